@@ -19,6 +19,7 @@ from typing import Self
 import pyarrow as pa
 
 from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.agent.garbage import collect_rarely
 from streaming.broker.agent.host_status import HostStatus
 from streaming.broker.agent.ladders import Ladders
 from streaming.broker.agent.process import raise_limit
@@ -52,6 +53,7 @@ class Host:
 
     def __init__(self, log_dir: Path, journal: Path) -> None:
         pa.set_memory_pool(pa.system_memory_pool())  # as an agent does
+        collect_rarely()
         settings = Settings()
         self._log_dirs = open_log_dirs([log_dir])
         self.journal = Journal(journal, self._log_dirs.cluster_id, now_ms)

@@ -17,7 +17,7 @@ from streaming.broker.journal.consumers import Consumers
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.journal.joining import LEAST, LOOKS, MERGED_BLOBS_MAX, MERGED_BYTES_MAX, Joining
 from streaming.broker.journal.journal import Journal, Point
-from streaming.broker.journal.schema import VERSION
+from streaming.broker.journal.schema import MOVED_VERSION, VERSION
 from streaming.broker.journal.stored_blocks import entries
 from streaming.broker.journal.trimming import TrimLimits, Trimming
 from streaming.common.event_row import Event
@@ -418,7 +418,7 @@ def test_a_journal_of_another_cluster_is_refused_and_not_held(journal: Journal, 
     opened(tmp_path / "journal").close()
 
 
-@pytest.mark.parametrize("version", [1, VERSION - 1, VERSION + 1])
+@pytest.mark.parametrize("version", [1, VERSION - 1, MOVED_VERSION + 1])
 def test_a_journal_of_another_version_is_refused_and_says_what_to_do(journal: Journal, tmp_path: Path, version: int) -> None:
     with journal.database.transaction() as run:
         run.execute(f"PRAGMA user_version={version}")

@@ -15,6 +15,7 @@ from streaming.broker.agent.call_answers import answers
 from streaming.broker.agent.call_front import cannot_listen, refuse_taken
 from streaming.broker.agent.call_server import AgentServer
 from streaming.broker.agent.ending import Ending, send_address
+from streaming.broker.agent.garbage import collect_rarely
 from streaming.broker.agent.group_following import GroupFollowing
 from streaming.broker.agent.health_server import HealthServer, Pulse
 from streaming.broker.agent.own_page import AgentMetrics
@@ -64,6 +65,7 @@ def serve(options: AgentOptions) -> None:
         JournalError: the journal cannot be used.
     """
     began = time.monotonic()
+    collect_rarely()
     security = open_security(options.files, options.listen)
     refuse_taken(options.listen)  # before a journal is made
     log_dirs, silent = open_answering(options.log_dirs)

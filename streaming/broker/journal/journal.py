@@ -17,11 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.broker.disk.scanned_timestamps import SegmentKey
-from streaming.broker.journal import consumer_rows, producer_pages, published_lists, stored_blocks, stored_logs, totals
+from streaming.broker.journal import consumer_rows, moves, producer_pages, published_lists, schema, stored_blocks, stored_logs, totals
 from streaming.broker.journal.appended_ranges import AppendedRanges
 from streaming.broker.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, PlacedEvent, blob_bytes, block_of, counted_bytes, longs, part
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.journal.database import Database
+from streaming.broker.journal.moves import Moves
 from streaming.broker.journal.producer_pages import Pages
 from streaming.broker.journal.published_ends import PublishedEnd, PublishedEnds
 from streaming.common.event_row import Event
@@ -72,6 +73,9 @@ class Journal:
         self._go_on_in_time()
         self._published = threading.Condition()
         with self.database.reading() as run:
+            self._moves_wait = schema.moves_wait(run)
+        self._merge_moves()
+        with self.database.reading() as run:
             self._size = stored_blocks.size(run)
             self._ends = PublishedEnds.read(run, stored_logs.cursors(run))
 
@@ -101,11 +105,13 @@ class Journal:
 
     def cursors(self) -> list[Cursor]:
         """The cursors of all logs, as of the last event."""
+        self._merge_moves()
         with self.database.reading() as run:
             return stored_logs.cursors(run)
 
     def producers(self, log: LogKey, limit: int) -> Producers | None:
         """The producers of a log as of its cursor, None if they are not known."""
+        self._merge_moves()
         with self.database.reading() as run:
             return producer_pages.read(run, log, limit)
 
@@ -117,16 +123,22 @@ class Journal:
         pages: Iterable[Pages] = (),
         registers: consumer_rows.Registration | None = None,
         ranges: AppendedRanges | None = None,
+        moved: Moves | None = None,
+        *,
+        merged: bool = False,
     ) -> None:
         """Write events, the cursors after them, and the changed producers of the logs, durably: all of it or nothing.
 
         Args:
             ranges: further events, which come after the others.
+            moved: further cursors after them.
+            merged: every log that has moved is among ``cursors``.
             registers: a consumer that begins with these events. It is registered at the seq right before them.
         """
         with self.database.reading():  # the lock is held until the values in memory agree with the file
             cursors = list(cursors)
-            publication = self._ends.publish(events, cursors, gone, ranges)
+            stand = [*cursors, *(moved.cursors if moved is not None else ())]
+            publication = self._ends.publish(events, stand, gone, ranges)
             with self.database.transaction() as run:
                 at_ms, end, grown = self.now_ms(), self.end(), 0
                 if registers is not None:
@@ -144,11 +156,32 @@ class Journal:
                 producer_pages.forget(run, gone)
                 publication.write(run)
                 published_lists.forget(run, gone)
+                moves_wait = self._write_moves(run, moved, merged=merged)
+            self._moves_wait = moves_wait
             self._ends.take(publication)
             self._size += grown
         if events or ranges is not None:
             with self._published:
                 self._published.notify_all()
+
+    def _write_moves(self, run: sqlite3.Connection, moved: Moves | None, *, merged: bool) -> bool:
+        """Returns whether moves wait after this transaction."""
+        if merged:
+            moves.forget(run)
+        if moved is not None:
+            moves.write(run, moved)
+        waiting = moved is not None or (self._moves_wait and not merged)
+        if waiting is not self._moves_wait:
+            schema.note_moves(run, waiting=waiting)
+        return waiting
+
+    def _merge_moves(self) -> None:
+        with self.database.reading():
+            if self._moves_wait:
+                with self.database.transaction() as run:
+                    moves.merge(run)
+                    schema.note_moves(run, waiting=False)
+                self._moves_wait = False
 
     def scanned(self) -> dict[SegmentKey, int]:
         """The results of scans of closed segments: their largest timestamps, Unix milliseconds, -1 none."""

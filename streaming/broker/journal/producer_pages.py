@@ -4,7 +4,7 @@ A broker hands out producer ids one after the other, so producers that write at 
 """
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from streaming.broker.journal.tables import OF_LOG, StoredTable, equal
 from streaming.common.log_key import KEY, LogKey
 from streaming.kafka.scan.headers import Batches
-from streaming.kafka.scan.producer_states import ENTRIES, EXPIRATION_MS, Producers, Taken
+from streaming.kafka.scan.producer_states import ENTRIES, EXPIRATION_MS, Entries, Producers, Taken
 
 IDS_A_PAGE = 256
 
@@ -43,6 +43,7 @@ class KnownProducers:
         self.limit = limit
         self.now = now
         self._changed: set[int] = set()
+        self._moved: set[int] = set()  # pages that the journal has, with the moves since
         self._whole = False
         self.expiration_ms = EXPIRATION_MS
         self._expired_ms = 0  # when silent producers were forgotten last
@@ -50,7 +51,8 @@ class KnownProducers:
     def copy(self) -> "KnownProducers":
         """A copy, for changes that may be thrown away."""
         copied = KnownProducers(self.limit, self.now)
-        copied._changed, copied._whole, copied._expired_ms = set(self._changed), self._whole, self._expired_ms
+        copied._changed, copied._moved, copied._whole = set(self._changed), set(self._moved), self._whole
+        copied._expired_ms = self._expired_ms
         copied.expiration_ms = self.expiration_ms
         return copied
 
@@ -65,6 +67,7 @@ class KnownProducers:
         self.now = now
         self._expired_ms = 0
         self._changed.clear()
+        self._moved.clear()
         self._whole = True
 
     def take(self, batches: Batches, now_ms: int, *, compacted: bool) -> int:
@@ -96,12 +99,26 @@ class KnownProducers:
                 self._changed.update((ids // IDS_A_PAGE).tolist())
         self.now = taken.producers
 
+    def move(self, taken: Taken) -> None:
+        """The same for a step whose changed entries are written as a move (`streaming.broker.journal.moves`)."""
+        assert self.now is not None
+        if len(taken.removed) or taken.producers.dropped_ms != self.now.dropped_ms:
+            self.go_on(taken)
+            return
+        self._moved.update((taken.changed["producer_id"] // IDS_A_PAGE).tolist())
+        self.now = taken.producers
+
+    @property
+    def need_pages(self) -> bool:
+        """Whether something has changed that no move shows."""
+        return self._whole or bool(self._changed)
+
     def unwritten(self, log: LogKey) -> Pages | None:
         """The pages that have to be written, None for none. The caller must write them, because they now count as written."""
-        if not self._whole and not self._changed:
+        if not self._whole and not self._changed and not self._moved:
             return None
-        numbers, whole = sorted(self._changed), self._whole
-        self._changed, self._whole = set(), False
+        numbers, whole = sorted(self._changed | self._moved), self._whole
+        self._changed, self._moved, self._whole = set(), set(), False
         if self.now is None:
             return Pages(log, whole, ())
         if whole:
@@ -140,6 +157,16 @@ def write(run: sqlite3.Connection, changed: Iterable[Pages]) -> None:
     rows = [_ProducerRow(pages.log, number, page) for pages in changed for number, page in pages.pages]
     _PRODUCERS.put(run, [row for row in rows if row.entries])
     run.executemany(f"DELETE FROM producers WHERE {equal((*KEY, 'page'))}", [(*row.log, row.page) for row in rows if not row.entries])
+
+
+def merge(run: sqlite3.Connection, log: LogKey, changed: Sequence[Entries]) -> None:
+    """Put entries that have changed, in the order of their changes, into the pages of a log."""
+    newest = {int(entry["producer_id"]): entry for entries in changed for entry in entries}
+    for number in sorted({own // IDS_A_PAGE for own in newest}):
+        rows = _PRODUCERS.all(run, f"WHERE {equal((*KEY, 'page'))}", *log, number)
+        page = {int(entry["producer_id"]): entry for row in rows for entry in np.frombuffer(row.entries, ENTRIES)}
+        page |= {own: entry for own, entry in newest.items() if own // IDS_A_PAGE == number}
+        _PRODUCERS.put(run, [_ProducerRow(log, number, b"".join(page[own].tobytes() for own in sorted(page)))])
 
 
 def forget(run: sqlite3.Connection, logs: Iterable[LogKey]) -> None:

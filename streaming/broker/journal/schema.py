@@ -1,18 +1,21 @@
 """The tables of a journal's file, and their version.
 
-Each table belongs to one module, which has all statements about it: `stored_blocks`, `stored_logs` (three tables),
-`producer_pages`, `consumer_rows`, `reader_rows` (two tables), `published_ends`, `published_lists`, `losses` (two tables), `totals`. The
-table ``journal`` is this module's.
+Each table belongs to one module, which has all statements about it: `stored_blocks`, `stored_logs` (three tables), `producer_pages`,
+`moves`, `consumer_rows`, `reader_rows` (two tables), `published_ends`, `published_lists`, `losses` (two tables), `totals`. The table
+``journal`` is this module's.
 """
 
 import sqlite3
 import uuid
 from dataclasses import dataclass
 
-from streaming.broker.journal import published_ends, published_lists, reader_rows, totals
+from streaming.broker.journal import moves, published_ends, published_lists, reader_rows, totals
 from streaming.broker.journal.tables import StoredTable, value
 
 VERSION = 10
+
+MOVED_VERSION = 11
+"""The version of a file while moves wait in it."""
 
 _SCHEMA = """
 CREATE TABLE blocks (
@@ -81,7 +84,18 @@ def add_later(run: sqlite3.Connection) -> None:
     """Make the tables that came later, in a journal that lacks them. An earlier version of segtail does not know them and leaves them."""
     run.execute(published_ends.TABLE)
     run.execute(published_lists.TABLE)
+    run.execute(moves.TABLE)
     reader_rows.make(run)
+
+
+def moves_wait(run: sqlite3.Connection) -> bool:
+    """Whether moves may wait in the file."""
+    return version(run) == MOVED_VERSION
+
+
+def note_moves(run: sqlite3.Connection, *, waiting: bool) -> None:
+    """Note in the file whether moves wait in it. In the caller's transaction."""
+    run.execute(f"PRAGMA user_version={MOVED_VERSION if waiting else VERSION}")
 
 
 def identity(run: sqlite3.Connection) -> JournalIdentity:

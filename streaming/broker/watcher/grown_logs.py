@@ -147,7 +147,8 @@ class GrownLogs:
         if len(tails) > self._few_logs:
             while at < len(tails) and bytes_read() - began < budget and not self._should_stop():
                 done = self._ordinary.read(tails[at : at + BLOCK_ROWS], looked_ms)
-                self._publisher.publish((), done.read, ranges=done.ranges)
+                if done.ranges is not None:
+                    self._publisher.publish_ranges(done.ranges, done.read, done.producers)
                 for tail in done.left:
                     self._enqueue(tail)
                 at += BLOCK_ROWS

@@ -36,10 +36,14 @@ LARGE_BYTES = 8 << 10
 
 @dataclass(frozen=True, slots=True)
 class OrdinaryRound:
-    """The result of a round: the events, the tails that were moved, and those that are unusual after all, which are as they were."""
+    """The result of a round: the events, the tails that were moved, and those that are unusual after all, which are as they were.
+
+    ``producers``: those that have changed in each range, as bytes of `ENTRIES`.
+    """
 
     ranges: AppendedRanges | None
     read: Sequence[Tail]
+    producers: Sequence[bytes]
     left: Sequence[Tail]
 
 
@@ -88,14 +92,15 @@ class OrdinaryReader:
             log.warning("logs are read one by one, because they could not be read together", exc_info=error, extra={"logs": len(tails)})
             ranges = None
         if ranges is None:
-            return OrdinaryRound(None, (), tails)
+            return OrdinaryRound(None, (), (), tails)
         now_ms = self._clock_ms()
         rows = zip(ranges.tails, ranges.cursors, ranges.producers, ranges.noted(), strict=True)
         for item, (tail, after, taken, (records, size, seen_ms)) in enumerate(rows):
             self._note.note_plain(tail, after.next_offset, records, size, seen_ms, partial(ranges.plain.of, item))
             tail.take_range(after, taken, looked_ms, now_ms)
         read = set(ranges.tails)
-        return OrdinaryRound(ranges.events, ranges.tails, [tail for tail in tails if tail not in read])
+        changed = [b"" if taken is None else taken.changed.tobytes() for taken in ranges.producers]
+        return OrdinaryRound(ranges.events, ranges.tails, changed, [tail for tail in tails if tail not in read])
 
     def _read_files(self, tails: Sequence[Tail]) -> _ReadFiles:
         found = _ReadFiles()

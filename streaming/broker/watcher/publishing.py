@@ -8,6 +8,7 @@ from streaming.broker.journal.appended_ranges import AppendedRanges
 from streaming.broker.journal.consumer_rows import Registration
 from streaming.broker.journal.cursor import Cursor, Replays
 from streaming.broker.journal.journal import Journal
+from streaming.broker.journal.moves import Moves
 from streaming.broker.journal.producer_pages import Pages
 from streaming.broker.watcher.replaying import Replaying
 from streaming.broker.watcher.rereading import Rereading, chained
@@ -15,18 +16,27 @@ from streaming.broker.watcher.tail import Tail
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 
+MOST_MOVES = 50_000
+"""After so many moves, the logs that have moved get rows: so many moves take a few megabytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Publication:
-    """The content of one transaction of the journal. ``published`` is set when it is written."""
+    """The content of one transaction of the journal. ``published`` is set when it is written.
+
+    ``cursors`` get rows, ``moved`` does not. ``merged``: all that have moved before get rows.
+    """
 
     events: Sequence[Event]
     cursors: Sequence[tuple[Tail, Cursor]]
-    gone: Sequence[LogKey]
-    pages: Sequence[Pages]
-    registers: Registration | None
-    published: threading.Event | None
-    ranges: AppendedRanges | None
+    gone: Sequence[LogKey] = ()
+    pages: Sequence[Pages] = ()
+    registers: Registration | None = None
+    published: threading.Event | None = None
+    ranges: AppendedRanges | None = None
+    moving: Sequence[Tail] = ()
+    moved: Moves | None = None
+    merged: bool = False
 
 
 class Publisher:
@@ -37,6 +47,8 @@ class Publisher:
         self._replaying = replaying
         self._rereading = rereading
         self._owed: _Publication | None = None  # what could not be written to the journal yet
+        self._moved: dict[Tail, None] = {}  # whose last cursors are moves
+        self._moves = 0
 
     def publish(
         self,
@@ -45,7 +57,6 @@ class Publisher:
         gone: Sequence[LogKey] = (),
         registers: Registration | None = None,
         published: threading.Event | None = None,
-        ranges: AppendedRanges | None = None,
     ) -> None:
         """Publish events, with what has changed in these tails.
 
@@ -53,7 +64,6 @@ class Publisher:
             gone: the logs that are not watched any more.
             registers: a consumer to register in the same transaction.
             published: is set when it is written.
-            ranges: further events, which come after the others.
 
         Raises:
             JournalError: the journal cannot be written. It is tried again before anything else is written.
@@ -61,26 +71,71 @@ class Publisher:
         self.write_owed()
         tails = list(tails)
         events = chained(events, tails)
-        changed = [(tail, tail.cursor) for tail in tails if tail.cursor is not tail.stored_cursor]
+        changed = [(tail, tail.cursor) for tail in tails if tail.cursor is not tail.stored_cursor or tail.needs_row]
         for tail, cursor in changed:
             if cursor.replay != Replays.NOT:
                 self._replaying.put(tail)
             if cursor.reread:
                 self._rereading.put(tail)
-        pages = [pages for tail in tails if (pages := tail.unwritten_producers()) is not None]
-        if events or changed or gone or pages or registers is not None or ranges is not None:
-            self._owed = _Publication(events, changed, gone, pages, registers, published, ranges)
-            self.write_owed()
+        if events or changed or gone or registers is not None:
+            pages, rows = _pages(changed), [cursor.log for tail, cursor in changed if tail in self._moved]
+            moved = Moves((), (), rows) if rows else None
+            self._write(_Publication(events, changed, gone, pages, registers, published, moved=moved))
         elif published is not None:
             published.set()
+
+    def publish_ranges(self, ranges: AppendedRanges, tails: Sequence[Tail], producers: Sequence[bytes]) -> None:
+        """Publish ranges of these tails, whose cursors are after them; ``producers``: those that have changed, as bytes of `ENTRIES`.
+
+        Raises:
+            JournalError: as `publish` does.
+        """
+        self.write_owed()
+        need_row = {tail for tail in tails if tail.needs_row}
+        moving = [tail for tail in tails if tail not in need_row] if need_row else tails
+        own = [each for tail, each in zip(tails, producers, strict=True) if tail not in need_row] if need_row else producers
+        changed = [(tail, tail.cursor) for tail in need_row]
+        rows = [tail.cursor.log for tail in need_row if tail in self._moved]
+        moved = Moves([tail.cursor for tail in moving], own, rows) if moving or rows else None
+        self._write(_Publication((), changed, pages=_pages(changed), ranges=ranges, moving=moving, moved=moved))
+        if self._moves > MOST_MOVES:
+            self.merge()
+
+    def merge(self) -> None:
+        """Give a row to every log that has moved: what is read of a row is cheap at the next start.
+
+        Raises:
+            JournalError: as `publish` does.
+        """
+        self.write_owed()
+        if self._moved:
+            changed = [(tail, tail.cursor) for tail in self._moved]
+            self._write(_Publication((), changed, pages=_pages(changed), merged=True))
+
+    def _write(self, publication: _Publication) -> None:
+        self._owed = publication
+        self.write_owed()
 
     def write_owed(self) -> None:
         """Write what could not be written so far. The cursors in memory have moved on, so nothing else may be written before it."""
         if self._owed is not None:
-            owed = self._owed
-            self._journal.publish(owed.events, [cursor for _, cursor in owed.cursors], owed.gone, owed.pages, owed.registers, owed.ranges)
+            owed, cursors = self._owed, [cursor for _, cursor in self._owed.cursors]
+            self._journal.publish(owed.events, cursors, owed.gone, owed.pages, owed.registers, owed.ranges, owed.moved, merged=owed.merged)
             self._owed = None
-            for tail, cursor in owed.cursors:
-                tail.note_stored(cursor)
+            self._note_written(owed)
             if owed.published is not None:
                 owed.published.set()
+
+    def _note_written(self, owed: _Publication) -> None:
+        for tail, cursor in owed.cursors:
+            tail.note_stored(cursor)
+            self._moved.pop(tail, None)
+        self._moves = 0 if owed.merged else self._moves + len(owed.moving)
+        if owed.moved is not None:
+            for tail, cursor in zip(owed.moving, owed.moved.cursors, strict=True):
+                tail.note_stored(cursor)
+            self._moved.update(dict.fromkeys(owed.moving))
+
+
+def _pages(changed: Iterable[tuple[Tail, Cursor]]) -> list[Pages]:
+    return [pages for tail, _ in changed if (pages := tail.unwritten_producers()) is not None]

@@ -424,7 +424,7 @@ class Tail:
         if self.last_found is not None and self.last_found.high_watermark != self.high_watermark:
             self.last_found = replace(self.last_found, high_watermark=self.high_watermark)
         if taken is not None:
-            self.producers.go_on(taken)
+            self.producers.move(taken)
         self.cursor = after
         self.looked_ms, self.looked_offset = looked_ms, after.next_offset
         self.was_readable()
@@ -749,6 +749,11 @@ class Tail:
     def note_stored(self, cursor: Cursor) -> None:
         """Note what the journal has."""
         self.stored_cursor = cursor
+
+    @property
+    def needs_row(self) -> bool:
+        """Whether the journal needs a row of it, even if its cursor was stored: something else has changed."""
+        return self.producers.need_pages
 
     def unwritten_producers(self) -> Pages | None:
         """The changes of its producers that the journal does not have, None for none. The caller must write them."""

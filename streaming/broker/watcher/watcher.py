@@ -278,6 +278,7 @@ class Watcher:
         """Store the cursors, and close every file."""
         if self._attached:
             self._publisher.publish([], self.tails())
+            self._publisher.merge()
         self.abandon()
 
     def abandon(self) -> None:
@@ -317,6 +318,7 @@ class Watcher:
         elif is_due(now, self._next_rescan, RESCAN_MS):
             self._next_rescan = now + RESCAN_MS
             self._publish_listing(self._registry.rescan())
+            self._publisher.merge()
             self._replaying.retry()
             self._rereading.retry()
         else:
