@@ -46,11 +46,11 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     Mutation(
         name="moves-before-a-row",
-        file="streaming/broker/journal/moves.py",
+        file="streaming/broker/journal/cursor_moves.py",
         before="waiting.pop(log, None)",
         after="pass",
         why="After a truncation, a restart would go on where the log was before it.",
-        tests=("tests/journal/test_moves.py",),
+        tests=("tests/journal/test_cursor_moves.py",),
     ),
     Mutation(
         name="moves-version",
@@ -58,7 +58,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         before="if waiting is not self._moves_wait:",
         after="if False:",
         why="An earlier segtail would open a journal whose moves it does not find, and publish them again.",
-        tests=("tests/journal/test_moves.py",),
+        tests=("tests/journal/test_cursor_moves.py",),
     ),
     Mutation(
         name="moved-producers",
@@ -66,7 +66,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         before="if len(taken.removed) or taken.producers.dropped_ms != self.now.dropped_ms:",
         after="if False:",
         why="Producers that were forgotten would come back at a restart.",
-        tests=("tests/journal/test_moves.py",),
+        tests=("tests/journal/test_cursor_moves.py",),
     ),
     Mutation(
         name="exposition-limit",

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.kafka.formats.layout import HEADER_BYTES
-from streaming.kafka.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan, scan_header
+from streaming.kafka.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, scan, scan_header
 from streaming.kafka.scan.sums import Sums, joined
-from streaming.kafka.scan.walk import Stop
+from streaming.kafka.scan.walk import Stop, batch_size_at
 from tests.builders import batch
 from tests.formats.dumped import read
 from tests.formats.segments import Content, contents, seeds_in, sums_of, tails, written

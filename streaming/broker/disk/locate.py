@@ -16,8 +16,8 @@ from streaming.common.start_from import StartFrom
 from streaming.errors import FormatError
 from streaming.kafka.formats.layout import HEADER_BYTES
 from streaming.kafka.formats.record_batches import read_batch
-from streaming.kafka.scan.pieces import Scanned, batch_size_at
-from streaming.kafka.scan.walk import Bytes
+from streaming.kafka.scan.pieces import Scanned
+from streaming.kafka.scan.walk import Bytes, batch_size_at
 
 
 @dataclass(frozen=True, slots=True)

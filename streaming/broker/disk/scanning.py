@@ -6,8 +6,8 @@ import numpy as np
 
 from streaming.broker.disk.segment_files import OpenSegment
 from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT
-from streaming.kafka.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan, scan_header
-from streaming.kafka.scan.walk import Bytes, Stop
+from streaming.kafka.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, scan, scan_header
+from streaming.kafka.scan.walk import Bytes, Stop, batch_size_at
 
 WINDOW_BYTES = 8 << 20
 """How much of a segment is read at once. Bytes that stay in the processor's cache are walked twice as fast as others."""

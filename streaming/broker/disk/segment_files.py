@@ -15,9 +15,9 @@ from streaming.broker.disk.opening import EPOCHS_BYTES, open_file, read_small
 from streaming.errors import FormatError
 from streaming.kafka.formats import names
 from streaming.kafka.formats.checkpoint_files import EpochEntry, parse_leader_epochs
-from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES, LENGTH_AT, MAGIC_AT, PREFIX_BYTES
+from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT
 from streaming.kafka.formats.names import FileKind, FileStage, segment_file_name
-from streaming.kafka.scan.walk import Bytes, Positions
+from streaming.kafka.scan.walk import Bytes, Positions, batch_size_at
 
 log = logging.getLogger(__name__)
 
@@ -293,8 +293,7 @@ class OpenSegment:
         with Calling(self.path):
             while position < end:
                 header = os.pread(self._fd, HEADER_BYTES, position)
-                size = PREFIX_BYTES + int.from_bytes(header[LENGTH_AT:PREFIX_BYTES], "big", signed=True)
-                if len(header) < HEADER_BYTES or size < HEADER_BYTES:
+                if len(header) < HEADER_BYTES or (size := batch_size_at(header)) < HEADER_BYTES:
                     return [], -1
                 headers.append(header)
                 position += size

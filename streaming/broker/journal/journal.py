@@ -17,12 +17,21 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.broker.disk.scanned_timestamps import SegmentKey
-from streaming.broker.journal import consumer_rows, moves, producer_pages, published_lists, schema, stored_blocks, stored_logs, totals
+from streaming.broker.journal import (
+    consumer_rows,
+    cursor_moves,
+    producer_pages,
+    published_lists,
+    schema,
+    stored_blocks,
+    stored_logs,
+    totals,
+)
 from streaming.broker.journal.appended_ranges import AppendedRanges
 from streaming.broker.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, PlacedEvent, blob_bytes, block_of, counted_bytes, longs, part
 from streaming.broker.journal.cursor import Cursor
+from streaming.broker.journal.cursor_moves import CursorMoves
 from streaming.broker.journal.database import Database
-from streaming.broker.journal.moves import Moves
 from streaming.broker.journal.producer_pages import Pages
 from streaming.broker.journal.published_ends import PublishedEnd, PublishedEnds
 from streaming.common.event_row import Event
@@ -123,7 +132,7 @@ class Journal:
         pages: Iterable[Pages] = (),
         registers: consumer_rows.Registration | None = None,
         ranges: AppendedRanges | None = None,
-        moved: Moves | None = None,
+        moved: CursorMoves | None = None,
         *,
         merged: bool = False,
     ) -> None:
@@ -164,12 +173,12 @@ class Journal:
             with self._published:
                 self._published.notify_all()
 
-    def _write_moves(self, run: sqlite3.Connection, moved: Moves | None, *, merged: bool) -> bool:
+    def _write_moves(self, run: sqlite3.Connection, moved: CursorMoves | None, *, merged: bool) -> bool:
         """Returns whether moves wait after this transaction."""
         if merged:
-            moves.forget(run)
+            cursor_moves.forget(run)
         if moved is not None:
-            moves.write(run, moved)
+            cursor_moves.write(run, moved)
         waiting = moved is not None or (self._moves_wait and not merged)
         if waiting is not self._moves_wait:
             schema.note_moves(run, waiting=waiting)
@@ -179,7 +188,7 @@ class Journal:
         with self.database.reading():
             if self._moves_wait:
                 with self.database.transaction() as run:
-                    moves.merge(run)
+                    cursor_moves.merge(run)
                     schema.note_moves(run, waiting=False)
                 self._moves_wait = False
 

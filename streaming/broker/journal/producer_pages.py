@@ -100,7 +100,7 @@ class KnownProducers:
         self.now = taken.producers
 
     def move(self, taken: Taken) -> None:
-        """The same for a step whose changed entries are written as a move (`streaming.broker.journal.moves`)."""
+        """The same for a step whose changed entries are written as a move (`streaming.broker.journal.cursor_moves`)."""
         assert self.now is not None
         if len(taken.removed) or taken.producers.dropped_ms != self.now.dropped_ms:
             self.go_on(taken)

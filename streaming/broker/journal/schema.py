@@ -1,7 +1,7 @@
 """The tables of a journal's file, and their version.
 
 Each table belongs to one module, which has all statements about it: `stored_blocks`, `stored_logs` (three tables), `producer_pages`,
-`moves`, `consumer_rows`, `reader_rows` (two tables), `published_ends`, `published_lists`, `losses` (two tables), `totals`. The table
+`cursor_moves`, `consumer_rows`, `reader_rows` (two tables), `published_ends`, `published_lists`, `losses` (two tables), `totals`. The table
 ``journal`` is this module's.
 """
 
@@ -9,7 +9,7 @@ import sqlite3
 import uuid
 from dataclasses import dataclass
 
-from streaming.broker.journal import moves, published_ends, published_lists, reader_rows, totals
+from streaming.broker.journal import cursor_moves, published_ends, published_lists, reader_rows, totals
 from streaming.broker.journal.tables import StoredTable, value
 
 VERSION = 10
@@ -84,7 +84,7 @@ def add_later(run: sqlite3.Connection) -> None:
     """Make the tables that came later, in a journal that lacks them. An earlier version of segtail does not know them and leaves them."""
     run.execute(published_ends.TABLE)
     run.execute(published_lists.TABLE)
-    run.execute(moves.TABLE)
+    run.execute(cursor_moves.TABLE)
     reader_rows.make(run)
 
 

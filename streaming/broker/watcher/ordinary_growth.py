@@ -14,13 +14,12 @@ import numpy as np
 from streaming.broker.journal.appended_ranges import AppendedRanges
 from streaming.broker.watcher.cluster_knowledge import Cluster, Leads
 from streaming.broker.watcher.noting import Noting
-from streaming.broker.watcher.ordinary_ranges import LogFacts, OrdinaryRanges
+from streaming.broker.watcher.ordinary_ranges import OrdinaryFacts, OrdinaryRanges
 from streaming.broker.watcher.tail import Tail
 from streaming.common.arrays import Longs
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.layout import OPAQUE_HEADER
-from streaming.kafka.scan.pieces import batch_size_at
-from streaming.kafka.scan.walk import Bytes
+from streaming.kafka.scan.walk import Bytes, batch_size_at
 from streaming.kafka.scan.whole_pieces import PieceHeaders, headers_of_whole, plain_ranges
 from streaming.rules.config_values import UNLIMITED
 
@@ -74,7 +73,7 @@ class OrdinaryReader:
         self._clock_ms = clock_ms
         self._note = note
         self._buffer = buffer
-        self._facts: dict[tuple[LogKey, int], LogFacts | None] = {}
+        self._facts: dict[tuple[LogKey, int], OrdinaryFacts | None] = {}
         self._version = -1  # of the metadata, of which these facts are
 
     def read(self, tails: Sequence[Tail], looked_ms: int) -> OrdinaryRound:
@@ -103,14 +102,14 @@ class OrdinaryReader:
         return OrdinaryRound(ranges.events, ranges.tails, changed, [tail for tail in tails if tail not in read])
 
     def _read_files(self, tails: Sequence[Tail]) -> _ReadFiles:
-        found = _ReadFiles()
+        files = _ReadFiles()
         large = [tail for tail in tails if batch_size_at(tail.cursor.anchor) >= LARGE_BYTES]
-        self._read_headers(large, found)
-        self._read_bytes([tail for tail in tails if batch_size_at(tail.cursor.anchor) < LARGE_BYTES] if large else tails, found)
-        return found
+        self._read_headers(large, files)
+        self._read_bytes([tail for tail in tails if batch_size_at(tail.cursor.anchor) < LARGE_BYTES] if large else tails, files)
+        return files
 
     @staticmethod
-    def _read_headers(tails: Sequence[Tail], found: _ReadFiles) -> None:
+    def _read_headers(tails: Sequence[Tail], files: _ReadFiles) -> None:
         """Read only the headers of logs whose last batch was large."""
         headers: list[bytes] = []
         counts = []
@@ -124,12 +123,12 @@ class OrdinaryReader:
                 _note_unread(tail, error)
                 continue
             if modified_ms >= 0:
-                found.add(tail, modified_ms)
+                files.add(tail, modified_ms)
                 headers += own
                 counts.append(len(own))
-        found.headers.append(PieceHeaders(np.frombuffer(b"".join(headers), OPAQUE_HEADER), np.array(counts, np.int64)))
+        files.headers.append(PieceHeaders(np.frombuffer(b"".join(headers), OPAQUE_HEADER), np.array(counts, np.int64)))
 
-    def _read_bytes(self, tails: Sequence[Tail], found: _ReadFiles) -> None:
+    def _read_bytes(self, tails: Sequence[Tail], files: _ReadFiles) -> None:
         starts: list[int] = []
         filled = 0
         for tail in tails:
@@ -138,7 +137,7 @@ class OrdinaryReader:
             if file is None or not 0 < room <= len(self._buffer):
                 continue
             if filled + room > len(self._buffer):
-                self._take_headers(found, starts, filled)
+                self._take_headers(files, starts, filled)
                 starts, filled = [], 0
             try:
                 into = self._buffer[filled : filled + room]
@@ -147,47 +146,47 @@ class OrdinaryReader:
                 _note_unread(tail, error)
                 continue
             if modified_ms >= 0:
-                found.add(tail, modified_ms)
+                files.add(tail, modified_ms)
                 starts.append(filled)
                 filled += room
-        self._take_headers(found, starts, filled)
+        self._take_headers(files, starts, filled)
 
-    def _take_headers(self, found: _ReadFiles, starts: list[int], filled: int) -> None:
+    def _take_headers(self, files: _ReadFiles, starts: list[int], filled: int) -> None:
         if starts:
             begins = np.array(starts, np.int64)
-            found.headers.append(headers_of_whole(self._buffer, begins, np.append(begins[1:], filled)))
+            files.headers.append(headers_of_whole(self._buffer, begins, np.append(begins[1:], filled)))
 
-    def _ranges(self, found: _ReadFiles) -> OrdinaryRanges | None:
+    def _ranges(self, files: _ReadFiles) -> OrdinaryRanges | None:
         """The ranges of those logs in which nothing is unusual, None if there are none."""
-        facts = [self._facts_of(tail) for tail in found.tails]
+        facts = [self._facts_of(tail) for tail in files.tails]
         known = np.array([each is not None for each in facts], bool)
         if not known.any():
             return None
-        counts = np.concatenate([each.counts for each in found.headers])
-        headers = np.concatenate([each.headers for each in found.headers])
+        counts = np.concatenate([each.counts for each in files.headers])
+        headers = np.concatenate([each.headers for each in files.headers])
         if not known.all():
             headers, counts = headers[np.repeat(known, counts)], np.where(known, counts, 0)
-        plain = plain_ranges(PieceHeaders(headers, counts), *_cursor_columns(found.tails))
+        plain = plain_ranges(PieceHeaders(headers, counts), *_cursor_columns(files.tails))
         kept = plain.kept.tolist()
         if not kept:
             return None
-        tails, own = [found.tails[item] for item in kept], [each for item in kept if (each := facts[item]) is not None]
-        return OrdinaryRanges.of(tails, own, plain, np.array(found.modified_ms, np.int64)[plain.kept], self._clock_ms())
+        tails, own = [files.tails[item] for item in kept], [each for item in kept if (each := facts[item]) is not None]
+        return OrdinaryRanges.of(tails, own, plain, np.array(files.modified_ms, np.int64)[plain.kept], self._clock_ms())
 
-    def _facts_of(self, tail: Tail) -> LogFacts | None:
+    def _facts_of(self, tail: Tail) -> OrdinaryFacts | None:
         """None: who led is not known yet, or has to be found out."""
         key = tail.cursor.log, tail.cursor.log_epoch
         if key not in self._facts:
             self._facts[key] = self._look_up(*key)
         return self._facts[key]
 
-    def _look_up(self, key: LogKey, epoch: int) -> LogFacts | None:
+    def _look_up(self, key: LogKey, epoch: int) -> OrdinaryFacts | None:
         leads = self._cluster.leads(key, epoch)
         if leads not in (Leads.YES, Leads.NO, Leads.UNKNOWN):
             return None
         limits = self._cluster.limits(key)
         retention_ms = limits.expires_ms if leads is Leads.YES else UNLIMITED
-        return LogFacts(int(leads), retention_ms, limits.compacts, limits.judges_expiry)
+        return OrdinaryFacts(int(leads), retention_ms, limits.compacts, limits.judges_expiry)
 
 
 def _note_unread(tail: Tail, error: OSError) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from streaming.broker.journal.appended_ranges import AppendedRanges
@@ -12,6 +13,10 @@ from streaming.broker.journal.cursor import Cursor
 from streaming.broker.watcher.cursors import went_on
 from streaming.broker.watcher.tail import Tail
 from streaming.common.arrays import Longs
+from streaming.common.column_types import defaults_of
+from streaming.common.event_row import EVENT, Event
+from streaming.common.log_key import KEY, LogKey, key_arrays
+from streaming.common.rows import Kind
 from streaming.kafka.formats.layout import HEADER_BYTES
 from streaming.kafka.scan.arrivals import NO_ARRIVALS, AppendDelays, Appended, arrivals, on_time
 from streaming.kafka.scan.producer_states import Producers, Taken, take_ranges
@@ -19,10 +24,11 @@ from streaming.kafka.scan.sums import COUNTS, sum_columns, sum_ranges
 from streaming.kafka.scan.whole_pieces import PlainRanges
 
 _WHOLE = np.zeros(1, np.intp)
+_DEFAULTS = defaults_of(Event)
 
 
 @dataclass(frozen=True, slots=True)
-class LogFacts:
+class OrdinaryFacts:
     """What the metadata says of a log in a leader epoch.
 
     ``leads``: 1, 0, or -1 if that cannot be known; ``retention_ms``: how long its leader keeps a record, -1 for ever or not known.
@@ -50,7 +56,9 @@ class OrdinaryRanges:
     events: AppendedRanges
 
     @classmethod
-    def of(cls, tails: Sequence[Tail], facts: Sequence[LogFacts], plain: PlainRanges, modified_ms: Longs, now_ms: int) -> "OrdinaryRanges":
+    def of(
+        cls, tails: Sequence[Tail], facts: Sequence[OrdinaryFacts], plain: PlainRanges, modified_ms: Longs, now_ms: int
+    ) -> "OrdinaryRanges":
         """The ranges of tails that have read everything up to their cursors; nothing of a tail changes.
 
         Args:
@@ -79,7 +87,10 @@ class OrdinaryRanges:
             "judges_expiry": [each.judges_expiry for each in facts],
         }
         columns |= _delays(plain, summed, facts, looked_ms, now_ms)
-        events = AppendedRanges.of([cursor.log for cursor in cursors], columns)
+        logs = [cursor.log for cursor in cursors]
+        events = AppendedRanges(
+            logs, summed["base_offset"], summed["next_offset"], summed["leader_epoch"], summed["bytes"], _events(logs, columns)
+        )
         return cls(tails, plain, summed["records"], seen_ms, cursors, producers, events)
 
     def noted(self) -> Iterator[tuple[int, int, int]]:
@@ -110,7 +121,9 @@ def _active(taken: Taken | None) -> int:
     return -1 if active is None else active
 
 
-def _delays(plain: PlainRanges, summed: Mapping[str, Longs], facts: Sequence[LogFacts], looked_ms: Longs, now_ms: int) -> dict[str, Any]:
+def _delays(
+    plain: PlainRanges, summed: Mapping[str, Longs], facts: Sequence[OrdinaryFacts], looked_ms: Longs, now_ms: int
+) -> dict[str, Any]:
     """The columns of `AppendDelays`: one by one only of ranges that hold a late batch, or one that is ahead."""
     leads: NDArray[np.int64] = np.array([each.leads for each in facts], np.int64)
     retention_ms = np.array([each.retention_ms for each in facts], np.int64)
@@ -131,3 +144,23 @@ def _delays(plain: PlainRanges, summed: Mapping[str, Longs], facts: Sequence[Log
         "ahead_batches": [late.ahead_batches for late in rows],
         "expired": [late.expired for late in rows],
     }
+
+
+def _events(logs: Sequence[LogKey], columns: Mapping[str, Any]) -> pa.RecordBatch:
+    """APPENDED events of these logs. Columns that are not given have the default of `Event`; a list has a row of a table for each."""
+    given = {**dict(zip(KEY, key_arrays(logs), strict=True)), **columns}
+    return pa.RecordBatch.from_arrays([_column(field, given, len(logs)) for field in EVENT], schema=EVENT)
+
+
+def _column(field: pa.Field, given: Mapping[str, Any], rows: int) -> pa.Array:
+    if field.name == "kind":
+        return pa.repeat(pa.scalar(str(Kind.APPENDED)), rows)
+    if field.name not in given:
+        return pa.repeat(pa.scalar(_DEFAULTS[field.name], field.type), rows)
+    values = given[field.name]
+    return _lists(values) if pa.types.is_list(field.type) else pa.array(values, field.type)
+
+
+def _lists(table: NDArray[np.int64]) -> pa.Array:
+    ends = np.arange(len(table) + 1, dtype=np.int32) * table.shape[1]
+    return pa.ListArray.from_arrays(pa.array(ends), pa.array(np.ascontiguousarray(table).reshape(-1)))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from streaming.broker.journal.appended_ranges import AppendedRanges
 from streaming.broker.journal.consumer_rows import Registration
 from streaming.broker.journal.cursor import Cursor, Replays
+from streaming.broker.journal.cursor_moves import CursorMoves
 from streaming.broker.journal.journal import Journal
-from streaming.broker.journal.moves import Moves
 from streaming.broker.journal.producer_pages import Pages
 from streaming.broker.watcher.replaying import Replaying
 from streaming.broker.watcher.rereading import Rereading, chained
@@ -35,7 +35,7 @@ class _Publication:
     published: threading.Event | None = None
     ranges: AppendedRanges | None = None
     moving: Sequence[Tail] = ()
-    moved: Moves | None = None
+    moved: CursorMoves | None = None
     merged: bool = False
 
 
@@ -79,7 +79,7 @@ class Publisher:
                 self._rereading.put(tail)
         if events or changed or gone or registers is not None:
             pages, rows = _pages(changed), [cursor.log for tail, cursor in changed if tail in self._moved]
-            moved = Moves((), (), rows) if rows else None
+            moved = CursorMoves((), (), rows) if rows else None
             self._write(_Publication(events, changed, gone, pages, registers, published, moved=moved))
         elif published is not None:
             published.set()
@@ -96,7 +96,7 @@ class Publisher:
         own = [each for tail, each in zip(tails, producers, strict=True) if tail not in need_row] if need_row else producers
         changed = [(tail, tail.cursor) for tail in need_row]
         rows = [tail.cursor.log for tail in need_row if tail in self._moved]
-        moved = Moves([tail.cursor for tail in moving], own, rows) if moving or rows else None
+        moved = CursorMoves([tail.cursor for tail in moving], own, rows) if moving or rows else None
         self._write(_Publication((), changed, pages=_pages(changed), ranges=ranges, moving=moving, moved=moved))
         if self._moves > MOST_MOVES:
             self.merge()

@@ -24,10 +24,10 @@ from streaming.kafka.formats.layout import PREFIX_BYTES
 from streaming.kafka.scan.arrivals import NO_ARRIVALS, arrivals
 from streaming.kafka.scan.detail import pack
 from streaming.kafka.scan.epochs import by_epoch
-from streaming.kafka.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, batch_size_at, scan
+from streaming.kafka.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, scan
 from streaming.kafka.scan.sums import COUNTS
 from streaming.kafka.scan.transaction_steps import Steps
-from streaming.kafka.scan.walk import Bytes, Stop
+from streaming.kafka.scan.walk import Bytes, Stop, batch_size_at
 from streaming.rules.config_values import UNLIMITED
 from streaming.rules.limits import Limits
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES, LENGTH_AT, MAGIC_AT, MIN_LENGTH, PREFIX_BYTES
+from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT, MIN_LENGTH, PREFIX_BYTES
 from streaming.kafka.scan.headers import Batches, find_flaws, read_headers
 from streaming.kafka.scan.sums import Sums, sum_ranges
-from streaming.kafka.scan.walk import Bytes, Positions, Stop, walk, walk_lanes
+from streaming.kafka.scan.walk import Bytes, Positions, Stop, batch_size_at, walk, walk_lanes
 
 MAX_SEGMENT_BYTES = 2**31 - 1
 """A ``.log`` is never larger (`FileRecords`), so a batch that would reach beyond this has a wrong length."""
@@ -109,11 +109,6 @@ def _flaw_at(buffer: Bytes, position: int, piece: Piece, expected_offset: int) -
         return None
     flaws = find_flaws(read_headers(head, np.zeros(1, np.int64)), np.zeros(1, np.intp), np.array([expected_offset]))
     return flaws[0].what if flaws else None
-
-
-def batch_size_at(head: bytes) -> int:
-    """The size of the batch that begins with these 12 bytes (or more). It may be wrong: it is checked only once the batch is complete."""
-    return PREFIX_BYTES + int.from_bytes(head[LENGTH_AT:PREFIX_BYTES], "big", signed=True)
 
 
 def scan_header(head: bytes, expected_offset: int) -> Scanned:

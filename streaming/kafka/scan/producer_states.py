@@ -144,28 +144,28 @@ class Taken:
     removed: Longs
 
 
-def take_ranges(known: Sequence[Producers], batches: Batches, firsts: NDArray[np.intp]) -> list[Taken]:
+def take_ranges(producers: Sequence[Producers], batches: Batches, firsts: NDArray[np.intp]) -> list[Taken]:
     """Add one range of batches to the producers of each of several logs.
 
     Args:
-        known: the producers of each log, before its range.
+        producers: of each log, before its range.
         batches: the ranges, one after the other.
         firsts: the index of the first batch of each, ascending, beginning with 0; no range is empty.
     """
     named = _Named.of(batches, firsts)
     if not len(named.items):
-        return [Taken(each, 0, _NOBODY, _NO_IDS) for each in known]
+        return [Taken(each, 0, _NOBODY, _NO_IDS) for each in producers]
     # as bytes: numpy looks at the fields of each array that it joins
-    entries = np.frombuffer(b"".join([each.entries.tobytes() for each in known]), ENTRIES)
-    begins = np.cumsum([0, *(len(each.entries) for each in known)])
+    entries = np.frombuffer(b"".join([each.entries.tobytes() for each in producers]), ENTRIES)
+    begins = np.cumsum([0, *(len(each.entries) for each in producers)])
     indexes, there = _known(entries, begins, named)
-    changed, gaps = named.changed(batches, _before(entries, indexes, there, named.ids[named.firsts]), len(known))
+    changed, gaps = named.changed(batches, _before(entries, indexes, there, named.ids[named.firsts]), len(producers))
     updated = entries.copy()
     updated[indexes[there]] = changed[there]
-    bounds = np.searchsorted(named.logs[named.firsts], np.arange(len(known) + 1)).tolist()
-    lacking = np.bincount(named.logs[named.firsts][~there], minlength=len(known)).tolist()
+    bounds = np.searchsorted(named.logs[named.firsts], np.arange(len(producers) + 1)).tolist()
+    lacking = np.bincount(named.logs[named.firsts][~there], minlength=len(producers)).tolist()
     found = []
-    for log, (each, skipped, begin, end) in enumerate(zip(known, gaps.tolist(), bounds[:-1], bounds[1:], strict=True)):
+    for log, (each, skipped, begin, end) in enumerate(zip(producers, gaps.tolist(), bounds[:-1], bounds[1:], strict=True)):
         own = changed[begin:end]
         if lacking[log] or len(each.entries) > each.limit:
             found.append(each._changed(own, skipped))

@@ -33,6 +33,11 @@ class Stop(IntEnum):
     BAD_LENGTH = 3  # a length that Kafka cannot have written
 
 
+def batch_size_at(head: bytes) -> int:
+    """The size of the batch that begins with these 12 bytes (or more). It may be wrong: it is checked only once the batch is complete."""
+    return PREFIX_BYTES + int.from_bytes(head[LENGTH_AT:PREFIX_BYTES], "big", signed=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Lanes:
     """The result of a walk: ``positions`` ascending, and for every lane where it ended and why."""

@@ -49,7 +49,7 @@ class PlainRanges:
         return self.batches.take(slice(self.firsts[item], end))
 
 
-def plain_ranges(found: PieceHeaders, positions: Positions, expected_offsets: Longs, epochs: Longs) -> PlainRanges:
+def plain_ranges(pieces: PieceHeaders, positions: Positions, expected_offsets: Longs, epochs: Longs) -> PlainRanges:
     """The ranges in which nothing is unusual: whole and sound batches of the present format and of one leader epoch, no transactions.
 
     Args:
@@ -57,10 +57,10 @@ def plain_ranges(found: PieceHeaders, positions: Positions, expected_offsets: Lo
         expected_offsets: the smallest offset at which each piece may begin.
         epochs: the leader epoch of each.
     """
-    kept = np.flatnonzero(found.counts)
-    counts = found.counts[kept]
+    kept = np.flatnonzero(pieces.counts)
+    counts = pieces.counts[kept]
     firsts = np.cumsum(counts) - counts
-    headers = found.headers.view(HEADER)
+    headers = pieces.headers.view(HEADER)
     batches = columns_of(_in_files(headers, firsts, counts, positions[kept]), headers)
     if not len(kept):
         return PlainRanges(kept, batches, firsts)
@@ -74,7 +74,7 @@ def plain_ranges(found: PieceHeaders, positions: Positions, expected_offsets: Lo
     if sound.all():
         return PlainRanges(kept, batches, firsts)
     sound_batches, counts = np.repeat(sound, counts), counts[sound]
-    headers = found.headers[sound_batches].view(HEADER)
+    headers = pieces.headers[sound_batches].view(HEADER)
     return PlainRanges(kept[sound], columns_of(batches.positions[sound_batches], headers), np.cumsum(counts) - counts)
 
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.broker.journal.cursor import Cursor
+from streaming.broker.journal.cursor_moves import CursorMoves
 from streaming.broker.journal.journal import Journal
-from streaming.broker.journal.moves import Moves
 from streaming.broker.journal.producer_pages import IDS_A_PAGE, KnownProducers
 from streaming.broker.journal.schema import MOVED_VERSION, VERSION
 from streaming.common.log_key import LogKey
@@ -72,8 +72,8 @@ def positions(journal: Journal) -> list[int]:
     return [one.position for one in sorted(journal.cursors(), key=lambda one: one.log)]
 
 
-def moved(*cursors: Cursor, rows: Sequence[LogKey] = ()) -> Moves:
-    return Moves(cursors, [b""] * len(cursors), rows)
+def moved(*cursors: Cursor, rows: Sequence[LogKey] = ()) -> CursorMoves:
+    return CursorMoves(cursors, [b""] * len(cursors), rows)
 
 
 def test_a_log_is_where_it_moved_last_for_the_next_process_too(journal: Journal, tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_producers_are_those_after_all_steps(done: list[tuple[str, list[tuple[in
             if what == "move":
                 known.move(taken)
                 assert not known.need_pages
-                journal.publish([], moved=Moves([cursor(0, position)], [entries.tobytes()]))
+                journal.publish([], moved=CursorMoves([cursor(0, position)], [entries.tobytes()]))
             else:
                 known.go_on(taken)
                 pages = known.unwritten(LOGS[0])

@@ -44,7 +44,7 @@ _MOVE = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
+class CursorMoves:
     """What one publication moves.
 
     ``cursors``: after it. Of what is in a cursor, only position, next offset, frontier, anchor and largest timestamp may have changed since
@@ -70,7 +70,7 @@ class Moves:
         return packed
 
 
-def write(run: sqlite3.Connection, moves: Moves) -> None:
+def write(run: sqlite3.Connection, moves: CursorMoves) -> None:
     """Write the moves of a publication."""
     run.execute("INSERT INTO moves (rows) VALUES (?)", (moves.pack(),))
 
