@@ -1,9 +1,13 @@
 """Runs the benches, all of them or those named: ``python -m tests.bench [name...]``.
 
-Each prints a table. On a machine that does other work too the figures are rough, and ratios less so: they are of measurements side by side.
+Each prints a table, and what its figures leave out. On a machine that does other work too the figures are rough, and ratios less so: they
+are of measurements side by side.
 """
 
 import argparse
+import re
+import sys
+import textwrap
 from collections.abc import Callable
 
 from tests.bench import (
@@ -70,9 +74,18 @@ BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
 }
 
 
+_LEFT_OUT = re.compile(r"^Left out: (.*?)(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def left_out(name: str) -> str:
+    """What the figures of a bench do not contain, as the docstring of its module has it; "" if it has nothing of it."""
+    found = _LEFT_OUT.search((sys.modules[f"tests.bench.{name}"].__doc__ or "").strip())
+    return " ".join(found[1].split()) if found else ""
+
+
 def main() -> None:
     """Parse what to run, and run it."""
-    names = "".join(f"\n  {name:12} {reported}" for name, (_, reported) in BENCHES.items())
+    names = "".join(f"\n  {name:12} {reported}\n{_indented(left_out(name), 15)}" for name, (_, reported) in BENCHES.items())
     parser = argparse.ArgumentParser(
         prog="python -m tests.bench", description=f"benches:{names}", formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -95,6 +108,11 @@ def main() -> None:
     bounds = Bounds(**{name: value for name, value in vars(given).items() if name != "name"})
     for name in given.name or BENCHES:
         BENCHES[name][0](bounds)
+        print(f"{_indented(left_out(name), 2)}\n")
+
+
+def _indented(what: str, by: int) -> str:
+    return textwrap.fill(f"left out: {what}", 120, initial_indent=by * " ", subsequent_indent=by * " ")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What the agent of a job costs on a broker with many partitions, of which few are appended to.
 
 Each partition has an idempotent producer of its own, and the broker's checkpoints are written at their time (`tests.bench.partitions`).
+
 Left out: segments that roll, closed segments, which take memory for their ladders, transactions and consumer groups.
 """
 

@@ -1,6 +1,8 @@
 """What it costs to read what lies in a broker: ours from its disk, the other one (`tests.bench.naive_job`) through the broker.
 
 Each runs once over everything and once more over nothing; the difference is the reading.
+
+Left out: a cold page cache, transactions, more than one broker; what the broker spends on writing.
 """
 
 import subprocess

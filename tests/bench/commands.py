@@ -2,6 +2,8 @@
 
 The peak of the largest process, from start to end. Between a command and a broker that share a limit, as in a broker's pod, this is what
 has to be free there.
+
+Left out: what the page cache holds for a command, and CPU.
 """
 
 import sys

@@ -1,4 +1,7 @@
-"""``segtail disk`` on very many files: the walk over all names and sizes, and the whole command with its forecast."""
+"""``segtail disk`` on very many files: the walk over all names and sizes, and the whole command with its forecast.
+
+Left out: a cold cache of names and inodes, network disks, more than one log dir.
+"""
 
 import json
 import os

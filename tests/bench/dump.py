@@ -2,6 +2,8 @@
 
 Wall seconds from start to end, start-up of interpreter and JVM included, the output thrown away; the two take turns, and the ratio is the
 median of those of each round. The page cache is warm, and Python finds its modules compiled, as it does on a user's machine.
+
+Left out: a cold page cache (`scan` has it), compressed records, which a summary does not open, and damaged segments.
 """
 
 import os

@@ -1,4 +1,7 @@
-"""What the fold costs alone, by columns and row by row: CPU milliseconds of a micro-batch, without Spark."""
+"""What the fold costs alone, by columns and row by row: CPU milliseconds of a micro-batch, without Spark.
+
+Left out: Spark, which carries the rows and the state, and what it stores, and the table and page that the rows go to.
+"""
 
 import time
 from collections.abc import Callable, Iterator

@@ -1,6 +1,8 @@
 """Consumer groups: what a job spends on a round and a page, with 1,000,000 committed offsets of which 10,000 move every 5 seconds.
 
 CPU seconds of one core. Agents answer at once, from memory: what they spend on positions is in the bench of the ladder.
+
+Left out: what agents' answers cost there, rebalances, and groups that come and go.
 """
 
 import os

@@ -1,4 +1,7 @@
-"""Inventories of many logs with many segments each, and what the rules make of them."""
+"""Inventories of many logs with many segments each, and what the rules make of them.
+
+Left out: the watcher's own start (`start`), a cold page cache, Spark.
+"""
 
 import os
 import tempfile

@@ -1,6 +1,8 @@
 """The ladder of a log: what it costs to fill, to keep, to ask and to grow, on two segments of 1.06 GB in the page cache.
 
 CPU seconds of one core, medians.
+
+Left out: the agent's threads and their pace, logs that are compacted, a cold page cache.
 """
 
 import random

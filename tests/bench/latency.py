@@ -1,7 +1,9 @@
 """How long an append takes to be seen in /metrics: from the write to the first page that holds the log end offset behind it.
 
 Ten appends a second go to twenty partitions while pages are fetched one after the other. What it takes to notice, up to the time of one
-page, is part of the figures. Left out: a broker's own delay before it writes, and a scraper's interval.
+page, is part of the figures.
+
+Left out: a broker's own delay before it writes, and a scraper's interval.
 """
 
 import re

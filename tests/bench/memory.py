@@ -1,7 +1,8 @@
 """What each process of a running job holds in memory, once the first minutes are over: 12 partitions, a scraper every 15 s.
 
-Proportional (PSS): of a page that several processes share each has its part. Left out: closed segments, whose ladders take memory,
-consumer groups, transactions, and what hours add.
+Proportional (PSS): of a page that several processes share each has its part.
+
+Left out: closed segments, whose ladders take memory, consumer groups, transactions, and what hours add.
 """
 
 import tempfile

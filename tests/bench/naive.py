@@ -3,6 +3,8 @@
 Each job runs at the slowest pace that lets a scraper that comes every 15 s see what is no older than 2 s: ours at its own, the other one at
 a trigger of 1.5 s, besides which its micro-batch takes a part of a second. What the broker spends on a consumer counts for the job that is
 one.
+
+Left out: transactions, more than one broker, TLS; the broker's disk.
 """
 
 import re

@@ -1,9 +1,10 @@
-"""What the running job costs where a scraper comes every 15 s, and how old what it sees is: at the scraper's pace, and at a trigger of 1
-s.
+"""What the running job costs where a scraper comes every 15 s, and how old what it sees is: at its pace, and at a trigger of 1 s.
 
 How old: the time since the first append that a page does not show, over all partitions. Each partition has an idempotent producer of its
-own, and the broker's checkpoints are written at their time (`tests.bench.partitions`). Left out: transactions, segments that roll,
-consumer groups, more than one broker; the first minutes of a JVM are a part of it, in which a micro-batch costs more than later.
+own, and the broker's checkpoints are written at their time (`tests.bench.partitions`). They are a JVM's first minutes, in which a
+micro-batch costs more than later.
+
+Left out: transactions, segments that roll, consumer groups, more than one broker, and a job that has run for hours.
 """
 
 import re

@@ -1,4 +1,7 @@
-"""The page of a job with many partitions over HTTP: each view when nobody has looked for a while, and again at once."""
+"""The page of a job with many partitions over HTTP: each view when nobody has looked for a while, and again at once.
+
+Left out: a browser, what it draws and asks again, TLS and passwords, consumer groups.
+"""
 
 import http.client
 import statistics

@@ -3,6 +3,8 @@
 All read the whole topic into nothing, all columns, by turns in Sparks that are warm. What a query costs that finds nothing is measured in
 the same way and left out: it stands in columns of its own. What the broker spends meanwhile counts for the Kafka source, but for what it
 does with nobody reading.
+
+Left out: a cold page cache, more than one broker, TLS; sinks.
 """
 
 import json

@@ -1,4 +1,7 @@
-"""A job with many agents: what planning costs, how large an offset gets, what the job takes; and rows over TLS against plain."""
+"""A job with many agents: what planning costs, how large an offset gets, what the job takes; and rows over TLS against plain.
+
+Left out: what agents spend on watching logs, as they are simulated; a network between them and the job, and its failures.
+"""
 
 import json
 import os

@@ -2,6 +2,8 @@
 
 Both write the same series of partitions, from values they already have: prometheus_client from gauges set before, on a smaller
 number of series, as its time grows in proportion.
+
+Left out: how the values get there, HTTP and packing (`scrape`), consumer groups.
 """
 
 import statistics

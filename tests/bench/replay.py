@@ -1,4 +1,7 @@
-"""What commits cost without disks and network: their replay at the agent, and the job's store of them."""
+"""What commits cost without disks and network: their replay at the agent, and the job's store of them.
+
+Left out: disks and network, the reading of the coordinators' logs; group members.
+"""
 
 import gc
 import time

@@ -4,6 +4,8 @@ CPU seconds of one core, medians. The file is dropped from the page cache and re
 ahead, large folios, everything is found with less CPU than in the small pages of small writes, and so all find the same. The rounds of
 segtail and of the plain reading take turns, so that noise of the machine meets all of them. Kafka's reader runs right before them in a
 JVM of its own, whose first rounds do not count.
+
+Left out: the watcher around a scan (`turns`), compressed records, which are not opened, and CRCs of our own side (`dump`).
 """
 
 import os

@@ -1,4 +1,7 @@
-"""What the scrub costs: CPU for what it checks, from the disk and from the page cache, by the size of batches and of its windows."""
+"""What the scrub costs: CPU for what it checks, from the disk and from the page cache, by the size of batches and of its windows.
+
+Left out: what else happens on that disk meanwhile, and the agent's pace.
+"""
 
 import os
 import statistics

@@ -1,4 +1,7 @@
-"""How many series and megabytes a scrape has, by partitions and by what is exported; the values are made up, the names are not."""
+"""How many series and megabytes a scrape has, by partitions and by what is exported; the values are made up, the names are not.
+
+Left out: consumer groups, whose series go by their number, not by that of partitions; names of other lengths.
+"""
 
 import re
 

@@ -1,4 +1,7 @@
-"""What a micro-batch of the public stream costs beside one of our own packed rows: the same agent, the same appends, no sink."""
+"""What a micro-batch of the public stream costs beside one of our own packed rows: the same agent, the same appends, no sink.
+
+Left out: sinks, agents on other hosts, transactions in what is appended.
+"""
 
 import os
 import subprocess

@@ -1,4 +1,7 @@
-"""What transactions cost: batch by batch in the scan and in the fold, and while very many are open."""
+"""What transactions cost: batch by batch in the scan and in the fold, and while very many are open.
+
+Left out: Spark, disks and the agent's journal.
+"""
 
 import struct
 import time

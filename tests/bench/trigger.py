@@ -1,8 +1,9 @@
 """What the running job costs, idle and while every one of its partitions is appended to: CPU of all its processes, from /proc.
 
 Each partition has an idempotent producer of its own, and the broker's checkpoints are written at their time (`tests.bench.partitions`).
-Left out: transactions, segments that roll, consumer groups, more than one broker, and scrapers; the first minutes, in which the JVM still
-warms up, are a part of it.
+They are a JVM's first minutes, in which a micro-batch costs more than later.
+
+Left out: transactions, segments that roll, consumer groups, more than one broker, scrapers, and a job that has run for hours.
 """
 
 import tempfile

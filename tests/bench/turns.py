@@ -1,5 +1,4 @@
-"""What the watcher of an agent costs while each of many partitions is appended to, and while none is: every log is looked at once a
-second.
+"""What an agent costs while each of many partitions is appended to, and while none is: every log is looked at once a second.
 
 The agent's inside in one process (`tests.bench.host`), no JVM: its polls, with leaders, the journal, the status of its host and what
 ladders note, and its ladders' own thread, every five seconds. Appends do not count. The broker's checkpoints are written at their time;

@@ -11,7 +11,7 @@ import yaml
 from streaming.common.settings import OPTIONS
 from streaming.common.web.web_config import read_web_config
 from streaming.terminal.cli.app import COMMANDS
-from tests.bench.__main__ import BENCHES
+from tests.bench.__main__ import BENCHES, left_out
 from tests.commands import run_command
 from tests.docs.documented import ROOT, Command, blocks, commands, inline
 from tests.docs.elsewhere import ELSEWHERE
@@ -176,6 +176,10 @@ def test_tests_that_are_named_are_found(command: Command) -> None:
 def test_every_bench_that_a_page_names_is_there() -> None:
     assert len(BENCH) > 10
     assert {name for command in BENCH for name in command.words[3:] if not name.startswith("-")} <= set(BENCHES)
+
+
+def test_every_bench_has_what_its_figures_leave_out() -> None:
+    assert [name for name in BENCHES if not left_out(name)] == []
 
 
 def test_what_running_text_names_is_an_option_of_the_command() -> None:
