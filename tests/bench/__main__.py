@@ -30,6 +30,7 @@ from tests.bench import (
     remote,
     render,
     replay,
+    scale,
     scan,
     scrape,
     scrub,
@@ -57,7 +58,7 @@ BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
     "records": (lambda _: records.run(), "records of a broker's disk beside Spark's Kafka source, on a live broker"),
     "streams": (streams.run, "a micro-batch of the public stream beside one of our own packed rows"),
     "naive": (lambda _: naive.run(), "ours beside a plain job on Spark's Kafka source, on a live broker"),
-    "backlog": (lambda _: backlog.run(), "the same two, on what lies there"),
+    "backlog": (backlog.run, "the same two, on what lies there"),
     "remote": (remote.run, "many simulated agents: planning, TLS against plain, the job"),
     "commands": (commands.run, "what the commands on log dirs hold in memory"),
     "disk": (disk.run, "segtail disk on very many files"),
@@ -70,6 +71,7 @@ BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
     "scrub": (lambda _: scrub.run(), "the scrub's CPU for what it checks"),
     "turns": (turns.run, "the watcher alone, with many active partitions"),
     "start": (start.run, "the start of an agent by its number of logs, from nothing and from its journal"),
+    "scale": (scale.run, "one agent with very many logs, one job with very many agents: what breaks first"),
     "agent": (agent.run, "the agent with many mostly idle partitions"),
 }
 
@@ -93,13 +95,19 @@ def main() -> None:
     parser.add_argument("name", nargs="*", help="which to run; all unless given")
     parser.add_argument("--seconds", type=float, default=default.seconds, help="length of each measurement of a running job (%(default)s)")
     parser.add_argument("--active", type=int, default=default.active, help="partitions of the benches 'trigger' and 'turns' (%(default)s)")
-    parser.add_argument("--agents", type=int, default=default.agents, help="agents of the bench 'remote' (%(default)s)")
-    parser.add_argument("--partitions", type=int, default=default.partitions, help="partitions of each of them (%(default)s)")
+    parser.add_argument("--agents", type=int, default=default.agents, help="agents of the benches 'remote' and 'scale' (%(default)s)")
+    parser.add_argument("--partitions", type=int, default=default.partitions, help="partitions of each of them in 'remote' (%(default)s)")
     parser.add_argument(
         "--mostly-idle",
         type=int,
         default=default.mostly_idle,
-        help="partitions of the benches 'agent', 'commands', 'disk' and 'inventory' (%(default)s)",
+        help="partitions of the benches 'agent', 'commands', 'disk', 'inventory' and 'start' (%(default)s)",
+    )
+    parser.add_argument(
+        "--logs", type=int, default=default.logs, help="partitions of the bench 'scale', which has half of them, too (%(default)s)"
+    )
+    parser.add_argument(
+        "--gigabytes", type=_gigabytes, default=default.gigabytes, help="sizes of the bench 'backlog', each a multiple of the first (2,6)"
     )
     given = parser.parse_args()
     unknown = [name for name in given.name if name not in BENCHES]
@@ -109,6 +117,10 @@ def main() -> None:
     for name in given.name or BENCHES:
         BENCHES[name][0](bounds)
         print(f"{_indented(left_out(name), 2)}\n")
+
+
+def _gigabytes(text: str) -> tuple[float, ...]:
+    return tuple(map(float, text.split(",")))
 
 
 def _indented(what: str, by: int) -> str:

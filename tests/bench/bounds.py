@@ -12,3 +12,5 @@ class Bounds:
     mostly_idle: int = 10_000
     agents: int = 100
     partitions: int = 4_000
+    logs: int = 100_000
+    gigabytes: tuple[float, ...] = (2.0, 6.0)

@@ -8,11 +8,13 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from streaming.broker.agent.call_answers import answers
 from streaming.broker.agent.call_server import AgentServer
@@ -21,19 +23,32 @@ from streaming.broker.agent.polling_thread import HostWatch
 from streaming.broker.agent.polls import Polls
 from streaming.broker.agent.security import ServerFiles, open_security
 from streaming.broker.agent.service import Service
+from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.logdirs import LogDir
+from streaming.broker.journal.census import census
+from streaming.broker.journal.consumer_rows import Registration
 from streaming.broker.journal.consumers import Consumers, JournalBounds
 from streaming.broker.journal.journal import Journal
+from streaming.broker.watcher.beginnings import Beginning
+from streaming.broker.watcher.log_catalog import partitions_of, topics_of
+from streaming.broker.watcher.unreadable import StuckTail
+from streaming.broker.watcher.watcher import Doubt
+from streaming.common.catalog.catalog_tables import LOGS, Catalog
+from streaming.common.catalog.changes import Changes, Version
+from streaming.common.catalog.editions import Editions
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
 from streaming.common.units import Address
+from streaming.kafka.formats.metadata_partitions import PartitionState
+from streaming.rules.whereabouts import place
 from tests.bench.partitions import now_ms
 
 CLUSTER_ID = "AAECAwQFBgcICQoLDA0ODw"
 BATCH_BYTES, RECORDS = 16_384, 100
 TRIM_SECONDS = 10.0
 _BEGINNINGS = ThreadPoolExecutor(1)
+_NO_CHECKPOINTS = (-1, -1, -1, -1, 0)
 _BOUNDS = JournalBounds(max_bytes=1 << 30, max_age_ms=1 << 40, consumer_expiry_ms=1 << 40)
 
 
@@ -93,25 +108,44 @@ class _Watcher:
 
     caught_up = True
 
-    def __init__(self, log_dir: LogDir, logs: list[_Log], journal: Journal) -> None:
-        self.log_dirs = (log_dir,)
+    def __init__(self, log_dir: LogDir, logs: list[_Log], journal: Journal, cluster: "_Cluster") -> None:
+        self.log_dirs = LogDirs({log_dir.path: log_dir}, {}, {})
         self._logs = logs
         self._journal = journal
+        self._editions = Editions()
+        self._editions.update(_decided([log.cursor.log for log in logs], cluster))
 
     def tails(self) -> list[_Log]:
         return self._logs
 
-    def register(self) -> None:
+    def decided(self, versions: Iterable[Version]) -> Changes | None:
+        return self._editions.since(versions)
+
+    def unreadable(self) -> list[StuckTail]:
+        """Every log can be read."""
+        return []
+
+    def doubts(self) -> dict[Doubt, int]:
+        """Nothing is doubted."""
+        return {}
+
+    def note_consumer(self) -> None:
         """All has been looked at as soon as it is asked."""
 
-    def begin(self, beginning: object, register: Callable[[], None]) -> threading.Event:
+    def begin(self, beginning: Beginning, registers: Registration | None = None) -> threading.Event:
         del beginning
+        return self._publish(registers)
+
+    def appear_again(self) -> threading.Event:
+        return self._publish(None)
+
+    def _publish(self, registers: Registration | None) -> threading.Event:
         done = threading.Event()
 
         def publish() -> None:
-            register()
-            self._journal.publish([log.event(Kind.APPEARED) for log in self._logs])
-            self.register()
+            places = [place(each.broker, each.path) for each in self.log_dirs]
+            whole = census({log.cursor.log: log.partition.log_dir.path for log in self._logs}, places, (), None)
+            self._journal.publish([*(log.event(Kind.APPEARED) for log in self._logs), whole], registers=registers)
             done.set()
 
         _BEGINNINGS.submit(publish)
@@ -119,20 +153,33 @@ class _Watcher:
 
 
 class _Cluster:
-    """Every log leads."""
+    """Every log leads, alone."""
 
-    def refresh(self) -> None:
-        return None
+    def partition(self, log: LogKey) -> PartitionState:
+        alone = (log.broker,)
+        return PartitionState(replicas=alone, isr=alone, leader=log.broker, leader_epoch=0, partition_epoch=0)
 
-    def leader(self, log: LogKey) -> tuple[int, int]:
-        return log.broker, 0
+    def metadata_version(self, broker: int) -> int:
+        del broker
+        return 30
 
-    def has_topic(self, log: LogKey) -> bool:
+    def configs(self, log: LogKey) -> str:
         del log
-        return True
+        return ""
 
     def unreadable(self) -> list[int]:
         return []
+
+    def rejected_configs(self) -> int:
+        return 0
+
+
+def _decided(logs: list[LogKey], cluster: Any) -> Catalog:
+    rows = [(log.broker, log.topic, log.topic_id, log.partition, *_NO_CHECKPOINTS) for log in logs]
+    offsets = [pa.array(column, each.type) for column, each in zip(zip(*rows, strict=True), LOGS, strict=True)]
+    return Catalog(
+        topics=topics_of(logs, cluster), partitions=partitions_of(logs, cluster), logs=pa.Table.from_arrays(offsets, schema=LOGS)
+    )
 
 
 class Simulated:
@@ -143,8 +190,8 @@ class Simulated:
         self.logs = [_Log(log_dir, f"topic-{broker}", number) for number in range(partitions)]
         self.journal = Journal(directory / f"journal-{broker}", CLUSTER_ID, now_ms)
         self.consumers = Consumers(self.journal, now_ms)
-        self.watcher: Any = _Watcher(log_dir, self.logs, self.journal)
         cluster: Any = _Cluster()
+        self.watcher: Any = _Watcher(log_dir, self.logs, self.journal, cluster)
         looking = HostWatch(self.watcher, cluster, HostStatus((), cluster, self.watcher.tails, now_ms))
         self.service = Service(f"agent-{broker}", self.journal, self.consumers, lambda: looking, Polls())
         self._next = 0

@@ -39,6 +39,9 @@ HIGH_WATERMARK_SECONDS = 5.0
 FLUSH_SECONDS = 60.0
 """How often it writes recovery points and log starts (``log.flush.offset.checkpoint.interval.ms``)."""
 
+MOST_OPEN = 10_000
+"""How many files are kept open for appends."""
+
 _CONFIG = LogConfig(segment_bytes=1 << 30)
 _FIRST_PRODUCER_ID = 1000
 _TICK_SECONDS = 0.1
@@ -169,6 +172,8 @@ class Partitions:
             fd = self._fds[item] = os.open(self._files[item], os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         offset = self._next[item]
         os.writev(fd, (self._stamp(item, offset), self._payload))
+        if len(self._fds) > MOST_OPEN:
+            os.close(self._fds.pop(item))
         self._next[item] = offset + RECORDS
         return self._next[item]
 

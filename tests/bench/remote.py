@@ -61,7 +61,7 @@ def _plans(directory: Path, bounds: Bounds) -> None:
     rows = []
     for agents in sorted({1, 10, bounds.agents // 2, bounds.agents}):
         with fleet(directory / str(agents), agents, bounds.partitions, APPENDS_A_SECOND) as addresses:
-            rows.append((f"{agents}", *_planned(addresses, agents)))
+            rows.append((f"{agents}", *planned(addresses, agents)))
     title = (
         f"planning for agents with {bounds.partitions:,} partitions each, {APPENDS_A_SECOND} appends a second at each: latestOffset with "
         "commit, and reading the rows of a micro-batch in one process; ms of wall time and of this process's CPU"
@@ -69,7 +69,8 @@ def _plans(directory: Path, bounds: Bounds) -> None:
     show(title, ("agents", "latestOffset ms", "CPU ms", "plan tasks ms", "read ms", "rows", "offset bytes"), rows)
 
 
-def _planned(addresses: str, agents: int) -> Sequence[str]:
+def planned(addresses: str, agents: int) -> Sequence[str]:
+    """Of a round: `latestOffset` in ms and in CPU ms, the planning of tasks and the reading in ms, the rows; and the bytes of an offset."""
     reader = EventStreamReader(parse_options({"agents": addresses, "consumer": "bench", "start_from": "earliest"}))
     end: dict[str, Any] = {}
     while len(end) < agents:

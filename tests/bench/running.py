@@ -15,7 +15,7 @@ from typing import Self
 
 from tests.bench.processes import PARTS, Held, Usage, held, usage
 
-START_SECONDS = 180.0
+START_SECONDS = 600.0
 _END_SECONDS = 30.0
 _BATCHES = re.compile(rb"^segtail_query_batch_duration_seconds_(count|sum)\{[^}]*\} (\S+)$", re.MULTILINE)
 
