@@ -39,13 +39,17 @@ from tests.bench.processes import Holdings, holdings
 
 READER = "bench"
 
+START_SECONDS = 60.0
+"""How long the partitions of a broker may be unknown after a start of its agent."""
+
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """CPU seconds of all threads of a process, and seconds of the clock."""
+    """CPU seconds of all threads of a process, and seconds of the clock; whether all was done that there was to do."""
 
     cpu_seconds: float
     seconds: float
+    done: bool = True
 
 
 class Host:
@@ -88,10 +92,13 @@ class Host:
         while not self._ladders.step(self._log_dirs[0].path):
             pass
 
-    def catch_up(self) -> None:
-        """Poll until everything is published that is there."""
+    def catch_up(self) -> bool:
+        """Poll until everything is published that is there, for `START_SECONDS` at most; returns whether it is."""
+        ends = time.monotonic() + START_SECONDS
         while self.poll() or not self.watcher.caught_up:
-            pass
+            if time.monotonic() >= ends:
+                return False
+        return True
 
     def close(self) -> None:
         """Store the cursors, as an agent that ends does."""
@@ -135,6 +142,19 @@ class HostProcess:
             raise RuntimeError(f"the host has ended, with status {self._process.wait()}")
         return answer
 
+    def start(self) -> Took:
+        """Open the log dirs and catch up; `Took.done` is False if that is given up, and then may be gone on with."""
+        opened, caught_up = self.do("open"), self.do("catch_up")
+        return Took(opened.cpu_seconds + caught_up.cpu_seconds, opened.seconds + caught_up.seconds, caught_up.done)
+
+    def catch_up(self) -> Took:
+        """Go on until everything is published."""
+        took = Took(0.0, 0.0, done=False)
+        while not took.done:
+            more = self.do("catch_up")
+            took = Took(took.cpu_seconds + more.cpu_seconds, took.seconds + more.seconds, more.done)
+        return took
+
     def holds(self) -> Holdings:
         """Of the process now."""
         return holdings(self._process.pid)
@@ -148,10 +168,10 @@ def main() -> None:
     for line in sys.stdin:
         began, before = time.monotonic(), time.process_time()
         if line.strip() == "open":
-            host = Host(*map(Path, sys.argv[1:3]))
+            host, done = Host(*map(Path, sys.argv[1:3])), True
         else:
-            getattr(host, line.strip())()
-        print(json.dumps([time.process_time() - before, time.monotonic() - began]), flush=True)
+            done = getattr(host, line.strip())() is not False
+        print(json.dumps([time.process_time() - before, time.monotonic() - began, done]), flush=True)
 
 
 def _do_not_wait(_seconds: float) -> bool:
