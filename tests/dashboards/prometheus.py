@@ -68,7 +68,14 @@ def serving(programs: tuple[Path, Path], clusters: Sequence[Cluster], folder: Pa
     write_down(folder / "down")
     for each in ("history", "down")[: 1 + down]:
         subprocess.run([tool, "tsdb", "create-blocks-from", "openmetrics", each, "data"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-    (folder / "prometheus.yml").write_text("global: {}\n")
+    with running(server, folder, "global: {}\n") as found:
+        yield found
+
+
+@contextmanager
+def running(server: Path, folder: Path, configuration: str) -> Iterator[Prometheus]:
+    """A Prometheus with this ``prometheus.yml``, and with what is in ``data`` below its folder."""
+    (folder / "prometheus.yml").write_text(configuration)
     command = [
         *(server, "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--storage.tsdb.retention.time=100y"),
         *("--web.listen-address=127.0.0.1:0", "--log.format=json"),
@@ -101,4 +108,4 @@ def _address(log: Any, stated: list[str]) -> str:
     return ""
 
 
-__all__ = ["END", "Prometheus", "Series", "answer", "serving"]
+__all__ = ["END", "Prometheus", "Series", "answer", "running", "serving"]

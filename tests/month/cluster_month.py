@@ -11,7 +11,8 @@ from streaming.cluster.view.thresholds import thresholds
 from streaming.cluster.view.view import view
 from streaming.common.settings import Settings
 from streaming.kafka.formats.names import OFFSETS_TOPIC
-from streaming.pages.exposition.render import lines_of, shown_groups_of
+from streaming.pages.exposition.family_lines import lines_of
+from streaming.pages.exposition.render import shown_groups_of
 from streaming.pages.exposition.series import choose
 from tests.consumers.group_world import GroupJob, row
 from tests.month.hosts import Hosts

@@ -22,7 +22,7 @@ class Share(PublicMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost(PublicMessage):
-    """The last scrape that was answered, at ``at_ms`` (-1: none was yet); its page took ``duration_ms`` to make.
+    """The last scrape that was answered, at ``at_ms`` (-1: none was yet); its page took ``duration_ms`` to make, and to pack where it was.
 
     ``bytes``: before compression. ``series_dropped``: so many series are left out because of ``series_limit`` or ``label_limit``.
     ``metrics`` and ``topics``: the largest share first; ``topics`` are at most `MOST_TOPICS`, and ``omitted_topics`` are left out.

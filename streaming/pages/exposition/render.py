@@ -1,36 +1,36 @@
-"""The page of the exporter as bytes, in Prometheus' text format 0.0.4 or in OpenMetrics 1.0.
-
-Arrow's compute functions format a million series one column at a time, and other threads can use the interpreter meanwhile. Every line of
-a family is joined into one array of texts. The data of this array, one text after the other, is the page.
-"""
+"""The page of the exporter as bytes, in Prometheus' text format 0.0.4 or in OpenMetrics 1.0; packed or not."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from prometheus_client.exposition import generate_latest as write_text
 from prometheus_client.openmetrics.exposition import generate_latest as write_openmetrics
 
 from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.view.disk_use import full_by_dir
-from streaming.cluster.view.family import TEXT, Family, Samples, text
 from streaming.cluster.view.full_times import ByDir
 from streaming.cluster.view.observer import AgentStatus, Families, Observer
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import View, view
-from streaming.common.arrays import Longs
 from streaming.common.definitions.metric import Metric, Type
 from streaming.pages.exposition.costs import Costs
+from streaming.pages.exposition.family_lines import lines_of, text_of
 from streaming.pages.exposition.group_families import NO_GROUPS, ShownGroups, shown_groups
-from streaming.pages.exposition.series import choose
-
-_UNIT_DIGITS = {"seconds": 3, "ratio": 6}
-"""Times are counted in milliseconds, ratios in millionths."""
-
+from streaming.pages.exposition.gzip_pieces import GzipPiece, join, pack
+from streaming.pages.exposition.kept_lines import KeptLines
+from streaming.pages.exposition.series import Choice, choose
 
 GROUPS_WAIT_SECONDS = 0.5
 """A page waits for so long for what the last micro-batch means to consumer groups."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Content:
+    """What a page is made of: the table's families, then the observer's own."""
+
+    choice: Choice
+    own: Families
 
 
 def render(
@@ -42,7 +42,7 @@ def render(
     look: Callable[[], View] | None = None,
     costs: Costs | None = None,
 ) -> bytes:
-    """Make the page as it is at ``now``, in Unix seconds: the table's families, then the observer's own.
+    """Make the page as it is at ``now``, in Unix seconds.
 
     The table is locked while it is copied, no longer.
 
@@ -50,7 +50,46 @@ def render(
         look: makes the view of the table; None for one that nobody else needs.
         costs: where it is noted what the page costs.
     """
-    group_part = NO_GROUPS if groups is None else shown_groups_of(groups, table, round(now * 1000), GROUPS_WAIT_SECONDS)
+    content = _content(table, observer, now, groups, look)
+    pieces: list[bytes | memoryview] = []
+    for family in content.choice.families:
+        pieces += (_head(family.metric, openmetrics), text_of(lines_of(family)))
+    sizes = [len(head) + len(lines) for head, lines in zip(pieces[::2], pieces[1::2], strict=True)]
+    pieces.append(last := _own(content.own, openmetrics))
+    page = b"".join(pieces)
+    if costs is not None:
+        costs.note(content.choice, sizes, last, len(page), now)
+    return page
+
+
+def render_packed(
+    store: KeptLines,
+    table: Table,
+    observer: Observer,
+    now: float,
+    openmetrics: bool = False,
+    groups: GroupBoard | None = None,
+    look: Callable[[], View] | None = None,
+    costs: Costs | None = None,
+) -> bytes:
+    """Make the same page as one gzip member. What the last page from ``store``, in either format, had like this one is not made anew."""
+    content = _content(table, observer, now, groups, look)
+    lines = store.packed(content.choice.families)
+    pieces: list[GzipPiece] = []
+    sizes = []
+    for family, packed in zip(content.choice.families, lines, strict=True):
+        whole = (_packed_head(family.metric, openmetrics), *packed)
+        sizes.append(sum(piece.size for piece in whole))
+        pieces += whole
+    pieces.append(pack(last := _own(content.own, openmetrics)))
+    if costs is not None:
+        costs.note(content.choice, sizes, last, sum(sizes) + len(last), now)
+    return join(pieces)
+
+
+def _content(table: Table, observer: Observer, now: float, groups: GroupBoard | None, look: Callable[[], View] | None) -> _Content:
+    now_ms = round(now * 1000)
+    group_part = NO_GROUPS if groups is None else shown_groups_of(groups, table, now_ms, GROUPS_WAIT_SECONDS)
     current = view(table.snapshot(now)) if look is None else look()
     choice = choose(current, table.series_limit, table.export, group_part, label_limit=table.label_limit)
     observer.dropped(
@@ -59,21 +98,12 @@ def render(
         largest_topic=choice.largest_topic,
     )
     observer.unlabelled(choice.label_series_dropped, choice.label_dropped)
-    now_ms = round(now * 1000)
 
     def full(up: Sequence[AgentStatus]) -> ByDir:
         return table.full_times.of(lambda: full_by_dir(current, up, now_ms), now_ms)
 
     own = observer.families(current.skipped_bytes, now, table.export, table.min_isr, full)
-    pieces: list[bytes | memoryview] = []
-    for family in choice.families:
-        pieces += (_head(family.metric, openmetrics), _text(lines_of(family)))
-    sizes = [len(head) + len(lines) for head, lines in zip(pieces[::2], pieces[1::2], strict=True)]
-    pieces.append(last := _own(own, openmetrics))
-    page = b"".join(pieces)
-    if costs is not None:
-        costs.note(choice, sizes, last, len(page), now)
-    return page
+    return _Content(choice=choice, own=own)
 
 
 def shown_groups_of(board: GroupBoard, table: Table, now_ms: int, wait_seconds: float = 0.0) -> ShownGroups:
@@ -93,40 +123,6 @@ def _head(metric: Metric, openmetrics: bool) -> bytes:
     return f"# HELP {name} {metric.help}\n# TYPE {name} {metric.type}\n".encode()
 
 
-def lines_of(family: Family) -> pa.LargeStringArray:
-    """The lines of a family, those of one subject together, as OpenMetrics requires."""
-    parts: list[pa.Array | pa.Scalar] = []
-    end_of_line = ""
-    for samples in family.samples:
-        more = f",{samples.label}}} " if samples.label else "} "
-        parts += (
-            text(f"{end_of_line}{family.metric.name}{samples.suffix}{{"),
-            family.labels,
-            text(more),
-            _numbers(samples.values, _digits(family.metric, samples)),
-        )
-        end_of_line = "\n"
-    return pc.binary_join_element_wise(*parts, text("\n"), text(""))
-
-
-def _text(lines: pa.LargeStringArray) -> memoryview:
-    """Lines below each other."""
-    _, ends, data = lines.buffers()
-    return memoryview(data)[: np.frombuffer(ends, np.int64)[len(lines)]]
-
-
-def _digits(metric: Metric, samples: Samples) -> int:
-    """How many digits of a whole number are after the decimal point."""
-    if metric.type == Type.HISTOGRAM:
-        return 3 if samples.thousandths else 0
-    return _UNIT_DIGITS.get(metric.unit, 0)
-
-
-def _numbers(values: Longs, digits: int) -> pa.LargeStringArray:
-    """Whole numbers as texts, the last ``digits`` of each after the decimal point."""
-    numbers = pa.array(values)
-    if digits:
-        wide = numbers.cast(pa.decimal128(22, 0))
-        # The same integers, declared as thousandths or millionths. This is exact; a division would go through floats.
-        numbers = pa.Array.from_buffers(pa.decimal128(22, digits), len(wide), wide.buffers())
-    return numbers.cast(TEXT)
+@cache
+def _packed_head(metric: Metric, openmetrics: bool) -> GzipPiece:
+    return pack(_head(metric, openmetrics))

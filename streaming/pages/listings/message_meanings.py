@@ -231,7 +231,7 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
     ),
     Cost: (
         (("at_ms",), "when the last scrape was answered, `null` if none was"),
-        (("series", "bytes", "duration_ms"), "of that page, before compression, and how long it took to make"),
+        (("series", "bytes", "duration_ms"), "of that page, before compression, and how long it took to make and to compress"),
         (("series_dropped",), "left out because of `series_limit` or `label_limit`"),
         (("metrics", "topics"), "lists of `Share`, the largest first; topics are counted as the table has them now, 100 at most"),
         (("omitted_topics",), "so many are left out"),

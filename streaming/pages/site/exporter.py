@@ -7,8 +7,6 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from time import monotonic as system_monotonic
 
-import cramjam
-
 from streaming.broker.protocol.cost_json import Cost
 from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.verdicts.circumstances import Thresholds, thresholds_of
@@ -24,7 +22,8 @@ from streaming.pages.api.looks import Looks
 from streaming.pages.api.state import State
 from streaming.pages.exposition.costs import Costs
 from streaming.pages.exposition.group_families import NO_GROUPS
-from streaming.pages.exposition.render import render, shown_groups_of
+from streaming.pages.exposition.kept_lines import KeptLines
+from streaming.pages.exposition.render import render, render_packed, shown_groups_of
 from streaming.pages.exposition.series import choose
 from streaming.pages.site.judged_looks import JudgedLooks
 from streaming.pages.site.listening import listen, root_url
@@ -96,7 +95,8 @@ class Exporter:
         self._healthy = healthy
         self._scraped = scraped
         self._watched = watched
-        self._rendering = Lock()  # one page of 100 MB is made at a time
+        self._rendering = Lock()  # one page of 100 MB is made at a time, and by what was kept of the last
+        self._kept = KeptLines()
         self._pages: Shared[tuple[bool, bool], bytes] = Shared()  # by whether it is OpenMetrics, and packed
         self._ends = Event()
         self._remembering = Thread(target=self._remember, name="history", daemon=True)
@@ -129,7 +129,7 @@ class Exporter:
         if request.path == "/metrics":
             self._scraped(f"{request.client} {request.user_agent}")
             openmetrics = wants_openmetrics(request.accept)
-            body = self._packed(openmetrics) if request.gzip else self._page(openmetrics)
+            body = self._pages.get((openmetrics, request.gzip), lambda: self._render(openmetrics, packed=request.gzip))
             return Response(status=HTTPStatus.OK, content_type=OPENMETRICS_TYPE if openmetrics else TEXT_TYPE, body=body, gzip=request.gzip)
         if request.path.startswith(API):
             self._watched()
@@ -164,19 +164,12 @@ class Exporter:
             choice = choose(look.view, limit, self._table.export, groups, label_limit=label_limit)
             return cost_message(self._costs, choice.families)
 
-    def _page(self, openmetrics: bool) -> bytes:
-        return self._pages.get((openmetrics, False), lambda: self._render(openmetrics))
-
-    def _packed(self, openmetrics: bool) -> bytes:
-        # Level 1: 100 MB of labels shrink to 11 MB; more effort costs the scrape more than the network saves.
-        return self._pages.get((openmetrics, True), lambda: bytes(cramjam.gzip.compress(self._page(openmetrics), 1)))
-
-    def _render(self, openmetrics: bool) -> bytes:
+    def _render(self, openmetrics: bool, *, packed: bool) -> bytes:
         with self._rendering:
             began = self._monotonic()
             look = self._looks.new()
-            now = look.now_ms / 1000
-            page = render(self._table, self._observer, now, openmetrics, self._groups, look=lambda: look.view, costs=self._costs)
+            of = self._table, self._observer, look.now_ms / 1000, openmetrics, self._groups, lambda: look.view, self._costs
+            page = render_packed(self._kept, *of) if packed else render(*of)
             self._costs.took(self._monotonic() - began)
             return page
 
