@@ -1,6 +1,8 @@
 """The page of a job with many partitions over HTTP: each view when nobody has looked for a while, and again at once.
 
-Left out: a browser, what it draws and asks again, TLS and passwords, consumer groups.
+The values are those of the bench `render`.
+
+Left out: a browser, consumer groups, followers, agents that answer, and more than one broker.
 """
 
 import http.client

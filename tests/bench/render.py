@@ -1,14 +1,16 @@
-"""A scrape of 1,000,000 series against prometheus_client, which is what a Python exporter would use otherwise.
+"""A scrape of 1,000,000 series against prometheus_client, which is what a Python exporter would use otherwise; and packed, again and again.
 
 Both write the same series of partitions, from values they already have: prometheus_client from gauges set before, on a smaller
-number of series, as its time grows in proportion.
+number of series, as its time grows in proportion. Packed pages are made by what is kept of the last one, as a job's are.
 
-Left out: how the values get there, HTTP and packing (`scrape`), consumer groups.
+The values are made up, as of a healthy cluster of one broker.
+
+Left out: the network, Spark, the rows of a micro-batch that go into the table, followers, consumer groups, faults in more than one log of a thousand, and clocks of brokers.
 """
 
 import statistics
 from collections.abc import Callable
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 import pyarrow as pa
@@ -22,39 +24,63 @@ from streaming.common.catalog.catalog_tables import LATER, PARTITIONS, Catalog
 from streaming.common.definitions.sections import METRICS
 from streaming.common.rows import SEGMENTS, TRANSACTIONS
 from streaming.common.state_row import STATES
-from streaming.pages.exposition.render import render
+from streaming.pages.exposition.kept_lines import KeptLines
+from streaming.pages.exposition.render import render, render_packed
+from tests.bench.healthy_values import ACTIVE, AGES_MS, NOW_MS, grown, healthy_values
 from tests.bench.table import show
 from tests.view.rows import new_context
 
 SERIES = 1_000_000
 PEER_SERIES = 50_000
 ROUNDS = 5
+SCRAPE_S = 15
+GROWING = 20
 PARTITIONS_A_TOPIC = 100
 NO_LIMIT = 1 << 40
-NOW_MS = 1_700_000_000_000
-_ACTIVE = 4000  # base offset of the last of five segments
 
 _METRICS = [metric for metric in METRICS if metric.column]
 
 
 def run() -> None:
-    """Print one table: seconds of both, and how many times faster this is."""
-    table, observer = million(), new_observer()
-    series = series_in(render(table, observer, NOW_MS / 1000))
+    """Print two tables: seconds of both, and how many times faster this is; what a packed page costs, by what has happened before."""
+    logs = million()
+    table, observer = new_table(), new_observer()
+    publish(table, logs)
+    series = series_in(page := render(table, observer, NOW_MS / 1000))
     own = _seconds(lambda: render(table, observer, NOW_MS / 1000)) * SERIES / series
     registry = _peer_registry(PEER_SERIES // len(_METRICS))
     peer = _seconds(lambda: generate_latest(registry)) * SERIES / PEER_SERIES
     rows = [("segtail", f"{own:.2f}", f"{peer / own:.1f}"), ("prometheus_client", f"{peer:.2f}", "1.0")]
     show(f"a page of {SERIES:,} series; medians of {ROUNDS}", ("", "seconds", "prometheus_client's / it"), rows)
+    title = f"packed, {len(logs):,} partitions, {series:,} series, {len(page) / 1e6:.0f} MB plain; medians of {ROUNDS}"
+    show(title, ("", "CPU ms", "MB packed"), _packed(table, logs))
 
 
-def million() -> Table:
-    """A table with about `SERIES` series."""
+def million() -> pa.Table:
+    """Rows of logs that have about `SERIES` series."""
     table = new_table()
     publish(table, states(1000))
-    logs = round(SERIES / series_in(render(table, new_observer(), NOW_MS / 1000)) * 1000)
-    publish(table, states(logs))
-    return table
+    return states(round(SERIES / series_in(render(table, new_observer(), NOW_MS / 1000)) * 1000))
+
+
+def _packed(table: Table, logs: pa.Table) -> list[tuple[str, str, str]]:
+    """A row for each thing that can have happened since the last page: CPU milliseconds and megabytes of the next one."""
+    few = {"of as many topics": logs.take(pa.array(np.linspace(0, len(logs) - 1, GROWING).astype(int))), "of one topic": logs[:GROWING]}
+    happened: dict[str, pa.Table | None] = {"the first page": None, "again, nothing changed": None}
+    happened |= {f"again, {GROWING} logs {where} have grown": rows for where, rows in few.items()}
+    happened["again, all logs have grown"] = logs
+    took: dict[str, list[float]] = {name: [] for name in happened}
+    sizes, now, observer = {}, NOW_MS / 1000, new_observer()
+    for number in range(ROUNDS):
+        store = KeptLines()
+        for name, rows in happened.items():
+            now += SCRAPE_S
+            if rows is not None:
+                table.apply(grown(rows, number + 1, round(now * 1000)))
+            began = process_time()
+            sizes[name] = len(render_packed(store, table, observer, now))
+            took[name].append(process_time() - began)
+    return [(name, f"{1e3 * statistics.median(each):.0f}", f"{sizes[name] / 1e6:.1f}") for name, each in took.items()]
 
 
 def _seconds(work: Callable[[], bytes]) -> float:
@@ -81,10 +107,9 @@ def new_observer() -> Observer:
 
 
 def states(logs: int, partitions_a_topic: int = PARTITIONS_A_TOPIC) -> pa.Table:
-    """Rows of so many logs that lead and are in sync, with five segments each; one in ten has an open transaction."""
-    random = np.random.default_rng(1)
+    """Rows of so many logs that lead and are in sync, with five segments each: all have had transactions, one in ten has one open."""
     topics, partitions = zip(*(_place(log, partitions_a_topic) for log in range(logs)), strict=True)
-    ends = pa.array(random.integers(10**6, 10**9, logs))
+    values = healthy_values(logs)
     listed, open_transaction = _listed(), _open_transaction()
     columns: dict[str, pa.Array] = {
         "change": pa.array(["log"] * logs),
@@ -93,25 +118,19 @@ def states(logs: int, partitions_a_topic: int = PARTITIONS_A_TOPIC) -> pa.Table:
         "topic_id": pa.array(topics),
         "log_dir": pa.array(["/data"] * logs),
         "partition": pa.array(partitions, pa.int32()),
-        "settled": pa.array([True] * logs),
-        "transactional": pa.array([True] * logs),
-        "log_start_offset": pa.array(np.zeros(logs, np.int64)),
-        "log_end_offset": ends,
         "transactions": pa.array([None if log % 10 else open_transaction for log in range(logs)], pa.binary()),
         "coordinator": pa.nulls(logs, pa.binary()),
         "segments": pa.array([listed] * logs, pa.binary()),
-        "active_segment": pa.array(np.full(logs, _ACTIVE)),
-        "active_position": pa.array(random.integers(10**9, 2 * 10**9, logs)),
     }
     for field in STATES:
-        if field.name in LISTS:
-            columns[field.name] = pa.array(random.integers(0, 10**9, (logs, LISTS[field.name])).tolist(), field.type)
-        elif field.name in columns:
+        if field.name in columns:
             continue
-        elif field.type == pa.int64():
-            columns[field.name] = pa.array(random.integers(0, NOW_MS, logs))
+        value = values[field.name]
+        if field.name in LISTS:
+            whole = np.broadcast_to(np.reshape(value, (-1, LISTS[field.name])), (logs, LISTS[field.name]))
+            columns[field.name] = pa.array(whole.tolist(), field.type)
         else:
-            columns[field.name] = pa.array(np.ones(logs, np.int32))
+            columns[field.name] = pa.array(np.broadcast_to(np.asarray(value), logs)).cast(field.type)
     return pa.table([columns[field.name] for field in STATES], schema=STATES)
 
 
@@ -136,8 +155,7 @@ def publish(table: Table, logs: pa.Table) -> None:
 
 
 def _listed() -> bytes:
-    ages_ms = (50_000_000, 40_000_000, 30_000_000, 20_000_000, 1_000)
-    segments = [(number * _ACTIVE // 4, 10**9, NOW_MS - age, NOW_MS - age) for number, age in enumerate(ages_ms)]
+    segments = [(number * ACTIVE // 4, 10**9, NOW_MS - age, NOW_MS - age) for number, age in enumerate(AGES_MS)]
     return np.array(segments, SEGMENTS).tobytes()
 
 
