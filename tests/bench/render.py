@@ -18,17 +18,18 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from streaming.cluster.view.export import EVERYTHING, Export
 from streaming.cluster.view.observer import Observer, Versions
+from streaming.cluster.view.page_context import context_of
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.value_matrix import LISTS
 from streaming.common.catalog.catalog_tables import LATER, PARTITIONS, Catalog
 from streaming.common.definitions.sections import METRICS
 from streaming.common.rows import SEGMENTS, TRANSACTIONS
+from streaming.common.settings import Settings
 from streaming.common.state_row import STATES
 from streaming.pages.exposition.kept_lines import KeptLines
 from streaming.pages.exposition.render import render, render_packed
 from tests.bench.healthy_values import ACTIVE, AGES_MS, NOW_MS, grown, healthy_values
 from tests.bench.table import show
-from tests.view.rows import new_context
 
 SERIES = 1_000_000
 PEER_SERIES = 50_000
@@ -97,8 +98,8 @@ def _place(log: int, partitions: int = PARTITIONS_A_TOPIC) -> tuple[str, int]:
 
 
 def new_table(*, series_limit: int = NO_LIMIT, export: Export = EVERYTHING) -> Table:
-    """A table without rows."""
-    return Table(replicas="leaders", stale_after_s=300, series_limit=series_limit, context=new_context(), export=export)
+    """A table without rows, as a job has it."""
+    return Table(replicas="leaders", stale_after_s=300, series_limit=series_limit, context=context_of(Settings()), export=export)
 
 
 def new_observer() -> Observer:

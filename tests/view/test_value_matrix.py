@@ -1,5 +1,6 @@
 """STATES as a matrix of integers."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -45,3 +46,12 @@ def test_columns_grow_by_free_slots() -> None:
     columns = Columns(empty_columns(1).matrix + 4).grown(3)
     assert columns["kind"].tolist() == [4, 0, 0]
     assert len(columns) == 3
+
+
+def test_selected_slots_are_those_of_the_whole_in_the_order_given_and_are_not_written() -> None:
+    columns = read_values(states(*(log(partition=number, skipped_bytes=[number] * 5) for number in range(4))))
+    some = columns.select(np.array([3, 1, 2])).select(np.array([2, 0]))
+    assert (len(some), some["partition"].tolist(), some["skipped_bytes"].tolist()) == (2, [2, 3], [[2, 3]] * 5)
+    with pytest.raises(ValueError, match="read-only"):
+        some["partition"][0] = 7
+    assert len(columns.select(np.array([], np.int64))["partition"]) == 0

@@ -5,6 +5,7 @@ A page follows each round over consumer groups, with the same logs: it takes wha
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter, is_
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from streaming.common.arrays import Longs
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.rules.limits import Limits
 from streaming.rules.segment_columns import LogFacts, SegmentColumns
+
+_SEGMENTS_OF = attrgetter("segments")
 
 _NEWEST = ("active_segment", "active_position", "active_max_timestamp_ms", "last_append_ms")
 
@@ -43,7 +46,7 @@ class _Inputs:
     def same(self, other: "_Inputs") -> bool:
         return (
             np.array_equal(self.items, other.items)
-            and all(one.segments is another.segments for one, another in zip(self.carried, other.carried, strict=True))
+            and all(map(is_, map(_SEGMENTS_OF, self.carried), map(_SEGMENTS_OF, other.carried)))
             and all(np.array_equal(one, another) for one, another in zip(self.columns, other.columns, strict=True))
             and self.limits == other.limits
         )
@@ -80,7 +83,7 @@ class ListedMemory:
             items=items,
             carried=[carried[item] for item in listed],
             columns=tuple(column[items] for column in columns),
-            limits=_limits(logs, names, decided, listed, limiter) if listed else [],
+            limits=_limits(logs, names, decided, items, limiter),
         )
         last = self._last
         if last is not None and inputs.same(last[0]):
@@ -125,12 +128,9 @@ def _with_active(carried: Carried, active: int, position: int, newest: int, modi
     return grown
 
 
-def _limits(logs: Columns, names: Sequence[str], decided: Decided, listed: Sequence[int], limiter: Limiter) -> list[Limits]:
-    """The limits of the logs ``listed``: computed once for each topic of a broker, however many logs it has."""
-    limits_of, of_topic, found = limiter.now(), dict[tuple[int, int], Limits](), list[Limits]()
-    for item, topic, configs in zip(listed, logs["topic"][listed].tolist(), decided.configs[listed].tolist(), strict=True):
-        limits = of_topic.get((topic, configs))
-        if limits is None:
-            limits = of_topic[topic, configs] = limits_of(int(logs["broker"][item]), names[item], decided.text(item))
-        found.append(limits)
-    return found
+def _limits(logs: Columns, names: Sequence[str], decided: Decided, items: NDArray[np.intp], limiter: Limiter) -> list[Limits]:
+    """The limits of the logs ``items``: computed once for each topic of a broker, however many logs it has."""
+    limits_of, broker = limiter.now(), logs["broker"]
+    _, first, numbers = np.unique(logs["topic"][items] << 32 | decided.configs[items] + 1, return_index=True, return_inverse=True)
+    found = [limits_of(int(broker[item]), names[item], decided.text(item)) for item in items[first].tolist()]
+    return [found[number] for number in numbers.tolist()]

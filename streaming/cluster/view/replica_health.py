@@ -38,7 +38,8 @@ _Row = tuple[dict[str, str], int]
 def families(view: View, export: Export) -> Iterator[Family]:
     """One family per metric, how many replicas are left out, and what is counted by topic."""
     observed, scrubbed, retention = view.observed, view.scrubbed, view.retention
-    overdue, dirty = overdue_replicas(retention), _dirty(retention)
+    known, dirty = limits_known(retention.limits), _dirty(retention)
+    overdue = perhaps_overdue_replicas(retention) & known  # by limits that are known
     found = {log_health_metrics.REPLICA_CORRUPT: [*_by_tail(observed, export), *_by_scrub(observed, scrubbed, export)]}
     for metric, column in _TRUNCATED.items():
         found[metric] = [(_where(observed, item), value) for item, value in _above_0(observed, column, export)]
@@ -55,14 +56,11 @@ def families(view: View, export: Export) -> Iterator[Family]:
     yield _family(log_health_metrics.REPLICAS_OMITTED, omitted)
     late = overdue & (retention.columns["retention_overdue_ms"] > view.overdue_after_ms)
     yield _family(log_health_metrics.TOPIC_OVERDUE, _counted(_topic(observed, item) for item in retention.items[late].tolist()))
-    blocked = zip(retention.items.tolist(), retention.columns["blocked"].tolist(), limits_known(retention.limits).tolist(), strict=True)
-    held = (
-        (item, BLOCKED[reason])
-        for item, reason, known in blocked
-        if known and reason >= 0 and BLOCKED[reason] != ACTIVE and observed.roles.speaks[item]
-    )
+    blocked = retention.columns["blocked"]
+    held = known & (blocked >= 0) & (blocked != BLOCKED.index(ACTIVE)) & observed.roles.speaks[retention.items]
+    reasons = zip(retention.items[held].tolist(), (BLOCKED[reason] for reason in blocked[held].tolist()), strict=True)
     yield from _arriving_late(view)
-    yield _family(log_health_metrics.TOPIC_BLOCKED, _counted(_topic(observed, item) | {"reason": reason} for item, reason in held))
+    yield _family(log_health_metrics.TOPIC_BLOCKED, _counted(_topic(observed, item) | {"reason": reason} for item, reason in reasons))
 
 
 def _arriving_late(view: View) -> Iterator[Family]:
@@ -85,11 +83,6 @@ def perhaps_overdue_replicas(retention: RetentionResults) -> Flags:
     columns = retention.columns
     overdue: Flags = (columns["retention_overdue_ms"] > 2 * columns["check_interval_ms"]) & (columns["retention_reclaimable_bytes"] > 0)
     return overdue
-
-
-def overdue_replicas(retention: RetentionResults) -> Flags:
-    """The same, as far as their limits are known."""
-    return perhaps_overdue_replicas(retention) & limits_known(retention.limits)
 
 
 def _dirty(retention: RetentionResults) -> Flags:

@@ -1,6 +1,7 @@
 """The state of every observed log among its replicas: its high watermark, its last stable offset, who leads and who is in sync."""
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 import numpy as np
 
@@ -149,8 +150,9 @@ def of_all(transactions: Sequence[Transactions]) -> tuple[Longs, Transactions]:
 
 def _sizes(logs: Columns, carried: Sequence[Carried]) -> Longs:
     """Bytes of each log on disk: its segments as they were listed, and the bytes by which the log has grown since."""
-    listed = np.array([(each.listed_bytes, each.last_segment, each.last_bytes) for each in carried], np.int64).reshape(-1, 3)
-    total, last, size = listed.T
+    total, last, size = (
+        np.fromiter(map(attrgetter(name), carried), np.int64, len(carried)) for name in ("listed_bytes", "last_segment", "last_bytes")
+    )
     grown = np.where(logs["active_segment"] == last, logs["active_position"] - size, 0)
     rolled = np.where(logs["active_segment"] > last, logs["active_position"], 0)
     return np.where(total >= 0, total + np.maximum(grown, 0) + rolled, ABSENT)
@@ -189,7 +191,8 @@ def _may_stay_below(logs: Columns, names: Sequence[str], facts: Known, assigned:
 
 def _members(logs: Columns, assigned: Longs, brokers_of: Callable[[Longs], tuple[Longs, Longs]]) -> Flags:
     """Which logs are on one of the brokers that their partition's replica has in a list."""
-    known = np.flatnonzero(assigned != NOWHERE)
-    owners, brokers = brokers_of(assigned[known])
-    found: Flags = np.isin(logs["replicas_of"] << 32 | logs["broker"], known[owners] << 32 | brokers)
+    found = np.zeros(len(logs), np.bool_)
+    known = np.flatnonzero(assigned[logs["replicas_of"]] != NOWHERE)
+    owners, brokers = brokers_of(assigned[logs["replicas_of"][known]])
+    found[known[owners[brokers == logs["broker"][known][owners]]]] = True
     return found

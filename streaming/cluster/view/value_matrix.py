@@ -51,8 +51,8 @@ class Columns:
         return self.matrix[end - LISTS[name] : end] if name in LISTS else self.matrix[end - 1]
 
     def select(self, slots: Longs) -> "Columns":
-        """A copy of some slots, in the order given."""
-        return Columns(self.matrix[:, slots])
+        """Some slots, in the order given."""
+        return SelectedColumns(self, slots)
 
     def upto(self, slots: int) -> "Columns":
         """A copy of the first ``slots`` slots."""
@@ -61,6 +61,29 @@ class Columns:
     def grown(self, slots: int) -> "Columns":
         """A copy with room for ``slots`` slots, the new ones free."""
         return Columns(np.pad(self.matrix, ((0, 0), (0, slots - len(self)))))
+
+
+class SelectedColumns(Columns):
+    """Some slots of columns that nobody changes any more. A column is taken out when it is first read: of a hundred, few are."""
+
+    __slots__ = ("_all", "_found", "_slots")
+
+    def __init__(self, columns: Columns, slots: Longs) -> None:
+        self._all = columns
+        self._slots = slots
+        self._found: dict[str, Longs] = {}
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def __getitem__(self, name: str) -> Longs:
+        """The column ``name``, in the shape that the whole column has; it cannot be written."""
+        found = self._found.get(name)
+        if found is None:
+            found = self._all[name][..., self._slots]
+            found.flags.writeable = False
+            self._found[name] = found
+        return found
 
 
 def empty_columns(slots: int) -> Columns:

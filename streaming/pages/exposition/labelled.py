@@ -100,11 +100,11 @@ def of_log_dirs(observed: Observed) -> Iterator[Family]:
     spelled = [labels(broker=str(broker), log_dir=path) for broker, path in observed.log_dirs]
     total = np.bincount(dirs, size, len(spelled)).astype(np.int64)
     yield family_of(log_dir_metrics.LOG_DIR_SIZE, [(spelled[item], int(total[item])) for item in held.tolist()])
-    pairs, group = np.unique(np.stack([dirs, topics]), axis=1, return_inverse=True)
-    sums = np.bincount(group.reshape(-1), size, pairs.shape[1]).astype(np.int64)
+    pairs, group = np.unique(dirs << 32 | topics, return_inverse=True)  # both are small numbers
+    sums = np.bincount(group, size, len(pairs)).astype(np.int64)
     rows = [
         (f"{spelled[each]},{labels(topic=names[topic])}", total_of)
-        for each, topic, total_of in zip(pairs[0].tolist(), pairs[1].tolist(), sums.tolist(), strict=True)
+        for each, topic, total_of in zip((pairs >> 32).tolist(), (pairs & 0xFFFFFFFF).tolist(), sums.tolist(), strict=True)
     ]
     yield family_of(log_dir_metrics.LOG_DIR_TOPIC_SIZE, rows)
 
