@@ -10,7 +10,7 @@ import pytest
 
 from streaming.broker.disk.active_segment import ActiveRead
 from streaming.broker.disk.calls import bytes_read
-from streaming.broker.disk.contents import read_contents, was_shut_down_cleanly
+from streaming.broker.disk.contents import ContentsReader, was_shut_down_cleanly
 from streaming.broker.disk.log_inventory import READ_BYTES, Inventory, LogInventory
 from streaming.broker.disk.logdirs import Partition, list_partitions, open_log_dirs
 from streaming.broker.disk.scanned_timestamps import ScannedTimes
@@ -380,13 +380,45 @@ def test_a_log_dir_shows_what_takes_its_space(directory: LogDir, log: PartitionL
         other.mkdir()
         (other / f"{0:020}.log").write_bytes(b"x" * 5000)
     (opened,) = open_log_dirs([directory.path])
-    seen = read_contents(opened)
+    reader = ContentsReader(opened.path)
+    seen = reader.read(opened)
     assert seen.delete >= gone.segments[0].size
     assert (seen.future, seen.stray) == (5000, 5000)
     assert seen.capacity >= seen.free > 0
     (directory.path / "replication-offset-checkpoint").write_text("0\n0\n")
     os.utime(directory.path / "replication-offset-checkpoint", ns=(NOW * 10**6, NOW * 10**6))
-    assert read_contents(opened).checkpoint_ms == NOW
+    assert reader.read(opened).checkpoint_ms == NOW
+
+
+def test_directories_that_come_and_go_within_a_tick_of_the_clock_are_seen(directory: LogDir, log: PartitionLog) -> None:
+    (opened,) = open_log_dirs([directory.path])
+    reader = ContentsReader(opened.path)
+    before, seen = directory.path.stat().st_mtime_ns, reader.read(opened)
+    assert seen.live == (("t", 0),)
+    partition(directory, "new", 3)
+    os.utime(directory.path, ns=(before, before))
+    assert set(reader.read(opened).live) == {("t", 0), ("new", 3)}
+    (directory.path / "new-3").rename(directory.path / "other-3")  # as many names as before
+    (directory.path / ".kafka_cleanshutdown").touch()
+    os.utime(directory.path, ns=(before, before))
+    seen = reader.read(opened)
+    assert (set(seen.live), seen.clean) == ({("t", 0), ("other", 3)}, True)
+    (directory.path / "other-3").rename(directory.path / f"other-3.{0:032x}-delete")
+    os.utime(directory.path, ns=(before, before))
+    seen = reader.read(opened)
+    assert (seen.live, seen.delete > 0) == ((("t", 0),), True)
+
+
+def test_a_log_dir_that_was_away_shows_what_it_has_when_it_is_back(directory: LogDir, log: PartitionLog) -> None:
+    (opened,) = open_log_dirs([directory.path])
+    reader, away = ContentsReader(opened.path), directory.path.with_name("away")
+    reader.read(opened)
+    directory.path.rename(away)
+    with pytest.raises(FileNotFoundError):
+        reader.read(opened)
+    (away / "t-0").rename(away / "t-1")
+    away.rename(directory.path)
+    assert reader.read(opened).live == (("t", 1),)
 
 
 def test_holes_of_a_preallocated_index_take_no_space(log: PartitionLog) -> None:

@@ -11,7 +11,7 @@ from streaming.broker.agent.process_watch import ProcessWatch
 from streaming.broker.agent.restart_costs import PointOf
 from streaming.broker.agent.restart_status import RestartStatus
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.contents import read_contents
+from streaming.broker.disk.contents import ContentsReader
 from streaming.broker.disk.logdirs import LogDir
 from streaming.broker.disk.shortage import is_short, shortage
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
@@ -53,6 +53,7 @@ class HostStatus:
         self._incomplete = False  # the last check was before all logs were listed
         self._live = 0
         self._down: set[Path] = set()
+        self._contents: dict[Path, ContentsReader] = {}
         self._last: dict[Path, LogDirStatus] = {}  # of log dirs that could be listed
         self._unlisted: dict[Path, Mapping[str, str]] = {}
         self._restarts = None if point_of is None else RestartStatus(point_of)
@@ -90,7 +91,7 @@ class HostStatus:
         if unavailable is not None:
             return _down(log_dir, registered, unavailable)
         try:
-            found = read_contents(log_dir)
+            found = self._contents.setdefault(log_dir.path, ContentsReader(log_dir.path)).read(log_dir)
         except OSError as error:
             before = self._last.get(log_dir.path)
             if is_short(error) and before is not None:

@@ -71,7 +71,7 @@ class RestartStatus:
         path = contents.log_dir.path
         start = self._starts.setdefault(path, DirRecovery())
         tails = self._tails.get(path, [])
-        live = sum(topic != METADATA_TOPIC for topic, _ in contents.live)
+        live = len(contents.live)
         found = self._found.get(path, NOTHING_KNOWN) if live else DirRestart(0, 0, 0)
         if len(tails) < live:  # a log is not watched yet: a sum without it would be too small
             found = NOTHING_KNOWN

@@ -1,13 +1,22 @@
 """The sizes of everything in a log dir besides the segments of its partitions, and the free space."""
 
 import os
+import stat
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.logdirs import LogDir
-from streaming.kafka.formats.names import CLEAN_SHUTDOWN, HIGH_WATERMARK_CHECKPOINT, METADATA_TOPIC, DirState, parse_partition_dir
+from streaming.kafka.formats.names import (
+    CLEAN_SHUTDOWN,
+    HIGH_WATERMARK_CHECKPOINT,
+    METADATA_TOPIC,
+    DirState,
+    PartitionDir,
+    parse_partition_dir,
+)
 
 _METADATA_DIR = f"{METADATA_TOPIC}-0"
 
@@ -21,8 +30,9 @@ class DirContents:
 
     The other sizes are those of everything besides segments of partitions: directories being deleted, strays, copies of replicas that move
     here, and the metadata log with the files at the root. The other files inside a partition's directory are in its inventory. ``live``:
-    topic and number of every directory of a live partition. ``unlisted``: directories and files that could not be read, by path with the
-    reason; they are not in the sizes. ``clean``: the broker's last stop was an orderly one, and it has not started since.
+    topic and number of every directory of a live partition but the metadata log's. ``unlisted``: directories and files that could not be
+    read, by path with the reason; they are not in the sizes. ``clean``: the broker's last stop was an orderly one, and it has not started
+    since.
     """
 
     log_dir: LogDir
@@ -39,47 +49,72 @@ class DirContents:
     clean: bool
 
 
-def read_contents(log_dir: LogDir) -> DirContents:
-    """Read a log dir, without the directories of live partitions.
+class ContentsReader:
+    """Reads a log dir, again and again: the names that were there the last time are not parsed again. For one thread."""
 
-    Raises:
-        OSError: it cannot be read at this moment.
-    """
-    with Calling(log_dir.path):
-        return _read_contents(log_dir)
+    def __init__(self, log_dir: Path) -> None:
+        self._path = log_dir
+        self._live: dict[str, tuple[str, int]] = {}  # by the name of its directory
+        self._listed: tuple[tuple[str, int], ...] = ()
 
+    def read(self, log_dir: LogDir) -> DirContents:
+        """What is in it now, without the directories of live partitions.
 
-def _read_contents(log_dir: LogDir) -> DirContents:
-    taken = dict.fromkeys(DirState, 0)
-    metadata = 0
-    live: list[tuple[str, int]] = []
-    unlisted: dict[str, str] = {}
-    clean = False
-    with os.scandir(log_dir.path) as entries:
-        for entry in entries:
-            name = parse_partition_dir(entry.name)
-            clean |= entry.name == CLEAN_SHUTDOWN
-            if name is None or entry.name == _METADATA_DIR:
-                metadata += sum(_files(entry, unlisted)) if name is not None or entry.is_file() else 0
-            elif name.state is DirState.LIVE:
-                live.append((name.topic, name.partition))
+        Args:
+            log_dir: as it was identified last.
+
+        Raises:
+            OSError: it cannot be read at this moment.
+        """
+        with Calling(self._path):
+            return self._read(log_dir)
+
+    def _read(self, log_dir: LogDir) -> DirContents:
+        others = self._list()
+        taken, unlisted = Counter[DirState](), dict[str, str]()
+        metadata = 0
+        for name in others:
+            parsed = parse_partition_dir(name)
+            size = sum(_files(f"{self._path}/{name}", unlisted, inside=parsed is not None))
+            if parsed is None or name == _METADATA_DIR:
+                metadata += size
             else:
-                taken[name.state] += sum(_files(entry, unlisted))
-    system = os.statvfs(log_dir.path)
-    return DirContents(
-        log_dir=log_dir,
-        free=system.f_bavail * system.f_frsize,
-        capacity=system.f_blocks * system.f_frsize,
-        device=log_dir.path.stat().st_dev,
-        checkpoint_ms=_modified_ms(log_dir.path / HIGH_WATERMARK_CHECKPOINT),
-        delete=taken[DirState.DELETE],
-        stray=taken[DirState.STRAY],
-        future=taken[DirState.FUTURE],
-        metadata=metadata,
-        live=tuple(live),
-        unlisted=unlisted,
-        clean=clean,
-    )
+                taken[parsed.state] += size
+        system = os.statvfs(self._path)
+        return DirContents(
+            log_dir=log_dir,
+            free=system.f_bavail * system.f_frsize,
+            capacity=system.f_blocks * system.f_frsize,
+            device=self._path.stat().st_dev,
+            checkpoint_ms=_modified_ms(self._path / HIGH_WATERMARK_CHECKPOINT),
+            delete=taken[DirState.DELETE],
+            stray=taken[DirState.STRAY],
+            future=taken[DirState.FUTURE],
+            metadata=metadata,
+            live=self._listed,
+            unlisted=unlisted,
+            clean=CLEAN_SHUTDOWN in others,
+        )
+
+    def _list(self) -> list[str]:
+        """List the log dir; returns the names of what is no directory of a live partition.
+
+        Its time would not tell that nothing has come or gone: a broker replaces a checkpoint in it every five seconds.
+        """
+        names, known = os.listdir(self._path), self._live
+        others = [name for name in names if name not in known]
+        if len(names) - len(others) < len(known):
+            known = {name: known[name] for name in names if name in known}
+        come = {name: (parsed.topic, parsed.partition) for name in others if (parsed := _live(name)) is not None}
+        if come or known is not self._live:
+            self._live = known | come
+            self._listed = tuple(self._live.values())
+        return [name for name in others if name not in come]
+
+
+def _live(name: str) -> PartitionDir | None:
+    parsed = None if name == _METADATA_DIR else parse_partition_dir(name)
+    return parsed if parsed is not None and parsed.state is DirState.LIVE else None
 
 
 def was_shut_down_cleanly(log_dir: Path) -> bool:
@@ -92,27 +127,27 @@ def was_shut_down_cleanly(log_dir: Path) -> bool:
         return False
 
 
-def bytes_taken(stat: os.stat_result) -> int:
+def bytes_taken(found: os.stat_result) -> int:
     """The most bytes that a file takes on disk: a preallocated index has holes."""
-    return min(stat.st_size, stat.st_blocks * 512)
+    return min(found.st_size, found.st_blocks * 512)
 
 
-def _files(entry: os.DirEntry[str], unlisted: dict[str, str]) -> Iterator[int]:
-    """The bytes of a file, or of the files of a directory. Files that vanished after they were listed have none.
+def _files(path: str, unlisted: dict[str, str], *, inside: bool) -> Iterator[int]:
+    """The bytes of a file; if ``inside``, of the files of a directory. Files that vanished after they were listed have none.
 
     If one directory may not be listed, the log dir as a whole is still usable.
     """
     try:
-        if entry.is_file():
-            yield bytes_taken(entry.stat())
-        elif entry.is_dir():
-            with os.scandir(entry) as inner:
-                for file in inner:
-                    yield from _files(file, unlisted)
+        found = os.stat(path)  # noqa: PTH116  # called for each file of what is being deleted
+        if stat.S_ISREG(found.st_mode):
+            yield bytes_taken(found)
+        elif stat.S_ISDIR(found.st_mode) and inside:
+            for name in os.listdir(path):
+                yield from _files(f"{path}/{name}", unlisted, inside=True)
     except FileNotFoundError:
         return
     except OSError as error:
-        unlisted[entry.path] = str(error)
+        unlisted[path] = str(error)
 
 
 def _modified_ms(path: Path) -> int:
