@@ -74,7 +74,7 @@ class Agent:
             clock=lambda: self.now / 1000,
         )
         self.watcher = self._watcher()
-        self.host_status = HostStatus(self.log_dirs, self.cluster, self.watcher.tails, lambda: self.now, self.watcher.recovery_point)
+        self.host_status = HostStatus(self.log_dirs, self.cluster, self.watcher.tails, lambda: self.now, self.watcher.recovery)
         host_watch = HostWatch(self.watcher, self.cluster, self.host_status)
         self.following = GroupFollowing(self.log_dirs, self.watcher.tails, rate=1 << 60, groups_limit=100, cpu_share=1e9)
         self.calls = DirCalls(self.paths)

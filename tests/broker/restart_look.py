@@ -28,7 +28,7 @@ class RestartLook:
         self._watcher = Watcher(self._dirs, self._journal, self._cluster, now_ms, producers_limit=0, attached=False)
         self._looks = 0
         self._status = HostStatus(
-            self._dirs, self._cluster, self._watcher.tails, lambda: now_ms() + self._looks * CHECK_EVERY_MS, self._watcher.recovery_point
+            self._dirs, self._cluster, self._watcher.tails, lambda: now_ms() + self._looks * CHECK_EVERY_MS, self._watcher.recovery
         )
         self._watcher.begin(Beginning(StartFrom.ACTIVE, resumed=False))
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.disk.logdirs import list_partitions, open_log_dirs, read_offset_checkpoint, read_topic_id
+from streaming.broker.disk.logdirs import list_partitions, load_offset_checkpoint, open_log_dirs, read_topic_id
 from streaming.errors import LogDirError
-from streaming.kafka.formats.checkpoint_files import CheckpointEntry
 from streaming.kafka.formats.names import DirState
 from streaming.simulator.file_writer import uuid_text
 from tests.builders import CLUSTER_ID, delete, log_dir, partition
@@ -171,12 +170,12 @@ def test_offset_checkpoints_at_the_root(tmp_path: Path, caplog: pytest.LogCaptur
     disk = log_dir(tmp_path)
     (found,) = open_log_dirs([disk.path])
     disk.write_checkpoint("log-start-offset-checkpoint", [("a.b", 1, 44)])
-    assert read_offset_checkpoint(found, "log-start-offset-checkpoint") == (CheckpointEntry("a.b", 1, 44),)
-    assert read_offset_checkpoint(found, "cleaner-offset-checkpoint") == ()
+    assert load_offset_checkpoint(found, "log-start-offset-checkpoint").offsets == {("a.b", 1): 44}
+    assert load_offset_checkpoint(found, "cleaner-offset-checkpoint").offsets == {}
     (disk.path / "recovery-point-offset-checkpoint").unlink()
-    assert read_offset_checkpoint(found, "recovery-point-offset-checkpoint") == ()
+    assert load_offset_checkpoint(found, "recovery-point-offset-checkpoint").offsets == {}
     assert caplog.text == ""
     for damaged in ("0\n7\n", "1\n0\n", "0\n1\na.b 1\n"):  # cut off, of a later version, without its offset
         (disk.path / "cleaner-offset-checkpoint").write_text(damaged)
-        assert read_offset_checkpoint(found, "cleaner-offset-checkpoint") is None
+        assert load_offset_checkpoint(found, "cleaner-offset-checkpoint").offsets is None
     assert "checkpoint cannot be read" in caplog.text

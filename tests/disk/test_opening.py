@@ -15,7 +15,7 @@ from streaming.broker.disk import opening
 from streaming.broker.disk.aborted_transactions import aborted_transactions
 from streaming.broker.disk.identity import read_identity
 from streaming.broker.disk.index_file import last_entry_below
-from streaming.broker.disk.logdirs import read_offset_checkpoint
+from streaming.broker.disk.logdirs import load_offset_checkpoint
 from streaming.broker.disk.metadata_log import read_quorum_state
 from streaming.broker.disk.metadata_past import load_metadata_snapshot
 from streaming.broker.disk.opening import NAMES_BYTES, open_file, read_small
@@ -110,7 +110,7 @@ def test_a_hole_costs_nothing(name: str, tmp_path: Path) -> None:
             with pytest.raises(TooLargeError):
                 read_quorum_state(log_dirs)
         else:
-            assert read_offset_checkpoint(log_dirs[0], name) is None
+            assert load_offset_checkpoint(log_dirs[0], name).offsets is None
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()

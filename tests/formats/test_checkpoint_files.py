@@ -10,6 +10,7 @@ from streaming.errors import FormatError
 from streaming.kafka.formats.checkpoint_files import (
     CheckpointEntry,
     EpochEntry,
+    changed_entries,
     parse_leader_epochs,
     parse_offset_checkpoint,
     parse_partition_metadata,
@@ -43,6 +44,39 @@ def test_an_offset_checkpoint_holds_its_entries() -> None:
 def test_an_offset_checkpoint_reads_back_what_was_written(entries: list[CheckpointEntry]) -> None:
     text = f"0\n{len(entries)}\n" + "".join(f"{e.topic} {e.partition} {e.offset}\n" for e in entries)
     assert parse_offset_checkpoint(text.encode()) == tuple(entries)
+
+
+@given(ENTRIES, st.data())
+def test_what_changed_in_an_offset_checkpoint_is_what_parsing_all_of_it_shows(entries: list[CheckpointEntry], data: st.DataObject) -> None:
+    before = {(e.topic, e.partition): e.offset for e in entries}
+    now = {key: data.draw(st.integers(0, 2) | st.just(offset)) for key, offset in before.items()}
+    texts = [f"0\n{len(each)}\n" + "".join(f"{t} {p} {offset}\n" for (t, p), offset in each.items()) for each in (before, now)]
+    changed = changed_entries(texts[1].encode(), texts[0].encode())
+    if changed is not None:
+        assert before | {(e.topic, e.partition): e.offset for e in changed} == now
+    assert (changed is not None) == (2 * sum(before[key] != now[key] for key in now) <= len(now) + 1)
+
+
+@each_row(
+    "data",
+    [
+        b"0\n4\na 0 1\nb 0 1\nc 0 1\ne 0 1\n",  # of other logs
+        b"0\n4\na 0 1\nb 0 1\nc 0 1\nc 0 2\n",  # one of them twice
+        b"0\n4\na 0 1\nb 0 1\nc 0 1\n\n",
+        b"0\n4\na 0 1\nb 0 1\nc 0 1\n",
+        b"0\n3\na 0 1\nb 0 1\nc 0 1\nd 0 1\n",
+        b"1\n4\na 0 1\nb 0 1\nc 0 1\nd 0 1\n",
+        b"0\n4\na 0 2\nb 0 2\nc 0 2\nd 0 2\n",  # nearly all of them
+        b"",
+    ],
+)
+def test_where_lines_have_not_just_other_offsets_all_of_a_checkpoint_has_to_be_parsed(data: bytes) -> None:
+    assert changed_entries(data, b"0\n4\na 0 1\nb 0 1\nc 0 1\nd 0 1\n") is None
+
+
+def test_a_changed_line_that_is_wrong_is_refused() -> None:
+    with pytest.raises(FormatError):
+        changed_entries(b"0\n2\na 0 1\nb 0 x\n", b"0\n2\na 0 1\nb 0 1\n")
 
 
 @pytest.mark.parametrize("parse", [parse_offset_checkpoint, parse_leader_epochs])

@@ -95,7 +95,7 @@ class Agent:
         self.consumers = Consumers(self.journal, self.clock)
         cluster = ClusterView(log_dirs)
         self.watcher = Watcher(log_dirs, self.journal, cluster, self.clock, producers_limit=100, attached=self.consumers.any(), few_logs=0)
-        host_status = HostStatus(log_dirs, cluster, self.watcher.tails, self.clock, self.watcher.recovery_point)
+        host_status = HostStatus(log_dirs, cluster, self.watcher.tails, self.clock, self.watcher.recovery)
         looking = HostWatch(self.watcher, cluster, host_status)
         owners, beginnings = Owners(self.owners_clock), Allowance(1 << 40, 1.0)
         self.service = Service(self.name, self.journal, self.consumers, lambda: looking, Polls(), owners=owners, beginnings=beginnings)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from streaming.broker.watcher import grown_logs
 from streaming.broker.watcher.found_events import CHECK_MS, QUIET_MS
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
@@ -143,6 +144,25 @@ def test_what_the_cleaner_has_done_only_the_catalog_shows(station: Station, log:
     station.look()
     disk.write_checkpoint("cleaner-offset-checkpoint", [("t", 0, 2)])
     assert reported(station) == []
+
+
+def test_a_checkpoint_that_is_replaced_while_its_log_is_behind_is_compared_once_it_is_read(
+    station: Station, log: PartitionLog, disk: LogDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    station.look()
+    reported(station)
+    monkeypatch.setattr(grown_logs, "LIVE_BYTES", 0)
+    log.append(batch())
+    station.turn(budget=0)
+    (tail,) = station.watcher.tails()
+    assert not tail.live
+    disk.write_checkpoint("log-start-offset-checkpoint", [("t", 0, 1)])
+    for _ in range(2):
+        station.clock.now += CHECK_MS
+        station.turn(budget=0)
+    assert not tail.live
+    station.turn()
+    assert [event.log_start_offset for event in reported(station, hinted=False)] == [1]
 
 
 def test_a_high_watermark_goes_with_what_is_appended(station: Station, log: PartitionLog, disk: LogDir) -> None:

@@ -5,9 +5,11 @@ from unittest.mock import create_autospec
 
 import pytest
 
+from streaming.broker.watcher import log_catalog, recovery_points
 from streaming.broker.watcher.cluster_knowledge import Cluster
 from streaming.broker.watcher.found_events import CHECK_MS
 from streaming.broker.watcher.log_catalog import partitions_of
+from streaming.common.catalog.catalog_tables import UNREADABLE
 from streaming.common.catalog.changes import Version
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.metadata_partitions import PartitionState
@@ -114,3 +116,37 @@ def test_another_process_shows_all_there_is(asker: Asker, station: Station) -> N
     station.look()
     assert len(asker.changes(LOG)) == 1
     assert asker.whole
+
+
+def test_positions_of_recovery_points_are_looked_up_in_turn_though_no_broker_writes(
+    station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recovery_points, "MOST_LOOKUPS", 1)
+    for number in range(3):
+        made = partition(disk, "t", number, index_interval_bytes=0)
+        made.append(batch(2))
+        made.append(batch(2))
+        made.append(batch(2))
+    disk.write_checkpoint("recovery-point-offset-checkpoint", [("t", number, 4) for number in range(3)])
+    station.look()
+    asker = Asker(station)
+    found = {}
+    for looks in range(1, 5):
+        found |= {row["partition"]: row["recovery_position"] for row in asker.changes(LOG)}
+        assert sum(position > 0 for position in found.values()) >= min(looks, 3)
+    assert len(set(found.values())) == 1
+    assert asker.changes(LOG) == []
+    disk.write_checkpoint("recovery-point-offset-checkpoint", [("t", 0, 4), ("t", 1, 6), ("t", 2, 4)])
+    assert [(row["partition"], row["recovery_point"]) for row in asker.changes(LOG)] == [(1, 6)]
+
+
+def test_only_what_stands_for_another_log_is_read_again(asker: Asker, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    partition(disk, "u", topic_id=2).append(batch(1))
+    disk.write_high_watermarks()
+    assert len(asker.changes(LOG)) == 2
+    monkeypatch.setattr(log_catalog.LogRows, "__init__", None)
+    disk.write_checkpoint("replication-offset-checkpoint", [("t", 0, 1), ("u", 0, 1)])
+    (row,) = asker.changes(LOG)
+    assert (row["topic"], row["high_watermark"]) == ("t", 1)
+    (disk.path / "replication-offset-checkpoint").write_text("damaged")
+    assert [row["high_watermark"] for row in asker.changes(LOG)] == [UNREADABLE] * 2

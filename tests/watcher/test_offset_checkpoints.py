@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from streaming.broker.disk import logdirs
 from streaming.broker.disk.log_inventory import Inventory
-from streaming.broker.disk.logdirs import list_partitions, open_log_dirs
+from streaming.broker.disk.logdirs import Partition, list_partitions, open_log_dirs
 from streaming.broker.watcher.offset_checkpoints import Checkpoints
 from streaming.common.catalog.catalog_tables import UNREADABLE
 from tests.builders import batch, log_dir, partition
@@ -37,3 +38,58 @@ def test_a_checkpoint_that_is_not_understood_is_not_known_and_counted_once(tmp_p
     disk.write_checkpoint(NAMES[0], [("t", 0, 3)])
     assert checkpoints.refresh()
     assert checkpoints.high_watermark(log) == 3
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> dict[str, Partition]:
+    disk = log_dir(tmp_path)
+    for topic in ("a", "b", "c"):
+        partition(disk, topic)
+    found = {each.topic: each for each in list_partitions(next(iter(open_log_dirs([disk.path]))))}
+    return dict(sorted(found.items()))
+
+
+def written(logs: dict[str, Partition], *offsets: int | str) -> None:
+    """A broker replaces the high watermarks."""
+    path = logs["a"].log_dir.path / NAMES[0]
+    text = f"0\n{len(offsets)}\n" + "".join(f"{topic} 0 {offset}\n" for topic, offset in zip(logs, offsets, strict=False))
+    path.with_suffix(".tmp").write_text(text)
+    path.with_suffix(".tmp").rename(path)
+
+
+def test_what_an_idle_broker_writes_again_is_not_parsed_again(logs: dict[str, Partition], monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoints = Checkpoints(open_log_dirs([logs["a"].log_dir.path]))
+    written(logs, 7, 7, 7)
+    assert checkpoints.refresh()
+    monkeypatch.setattr(logdirs, "parse_offset_checkpoint", None)
+    written(logs, 7, 7, 7)
+    assert not checkpoints.refresh()
+    written(logs, 7, 8, 7)
+    assert checkpoints.refresh().logs == {logs["a"].log_dir.path: {("b", 0)}}
+    assert [checkpoints.high_watermark(log) for log in logs.values()] == [7, 8, 7]
+
+
+def test_a_file_of_the_same_size_is_read_and_one_that_was_damaged_meanwhile_is_known_again(logs: dict[str, Partition]) -> None:
+    checkpoints = Checkpoints(open_log_dirs([logs["a"].log_dir.path]))
+    path = logs["a"].log_dir.path
+    for offsets, expected, changed in (
+        ((7, 7, 7), [7, 7, 7], {("a", 0), ("b", 0), ("c", 0)}),
+        ((9, 8, 7), [9, 8, 7], {("a", 0), ("b", 0)}),
+        (("many", 8, 7), [UNREADABLE] * 3, None),
+        (("many", 8, 7), [UNREADABLE] * 3, None),
+        ((9, 8, 7), [9, 8, 7], None),
+        ((9, 8), [9, 8, -1], {("c", 0)}),
+        ((9, 8, 6), [9, 8, 6], {("c", 0)}),
+    ):
+        written(logs, *offsets)
+        assert checkpoints.refresh().logs == {path: changed}, offsets
+        assert [checkpoints.high_watermark(log) for log in logs.values()] == expected
+    assert checkpoints.unreadable == 2
+    (path / NAMES[0]).unlink()
+    (path / NAMES[0]).mkdir()
+    assert checkpoints.refresh().logs == {path: None}
+    assert checkpoints.high_watermark(logs["a"]) == UNREADABLE
+    (path / NAMES[0]).rmdir()
+    written(logs, 9, 8, 6)
+    assert checkpoints.refresh().logs == {path: None}
+    assert [checkpoints.high_watermark(log) for log in logs.values()] == [9, 8, 6]

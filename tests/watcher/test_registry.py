@@ -63,6 +63,49 @@ def test_a_new_log_dir_is_watched_until_something_appears_in_it(station: Station
     assert [event.kind for event in station.look({disk.path})] == [Kind.APPEARED, Kind.APPENDED]
 
 
+def test_the_list_of_logs_is_the_same_until_something_happens_to_one_of_them(
+    station_of_two: Station, two: tuple[LogDir, LogDir], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    station, (disk, other) = station_of_two, two
+    log = partition(disk, "t")
+    log.append(batch())
+    station.look()
+
+    def is_another() -> bool:
+        before = station.watcher.tails()
+        assert station.watcher.tails() is before
+        station.look()
+        after = station.watcher.tails()
+        assert after == list(station.watcher._registry.tails.values())
+        return after is not before
+
+    assert not is_another()
+    log.append(batch())
+    log.roll()
+    log.append(batch())
+    assert not is_another()
+    partition(disk, "new", topic_id=2)
+    assert is_another(), "one has come"
+    disk.path.rename(disk.path.with_name("away"))
+    assert is_another(), "they are away"
+    disk.path.with_name("away").rename(disk.path)
+    assert is_another(), "they are back"
+    future = copied(log, other)
+    log.rename(f"{log.name}.{0:032x}-delete")
+    future.rename(other.path / "t-0")
+    assert is_another(), "one has moved"
+    monkeypatch.setattr("streaming.broker.watcher.departures.is_over", lambda *_: False)
+    (other.path / "t-0").rename(other.path / f"t-0.{0:032x}-delete")
+    assert is_another(), "it leaves"
+    (other.path / f"t-0.{0:032x}-delete").rename(other.path / "t-0")
+    assert is_another(), "it is back"
+    monkeypatch.undo()
+    (other.path / "t-0").rename(other.path / f"t-0.{0:032x}-delete")
+    assert is_another(), "it is gone"
+    assert names(station) == {"new-0"}
+    station.close()
+
+
 @pytest.mark.parametrize(("exists", "reason"), [(True, "moved"), (False, "deleted"), (None, "deleted")])
 def test_a_log_that_left_is_reported_with_the_reason(station: Station, disk: LogDir, exists: bool | None, reason: str) -> None:
     log = partition(disk, "t")

@@ -2,19 +2,21 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from operator import is_not
 from pathlib import Path
 from typing import Any
 
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.process_watch import ProcessWatch
-from streaming.broker.agent.restart_costs import PointOf
 from streaming.broker.agent.restart_status import RestartStatus
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.contents import ContentsReader
+from streaming.broker.disk.log_inventory import LogInventory
 from streaming.broker.disk.logdirs import LogDir
 from streaming.broker.disk.shortage import is_short, shortage
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
+from streaming.broker.watcher.recovery_points import RecoveryPositions
 from streaming.broker.watcher.tail import Tail
 from streaming.rules.broker_process import ProcessLook
 
@@ -27,7 +29,8 @@ class HostStatus:
     """Refreshed by the watcher's thread; other threads may read its values.
 
     Args:
-        point_of: the recovery point of a log; None if nobody asks what a restart costs.
+        tails: the logs that are watched, as `streaming.broker.watcher.watched_logs.WatchedLogs.all` returns them.
+        points: the recovery points of logs; None if nobody asks what a restart costs.
         processes: looks at the processes of the brokers; one of its own if it is None.
     """
 
@@ -35,9 +38,9 @@ class HostStatus:
         self,
         log_dirs: LogDirs,
         cluster: ClusterView,
-        tails: Callable[[], Iterable[Tail]],
+        tails: Callable[[], Sequence[Tail]],
         clock_ms: Callable[[], int],
-        point_of: PointOf | None = None,
+        points: RecoveryPositions | None = None,
         processes: ProcessWatch | None = None,
     ) -> None:
         self.log_dirs: list[LogDirStatus] = []
@@ -52,11 +55,12 @@ class HostStatus:
         self._next_check = 0
         self._incomplete = False  # the last check was before all logs were listed
         self._live = 0
+        self._besides = _Besides()
         self._down: set[Path] = set()
         self._contents: dict[Path, ContentsReader] = {}
         self._last: dict[Path, LogDirStatus] = {}  # of log dirs that could be listed
         self._unlisted: dict[Path, Mapping[str, str]] = {}
-        self._restarts = None if point_of is None else RestartStatus(point_of)
+        self._restarts = None if points is None else RestartStatus(points)
 
     def refresh(self) -> None:
         """Check again if it is time to, or if all logs are listed now that were not at the last check: it lacks their sums."""
@@ -67,12 +71,8 @@ class HostStatus:
         self._next_check = now + CHECK_EVERY_MS
         self._dirs.check()
         self._dirs.log_changes()
-        deleted, index = Counter[Path](), Counter[Path]()
-        tails = list(self._tails())
-        for tail in tails:
-            if tail.last_found is not None:
-                deleted[tail.partition.log_dir.path] += tail.last_found.inventory.deleted_bytes
-                index[tail.partition.log_dir.path] += tail.last_found.inventory.index_bytes
+        tails = self._tails()
+        deleted, index = self._besides.look(tails)
         self.brokers = self._processes.look(self._cluster.statuses())
         self._live = 0
         if self._restarts is not None:
@@ -136,8 +136,29 @@ class HostStatus:
             )
 
 
-def _listed(tails: Iterable[Tail]) -> int:
-    return sum(tail.last_found is not None for tail in tails)
+class _Besides:
+    """The bytes besides the segments in directories of logs, by log dir: of segments that are to be unlinked, and of other files."""
+
+    def __init__(self) -> None:
+        self._tails: Sequence[Tail] = ()
+        self._inventories: list[LogInventory | None] = []
+        self._deleted, self._index = Counter[Path](), Counter[Path]()
+
+    def look(self, tails: Sequence[Tail]) -> tuple[Counter[Path], Counter[Path]]:
+        """Both, by what was found last of each log."""
+        inventories = [None if (found := tail.last_found) is None else found.inventory for tail in tails]
+        if tails is not self._tails or any(map(is_not, inventories, self._inventories)):
+            self._tails, self._inventories = tails, inventories
+            self._deleted, self._index = Counter(), Counter()
+            for tail, inventory in zip(tails, inventories, strict=True):
+                if inventory is not None:
+                    self._deleted[tail.partition.log_dir.path] += inventory.deleted_bytes
+                    self._index[tail.partition.log_dir.path] += inventory.index_bytes
+        return self._deleted, self._index
+
+
+def _listed(tails: Sequence[Tail]) -> int:
+    return len(tails) - [tail.last_found for tail in tails].count(None)
 
 
 def _down(log_dir: LogDir, registered: bool | None, problem: str) -> LogDirStatus:

@@ -135,7 +135,7 @@ class Parts:
             should_stop=should_stop,
             noting=NotesNothing() if self.ladders is None else self.ladders,
         )
-        return HostWatch(watcher, cluster, HostStatus(self._log_dirs, cluster, watcher.tails, now_ms, watcher.recovery_point))
+        return HostWatch(watcher, cluster, HostStatus(self._log_dirs, cluster, watcher.tails, now_ms, watcher.recovery))
 
     def service(self, takes: Callable[[str, str], bool]) -> Service:
         """The agent's answers to jobs."""

@@ -1,17 +1,16 @@
 """What a start after a crash would cost each log dir, from the logs that are watched: computed again only for logs that have changed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import compress, count
+from operator import attrgetter, is_not
 
 import numpy as np
 
 from streaming.broker.disk.log_inventory import LogInventory
-from streaming.broker.watcher.recovery_points import Point
+from streaming.broker.watcher.recovery_points import RecoveryPositions
 from streaming.broker.watcher.tail import Tail
 from streaming.rules.restart_cost import NOT_KNOWN, LogSegments, RecoveryPoints, not_fsynced_bytes, scanned_bytes
-
-PointOf = Callable[[Tail], Point]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,80 +26,81 @@ class DirRestart:
 NOTHING_KNOWN = DirRestart(NOT_KNOWN, NOT_KNOWN, NOT_KNOWN)
 
 
+_SEEN = tuple(map(attrgetter, ("last_found", "cursor", "segments", "pace")))
+"""Of what a log's values are made, besides its recovery point. Each of these is replaced when it changes."""
+
+
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """A log as it was when it was computed: ``listed`` bytes of the active segment are in ``scanned``."""
+class _Listed:
+    """The list by which a log was computed, with the base offset and the size of its active segment then."""
 
     inventory: LogInventory
-    point: Point
     active: int
-    listed: int
-    scanned: int
+    size: int
 
 
 class RestartCosts:
-    """Only the watcher's thread uses it.
+    """One log dir. Only the watcher's thread uses it.
 
     Args:
-        point_of: the recovery point of a log.
+        tails: its logs, without the metadata log.
     """
 
-    def __init__(self, point_of: PointOf) -> None:
-        self._point_of = point_of
-        self._known: dict[Tail, _Known] = {}
+    def __init__(self, tails: Sequence[Tail], points: RecoveryPositions) -> None:
+        self._tails = tails
+        self._points = points
+        self._version = -1  # of the recovery points
+        self._seen: list[list[object]] = [[None] * len(tails)] * len(_SEEN)
+        self._listed: list[_Listed | None] = [None] * len(tails)
+        # by log: its recovery point and position, what a start would read of the list, what has grown since, the end
+        self._point, self._position, self._scanned, self._grown, self._end = np.full((5, len(tails)), NOT_KNOWN, np.int64)
+        self._sums = DirRestart(0, 0, 0)
 
-    def look(self, tails: Mapping[Path, Sequence[Tail]]) -> dict[Path, DirRestart]:
-        """Some log dirs by path, from the logs in each, without the metadata log."""
-        self._compute([tail for inside in tails.values() for tail in inside if tail.last_found is not None])
-        return {path: self._sums(inside) for path, inside in tails.items()}
+    def look(self) -> DirRestart:
+        """The log dir as it is now."""
+        version, seen = self._points.version, [list(map(get, self._tails)) for get in _SEEN]
+        changed = {number for now, before in zip(seen, self._seen, strict=True) for number in compress(count(), map(is_not, now, before))}
+        if version != self._version:
+            changed.update(range(len(self._tails)))
+        if changed:
+            self._version, self._seen = version, seen
+            self._compute(changed)
+            self._sums = self._summed()
+        return self._sums
 
-    def scanned(self, tail: Tail) -> int:
-        """Bytes of a log that a start after a crash would read, by the last look."""
-        known = self._known.get(tail)
-        return NOT_KNOWN if known is None else known.scanned if known.scanned < 0 else known.scanned + _grown(tail, known)
-
-    def _compute(self, tails: list[Tail]) -> None:
-        """Bring up to date what is known of some logs, and forget all others."""
-        before, self._known = self._known, {}
-        changed: list[tuple[Tail, LogInventory, Point]] = []
-        for tail in tails:
-            known, point = before.get(tail), self._point_of(tail)
-            assert tail.last_found is not None
+    def _compute(self, numbers: Iterable[int]) -> None:
+        """Bring up to date what is known of some logs."""
+        others: list[int] = []
+        for number in numbers:
+            tail, point, listed = self._tails[number], self._points.of(self._tails[number]), self._listed[number]
+            if tail.last_found is None:
+                continue
             inventory = tail.last_found.inventory
-            if known is not None and known.inventory is inventory and known.point == point:
-                self._known[tail] = known
-            else:
-                changed.append((tail, inventory, point))
-        if not changed:
-            return
-        segments = LogSegments.of([inventory.segments for _, inventory, _ in changed])
-        scanned = scanned_bytes(segments, _points([point for *_, point in changed]))
-        for (tail, inventory, point), found in zip(changed, scanned.tolist(), strict=True):
-            last = inventory.segments[-1]
-            self._known[tail] = _Known(inventory, point, int(last["base_offset"]), int(last["size"]), found)
+            if listed is None or listed.inventory is not inventory or point != (self._point[number], self._position[number]):
+                last = inventory.segments[-1]
+                self._listed[number] = listed = _Listed(inventory, int(last["base_offset"]), int(last["size"]))
+                self._point[number], self._position[number] = point
+                others.append(number)
+            self._grown[number], self._end[number] = _grown(tail, listed), _end(tail)
+        if others:
+            segments = LogSegments.of([each.inventory.segments for number in others if (each := self._listed[number]) is not None])
+            points = RecoveryPoints(offset=self._point[others], position=self._position[others])
+            self._scanned[others] = scanned_bytes(segments, points)
 
-    def _sums(self, tails: Sequence[Tail]) -> DirRestart:
-        known = [self._known.get(tail) for tail in tails]
-        scanned = np.array([self.scanned(tail) for tail in tails], np.int64)
-        if (scanned < 0).any():
+    def _summed(self) -> DirRestart:
+        if any(each is None for each in self._listed) or (self._scanned < 0).any():
             return NOTHING_KNOWN
-        points = _points([each.point for each in known if each is not None])
-        ends = np.array([_end(tail) for tail in tails], np.int64)
-        not_fsynced = not_fsynced_bytes(scanned, points, ends)
+        scanned = self._scanned + self._grown
+        not_fsynced = not_fsynced_bytes(scanned, RecoveryPoints(offset=self._point, position=self._position), self._end)
         return DirRestart(int(np.count_nonzero(scanned)), int(scanned.sum()), int(not_fsynced.sum()))
 
 
-def _points(points: list[Point]) -> RecoveryPoints:
-    offsets, positions = zip(*points, strict=True)
-    return RecoveryPoints(offset=np.array(offsets, np.int64), position=np.array(positions, np.int64))
-
-
-def _grown(tail: Tail, before: _Known) -> int:
+def _grown(tail: Tail, before: _Listed) -> int:
     """What a log has grown by since it was listed, as far as that is read."""
     cursor = tail.cursor
     if cursor.segment > before.active:
         return cursor.position
-    return max(0, cursor.position - before.listed) if cursor.segment == before.active else 0
+    return max(0, cursor.position - before.size) if cursor.segment == before.active else 0
 
 
 def _end(tail: Tail) -> int:

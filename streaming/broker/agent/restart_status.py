@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from streaming.broker.agent.recovery_progress import DirRecovery, Recovering, ToRecover
-from streaming.broker.agent.restart_costs import NOTHING_KNOWN, DirRestart, PointOf, RestartCosts
+from streaming.broker.agent.restart_costs import NOTHING_KNOWN, DirRestart, RestartCosts
 from streaming.broker.disk.contents import DirContents
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ProcessStatus
+from streaming.broker.watcher.recovery_points import RecoveryPositions
 from streaming.broker.watcher.tail import Tail
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.kafka.formats.names import METADATA_TOPIC
@@ -22,14 +23,15 @@ class RestartStatus:
     """Only the watcher's thread uses it.
 
     Args:
-        point_of: the recovery point of a log.
+        points: the recovery points of logs.
     """
 
-    def __init__(self, point_of: PointOf) -> None:
-        self._point_of = point_of
-        self._costs = RestartCosts(point_of)
+    def __init__(self, points: RecoveryPositions) -> None:
+        self._points = points
+        self._costs: dict[Path, RestartCosts] = {}
         self._now = -1
         self._found: dict[Path, DirRestart] = {}
+        self._all: Sequence[Tail] = ()
         self._tails: dict[Path, list[Tail]] = {}
         self._began: dict[int, int] = {}
         self._away_ms: dict[int, int] = {}  # the last look without a process
@@ -38,15 +40,20 @@ class RestartStatus:
         self._clean_ms: dict[Path, int] = {}  # when the mark of a clean shutdown was last there
 
     def look(self, tails: Sequence[Tail], brokers: Iterable[BrokerStatus], now_ms: int) -> None:
-        """Take over what is known now."""
+        """Take over what is known now. ``tails``: as `streaming.broker.watcher.watched_logs.WatchedLogs.all` returns them."""
         self._now = now_ms
-        self._tails = {}
+        if tails is not self._all:
+            self._take(tails)
+        self._found = {path: costs.look() for path, costs in self._costs.items()}
+        own = ((status.process, each) for status in brokers for each in status.registered if each.broker == status.broker)
+        self._began = {each.broker: began for process, each in own if (began := self._began_ms(process, each)) is not None}
+
+    def _take(self, tails: Sequence[Tail]) -> None:
+        self._all, self._tails = tails, {}
         for tail in tails:
             if tail.partition.topic != METADATA_TOPIC:
                 self._tails.setdefault(tail.partition.log_dir.path, []).append(tail)
-        self._found = self._costs.look(self._tails)
-        own = ((status.process, each) for status in brokers for each in status.registered if each.broker == status.broker)
-        self._began = {each.broker: began for process, each in own if (began := self._began_ms(process, each)) is not None}
+        self._costs = {path: RestartCosts(inside, self._points) for path, inside in self._tails.items()}
 
     def _began_ms(self, process: ProcessStatus | None, registered: Registered) -> int | None:
         """Since when the broker starts, Unix milliseconds, -1 if that is not known; None if it does not start.
@@ -112,12 +119,12 @@ class RestartStatus:
         """
         if self._clean_ms.get(contents.log_dir.path, -1) > contents.checkpoint_ms:
             return True
-        return all(self._point_of(tail)[0] >= tail.cursor.next_offset for tail in tails)
+        return all(self._points.of(tail)[0] >= tail.cursor.next_offset for tail in tails)
 
     def _to_recover(self, tail: Tail) -> ToRecover:
         """What a start reads of a log: of the segment that grew, also what came after it was listed, up to where it is read here."""
         sizes, cursor = {each.base_offset: each.size for each in tail.segments}, tail.cursor
         sizes[cursor.segment] = max(sizes.get(cursor.segment, 0), cursor.position)
-        offset = max(self._point_of(tail)[0], 0)
+        offset = max(self._points.of(tail)[0], 0)
         held = max((base_offset for base_offset in sizes if base_offset <= offset), default=-1)
         return ToRecover(tail.partition.path, sorted(each for each in sizes.items() if each[0] >= held))

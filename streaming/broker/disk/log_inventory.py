@@ -182,7 +182,7 @@ class _Checkpoint:
             stamp = (0, 0)
         if stamp != self._stamp:
             self._stamp = stamp
-            self._content = load_offset_checkpoint(self._log_dir, self._name)
+            self._content = load_offset_checkpoint(self._log_dir, self._name, self._content)
         return self._content.of(partition)
 
 

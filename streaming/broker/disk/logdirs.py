@@ -1,8 +1,9 @@
 """Finds log dirs, lists their partition directories, and reads the offset checkpoints at their roots."""
 
+import contextlib
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +19,7 @@ from streaming.broker.disk.topic_ids import read_topic_id as read_topic_id
 from streaming.common.catalog.catalog_tables import UNREADABLE
 from streaming.errors import FormatError
 from streaming.kafka.formats import names
-from streaming.kafka.formats.checkpoint_files import CheckpointEntry, parse_offset_checkpoint
+from streaming.kafka.formats.checkpoint_files import changed_entries, parse_offset_checkpoint
 from streaming.kafka.formats.names import DirState, parse_partition_dir
 
 log = logging.getLogger(__name__)
@@ -93,9 +94,10 @@ def _is_live(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCheckpoint:
-    """``offsets`` by topic and partition; None if the file cannot be read or is not understood."""
+    """``offsets`` by topic and partition, and the content of the file that has them; None if it cannot be read or is not understood."""
 
     offsets: Mapping[tuple[str, int], int] | None
+    data: bytes | None = None
 
     @property
     def readable(self) -> bool:
@@ -106,29 +108,45 @@ class OffsetCheckpoint:
         """The offset of a partition, -1 if there is none, `UNREADABLE` if the file cannot be read or is not understood."""
         return UNREADABLE if self.offsets is None else self.offsets.get((partition.topic, partition.partition), -1)
 
+    def differing(self, before: "OffsetCheckpoint") -> Collection[tuple[str, int]] | None:
+        """Topic and partition of whatever has another offset than before, None for all there are."""
+        if self is before:
+            return ()
+        if self.offsets is None or before.offsets is None:
+            return None
+        gone = before.offsets.keys() - self.offsets.keys()
+        return gone | {key for key, offset in self.offsets.items() if before.offsets.get(key) != offset}
 
-NOTHING_WRITTEN = OffsetCheckpoint(MappingProxyType({}))
+
+NOTHING_WRITTEN = OffsetCheckpoint(MappingProxyType({}), b"")
 """The checkpoint of a log dir whose broker has not written one yet."""
 
 
-def load_offset_checkpoint(log_dir: LogDir, name: str) -> OffsetCheckpoint:
-    """Read the checkpoint ``name`` of a log dir, as it is now."""
-    entries = read_offset_checkpoint(log_dir, name)
-    return OffsetCheckpoint(None if entries is None else {(entry.topic, entry.partition): entry.offset for entry in entries})
+def load_offset_checkpoint(log_dir: LogDir, name: str, before: OffsetCheckpoint = NOTHING_WRITTEN) -> OffsetCheckpoint:
+    """Read the checkpoint ``name`` at the root of a log dir, as it is now.
 
-
-def read_offset_checkpoint(log_dir: LogDir, name: str) -> tuple[CheckpointEntry, ...] | None:
-    """Read an offset checkpoint at the root of a log dir.
-
-    It has no entries if the broker has not written it yet. None if it cannot be read, is damaged or of a version that is not known.
+    It has no entries if the broker has not written it yet, and no offsets if it cannot be read, is damaged or of a version that is not
+    known. An idle broker writes the same again and again: then it is ``before``, an earlier result.
     """
     path = log_dir.path / name
     for last_try in (False, True):
         try:
-            return parse_offset_checkpoint(read_small(path, CHECKPOINT_BYTES))
+            data = read_small(path, CHECKPOINT_BYTES)
+            return before if data == before.data else OffsetCheckpoint(_offsets(data, before), data)
         except FileNotFoundError:
-            return ()
+            return NOTHING_WRITTEN
         except (FormatError, OSError) as error:  # replaced during the read: the second read gets one complete version
             if last_try:
                 log.warning("checkpoint cannot be read: its offsets are not known", extra={"path": str(path), "error": str(error)})
-    return None
+    return OffsetCheckpoint(None)
+
+
+def _offsets(data: bytes, before: OffsetCheckpoint) -> Mapping[tuple[str, int], int]:
+    """Raises FormatError."""
+    entries = None
+    if before.offsets and before.data is not None and len(before.offsets) == before.data.count(b"\n") - 2:  # each has a line of its own
+        with contextlib.suppress(FormatError):  # the whole of it shows in which line
+            entries = changed_entries(data, before.data)
+    known = {} if entries is None or before.offsets is None else before.offsets
+    found = parse_offset_checkpoint(data) if entries is None else entries
+    return {**known, **{(entry.topic, entry.partition): entry.offset for entry in found}}

@@ -77,6 +77,7 @@ class Departures:
         if tail.cursor.held:  # the rest of the log is read now or never
             events.extend([tail.appeared(None)] if tail.cursor.replay == Replays.FIRST else [])
             tail.release()
+        self._watched.note_change()
         return True
 
     def note_successor(self) -> None:
@@ -92,6 +93,7 @@ class Departures:
         if back:
             tail.come_back(partition)
             self.leaving.discard(tail.cursor.log)
+            self._watched.note_change()
         return back
 
     def departed(self) -> ListingResult:

@@ -75,6 +75,8 @@ class FoundPublisher:
         self._unfinished: dict[Tail, None] = {}  # with something to scan
         self._due: deque[Tail] = deque()  # to be checked
         self._looked_at: dict[Path, Partition] = {}
+        self._tails: Sequence[Tail] = ()  # the logs of the last round
+        self._unequal: dict[Tail, None] = {}  # logs of which checkpoints may have other offsets than are published
         self._version = -1  # of the metadata logs, at the last comparison
         self._next_check = 0
 
@@ -135,14 +137,16 @@ class FoundPublisher:
         check = not self._next_check - CHECK_MS <= now < self._next_check
         anew = check or (at_once and not self._due)
         if anew:
-            there = [tail for tail in tails if not (tail.away or tail.leaving)]
-            read = [tail for tail in there if tail.live or tail.cursor.stopped]  # the others are checked when they have been read
-            replaced = check and self._checkpoints.refresh()
-            self.decided.look(tails, replaced=replaced)
-            if check:
+            if tails is not self._tails:
+                self._tails, self._unequal = tails, dict.fromkeys(tails)
+                self._forget([tail for tail in tails if _is_read(tail)])
+            changed = self._checkpoints.refresh().among(tails) if check else None
+            self.decided.look(tails, changed)
+            if changed is not None:
                 self._next_check = now + CHECK_MS
-                self._compare(read, now, replaced=replaced)
-            self._due = deque(tail for tail in read if tail.list_due)
+                self._unequal.update(dict.fromkeys(tails[number] for number in changed))
+                self._compare(tails, now)
+            self._due = deque(tail for tail in tails if tail.list_due and _is_read(tail))
         first = any(tail.owes_list for tail in self._due)
         ends = inf if self._once else time.monotonic() + (FIRST_LOOK_SECONDS if first else LOOK_SECONDS)
         events: list[Event] = []
@@ -154,19 +158,24 @@ class FoundPublisher:
         # logs that have been read since then come in the next round
         return FoundRound(events, any(tail.owes_list for tail in self._due) or (at_once and not anew))
 
-    def _compare(self, tails: Sequence[Tail], now: int, *, replaced: bool) -> None:
-        self._forget(tails)
+    def _compare(self, tails: Sequence[Tail], now: int) -> None:
         before, self._version = self._version, self._cluster.version()
         for tail in tails[now // CHECK_MS % ALL_CHECKS :: ALL_CHECKS]:
-            tail.make_list_due()  # a change may have been missed; and each check compares one time index with its segment
-        for tail in tails:
+            if _is_read(tail):
+                tail.make_list_due()  # a change may have been missed; and each check compares one time index with its segment
+        for tail in tails if self._version != before else ():
             last = tail.last_found
-            if last is None or tail.list_due:
+            if last is not None and not tail.list_due and _is_read(tail) and self._is_changed(tail, last):
+                tail.make_list_due()
+        for tail in list(self._unequal):
+            last = tail.last_found
+            if last is None or tail.list_due or not _is_read(tail):
                 continue
             quiet = tail.high_watermark != last.high_watermark and not 0 <= now - tail.appended_ms < QUIET_MS
-            moved = replaced and self._is_moved(tail, last)
-            if quiet or moved or (self._version != before and self._is_changed(tail, last)):
+            if self._is_moved(tail, last) or quiet:
                 tail.make_list_due()
+            elif tail.high_watermark == last.high_watermark:
+                del self._unequal[tail]
 
     def _forget(self, tails: Iterable[Tail]) -> None:
         """Forget logs that have left."""
@@ -238,6 +247,11 @@ class FoundPublisher:
             leader=leader,
             leader_epoch=leader_epoch,
         )
+
+
+def _is_read(tail: Tail) -> bool:
+    """Whether a log is checked now: others are when they have been read, or their log dir is back."""
+    return (tail.live or bool(tail.cursor.stopped)) and not (tail.away or tail.leaving)
 
 
 def _read_of(tail: Tail) -> ActiveRead | None:

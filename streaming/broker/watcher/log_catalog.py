@@ -1,14 +1,16 @@
 """Makes the catalog of the logs that an agent watches, from metadata logs, configurations and checkpoints."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 
 from streaming.broker.watcher.cluster_knowledge import LEADER_UNKNOWN, Cluster
 from streaming.broker.watcher.offset_checkpoints import Checkpoints
 from streaming.broker.watcher.recovery_points import RecoveryPositions
 from streaming.broker.watcher.tail import Tail
+from streaming.common.arrays import Longs
 from streaming.common.catalog.catalog_tables import LOGS, NOTHING_DECIDED, PARTITIONS, TOPICS, UNREADABLE
 from streaming.common.catalog.editions import Editions
 from streaming.common.log_key import LogKey
@@ -27,19 +29,38 @@ def partitions_of(logs: Iterable[LogKey], cluster: Cluster) -> pa.Table:
     return _table([(*key, *_assigned(cluster.partition(log), cluster)) for key, log in first.items()], PARTITIONS)
 
 
-def logs_of(tails: Iterable[Tail], checkpoints: Checkpoints, recovery: RecoveryPositions) -> pa.Table:
-    """The offsets of each log in the checkpoints of its log dir. A log that is in two log dirs for a moment has one row."""
-    recovery.begin()
-    rows = {}
-    for tail in tails:
-        log, where = tail.cursor.log, tail.partition
-        offsets = [checkpoints.high_watermark(where), checkpoints.cleaned(where), checkpoints.log_start(where)]
-        point, position = recovery.of(tail)
-        offsets.append(point)
+class LogRows:
+    """The table `LOGS` of some logs: their offsets in the checkpoints of their log dirs. Only the watcher's thread uses it."""
+
+    def __init__(self, tails: Sequence[Tail], checkpoints: Checkpoints, recovery: RecoveryPositions) -> None:
+        self._tails = tails
+        self._checkpoints = checkpoints
+        self._recovery = recovery
+        logs = [tail.cursor.log for tail in tails]
+        keys = [[log.broker for log in logs], [log.topic for log in logs], [log.topic_id for log in logs], [log.partition for log in logs]]
+        self._keys = [pa.array(column, each.type) for column, each in zip(keys, LOGS, strict=False)]
+        self._offsets: Longs = np.empty((len(LOGS) - len(keys), len(tails)), np.int64)
+        self.read_again(range(len(tails)))
+
+    def read_again(self, changed: Iterable[int]) -> None:
+        """Take over the offsets of some logs, by their indexes, and of those whose position is to be looked up again."""
+        self._recovery.begin(self._tails)
+        unsettled = self._recovery.unsettled
+        again = [number for number, tail in enumerate(self._tails) if tail in unsettled] if unsettled else []
+        for number in {*changed, *again}:
+            self._offsets[:, number] = self._read(self._tails[number])
+
+    def _read(self, tail: Tail) -> tuple[int, ...]:
+        checkpoints, where = self._checkpoints, tail.partition
+        point, position = self._recovery.of(tail)
+        offsets = checkpoints.high_watermark(where), checkpoints.cleaned(where), checkpoints.log_start(where), point
         if tail.away:  # its log dir may never have been read: then it is not known whether there is an entry
-            offsets = [UNREADABLE if offset < 0 else offset for offset in offsets]
-        rows[log] = (log.broker, log.topic, log.topic_id, log.partition, *offsets, position)
-    return _table(list(rows.values()), LOGS)
+            return *(UNREADABLE if offset < 0 else offset for offset in offsets), position
+        return *offsets, position
+
+    def table(self) -> pa.Table:
+        """The rows as they are now."""
+        return pa.Table.from_arrays([*self._keys, *map(pa.array, self._offsets.copy())], schema=LOGS)
 
 
 def _assigned(state: PartitionState | None, cluster: Cluster) -> tuple[object, ...]:
@@ -65,19 +86,28 @@ class LogCatalog:
         self.recovery = RecoveryPositions(checkpoints)
         """The recovery points of the logs, as they were found last."""
         self._catalog = NOTHING_DECIDED
-        self._logs: list[tuple[LogKey, bool]] | None = None  # the logs, and whether each is away
+        self._tails: Sequence[Tail] | None = None
+        self._rows: LogRows | None = None  # of these logs
         self._version = -1  # of the metadata logs and configurations
 
-    def look(self, tails: Sequence[Tail], *, replaced: bool) -> None:
-        """Update the catalog to the present state of these logs; ``replaced``: some checkpoint file was replaced."""
-        logs, version = [(tail.cursor.log, tail.away) for tail in tails], self._cluster.version()
-        others = logs != self._logs
+    def look(self, tails: Sequence[Tail], changed: Collection[int] | None) -> None:
+        """Update the catalog to the present state of these logs.
+
+        Args:
+            tails: as `streaming.broker.watcher.watched_logs.WatchedLogs.all` returns them.
+            changed: the indexes of those with other offsets in a checkpoint, None if nobody has looked.
+        """
+        others, version = tails is not self._tails, self._cluster.version()
         catalog = self._catalog
         if others or version != self._version:
-            ids = [log for log, _ in logs]
+            ids = [tail.cursor.log for tail in tails]
             catalog = replace(catalog, topics=topics_of(ids, self._cluster), partitions=partitions_of(ids, self._cluster))
-        if others or replaced:
-            catalog = replace(catalog, logs=logs_of(tails, self._checkpoints, self.recovery))
+        if others or self._rows is None:
+            self._rows = LogRows(tails, self._checkpoints, self.recovery)
+            catalog = replace(catalog, logs=self._rows.table())
+        elif changed or (changed is not None and self.recovery.unsettled):
+            self._rows.read_again(changed)
+            catalog = replace(catalog, logs=self._rows.table())
         if catalog is not self._catalog:
-            self._catalog, self._logs, self._version = catalog, logs, version
+            self._catalog, self._tails, self._version = catalog, tails, version
             self.editions.update(catalog)

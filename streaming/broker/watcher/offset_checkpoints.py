@@ -1,10 +1,13 @@
 """The offset checkpoints at the root of the log dirs, read again when a broker has replaced one."""
 
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.logdirs import NOTHING_WRITTEN, LogDir, Partition, load_offset_checkpoint
+from streaming.broker.watcher.tail import Tail
 from streaming.kafka.formats.names import (
     CLEANER_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
@@ -13,6 +16,32 @@ from streaming.kafka.formats.names import (
 )
 
 _NAMES = (HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, CLEANER_CHECKPOINT, RECOVERY_POINT_CHECKPOINT)
+
+_Names = Collection[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedOffsets:
+    """By log dir, topic and partition of the logs of which some offset has changed, None for all logs of it. False if there is none."""
+
+    logs: Mapping[Path, _Names | None]
+
+    def __bool__(self) -> bool:
+        return bool(self.logs)
+
+    def among(self, tails: Sequence[Tail]) -> list[int]:
+        """The indexes of those of them that are among these."""
+        if not self.logs:
+            return []
+        found, log_dir, names = [], None, None
+        for number, tail in enumerate(tails):
+            where = tail.partition
+            if where.log_dir is not log_dir:
+                log_dir = where.log_dir
+                names = self.logs.get(log_dir.path, ())
+            if names is None or (where.topic, where.partition) in names:
+                found.append(number)
+        return found
 
 
 class Checkpoints:
@@ -24,16 +53,22 @@ class Checkpoints:
     def __init__(self, log_dirs: LogDirs) -> None:
         self._log_dirs = log_dirs
         self._files = [_File(log_dir, name) for log_dir in log_dirs for name in _NAMES]
-        self.recovery_version = 0
-        """A number that grows whenever a broker has written recovery points."""
         self._by_name = {(file.log_dir.path, file.name): file for file in self._files}
 
-    def refresh(self) -> bool:
-        """Read the files that were replaced. Returns whether any was. The known offsets of an unavailable log dir stay."""
+    def refresh(self) -> ChangedOffsets:
+        """Read the files that were replaced. Returns what has changed. The known offsets of an unavailable log dir stay."""
         unavailable = self._log_dirs.unavailable
-        replaced = [file.name for file in self._files if file.log_dir.path not in unavailable and file.refresh()]
-        self.recovery_version += RECOVERY_POINT_CHECKPOINT in replaced
-        return bool(replaced)
+        changed: dict[Path, _Names | None] = {}
+        for file in self._files:
+            path = file.log_dir.path
+            if path in unavailable:
+                continue
+            names = file.refresh()
+            if names is None or changed.get(path, ()) is None:
+                changed[path] = None
+            elif names:
+                changed[path] = {*(changed.get(path) or ()), *names}
+        return ChangedOffsets(changed)
 
     @property
     def unreadable(self) -> int:
@@ -74,16 +109,17 @@ class _File:
         self.path: Path = log_dir.path / name
         self._identity = (0, 0)  # of the file that was read last: Kafka replaces it by another file
 
-    def refresh(self) -> bool:
+    def refresh(self) -> _Names | None:
+        """Read it again if it was replaced; returns topic and partition of whatever has another offset now, None for all there are."""
         try:
             with Calling(self.path):
                 stat = self.path.stat()
         except OSError:  # not written yet, or a log dir that cannot be read: the known offsets stay
-            return False
+            return ()
         identity = (stat.st_ino, stat.st_mtime_ns)
         if identity == self._identity:
-            return False
-        self.content = load_offset_checkpoint(self.log_dir, self.name)
+            return ()
+        before, self.content = self.content, load_offset_checkpoint(self.log_dir, self.name, self.content)
         self.failures += not self.content.readable
         self._identity = identity
-        return True
+        return self.content.differing(before)

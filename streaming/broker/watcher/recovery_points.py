@@ -1,6 +1,7 @@
 """Up to where each watched log is known to be on disk: its recovery point, and how much of its segment lies below that."""
 
 import logging
+from collections.abc import Collection
 
 from streaming.broker.disk.locate import start_near
 from streaming.broker.disk.segment_files import OpenSegment
@@ -17,39 +18,49 @@ MOST_LOOKUPS = 100
 
 
 class RecoveryPositions:
-    """Recovery points of logs, with their positions: found once for each version of the checkpoint. Only the watcher's thread uses it."""
+    """Recovery points of logs, with their positions: each is looked up once. Only the watcher's thread uses it.
+
+    ``version``: it changes whenever `of` returns something else of a log that may be read. ``unsettled``: logs whose position could not be
+    looked up yet, with their recovery point; they are to be asked for again.
+    """
 
     def __init__(self, checkpoints: Checkpoints) -> None:
         self._checkpoints = checkpoints
-        self._version = -1
+        self.version = 0
+        self.unsettled: dict[Tail, int] = {}
         self._found: dict[Tail, Point] = {}
-        self._before: dict[Tail, Point] = {}  # by the version before
         self._left = MOST_LOOKUPS
 
-    def begin(self) -> None:
-        """Take over what brokers have written since, and allow so many lookups again."""
+    def begin(self, tails: Collection[Tail]) -> None:
+        """Allow so many lookups again, and forget all logs but these."""
         self._left = MOST_LOOKUPS
-        if self._version != self._checkpoints.recovery_version:
-            self._version = self._checkpoints.recovery_version
-            self._before, self._found = self._found, {}
+        if len(self._found) + len(self.unsettled) > len(tails):
+            there = set(tails)
+            self._found = {tail: point for tail, point in self._found.items() if tail in there}
+            self.unsettled = {tail: offset for tail, offset in self.unsettled.items() if tail in there}
 
     def of(self, tail: Tail) -> Point:
         """The recovery point of a log as in `OffsetCheckpoint.of`, and so many bytes of the segment that holds it lie below it, at least.
 
         Kafka flushes a segment when it rolls, so mostly the recovery point is where the active segment begins.
         """
-        found = self._found.get(tail)
-        if found is not None and not tail.away:
+        offset, found = self._checkpoints.recovery_point(tail.partition), self._found.get(tail)
+        if found is not None and found[0] == offset:
             return found
-        offset, before = self._checkpoints.recovery_point(tail.partition), self._before.get(tail)
+        if tail.away:
+            return offset, 0
         position: int | None = 0
-        if before is not None and before[0] == offset:
-            position = before[1]
-        elif offset > 0 and not tail.away and all(each.base_offset != offset for each in tail.segments[-2:]):
+        if offset > 0 and all(each.base_offset != offset for each in tail.segments[-2:]):
             position = self._find(tail, offset)
-        if position is not None and not tail.away:
-            self._found[tail] = offset, position
-        return offset, position or 0
+        if position is None:
+            self._found.pop(tail, None)
+            self.version += self.unsettled.get(tail) != offset
+            self.unsettled[tail] = offset
+            return offset, 0
+        self.unsettled.pop(tail, None)
+        self._found[tail] = offset, position
+        self.version += 1
+        return offset, position
 
     def _find(self, tail: Tail, offset: int) -> int | None:
         cursor = tail.cursor

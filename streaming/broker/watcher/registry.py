@@ -72,6 +72,9 @@ class LogRegistry:
         self._departures = Departures(self._watched, has_topic, self._listing.seen, clock_ms, buffer)
         self._left_out = LeftOut()
 
+        self.all = self._watched.all
+        """The same as a list, as `WatchedLogs.all` returns it."""
+
     # --- listing
 
     def rescan(self, wanted: Beginning | None = None, *, thorough: bool = True) -> ListingResult:
@@ -179,8 +182,8 @@ class LogRegistry:
     def release(self) -> list[Event]:
         """Close unlinked files that were held for long enough; their unread bytes are skipped."""
         now, events = self._clock_ms(), []
-        for tail in self.tails.values():
-            held = not (tail.away or tail.leaving) and tail.lost_since_ms >= 0 and not 0 <= now - tail.lost_since_ms < HOLD_MS
+        for tail in [tail for tail in self.tails.values() if tail.lost_since_ms >= 0]:
+            held = not (tail.away or tail.leaving or 0 <= now - tail.lost_since_ms < HOLD_MS)
             if held and tail.file is not None and tail.file.unlinked():
                 try:
                     found = relocate(tail, list_segments(tail.partition.path) or tail.segments, self._buffer)
@@ -277,6 +280,7 @@ class LogRegistry:
                 tail = self._watched.remember(key, partition)
                 if log_dir.path in self._log_dirs.unavailable:
                     tail.lose_log_dir(barred=True)
+                    self._watched.note_change()
 
     def _fail(self, key: LogKey, partition: Partition, error: Exception) -> list[Event]:
         """Stop a log that is watched; leave out a log that is not."""

@@ -27,11 +27,27 @@ class WatchedLogs:
         self.back: set[LogKey] = set()  # logs in log dirs that were unavailable: to be listed again
         self._at: dict[Path, Tail] = {}
         self._doubts_of_left = 0
+        self._changes = 0
+        self._listed: tuple[int, list[Tail]] = (0, [])  # as of so many changes
 
     @property
     def doubts(self) -> int:
         """Files that did not show what is open in their log, so far."""
         return self._doubts_of_left + sum(tail.doubts for tail in list(self.tails.values()))
+
+    def all(self) -> list[Tail]:
+        """The watched logs, not to be written to. Any thread may call it.
+
+        It is the same list until a log comes, goes, moves, leaves, comes back, or its log dir becomes unavailable or available.
+        """
+        changes, listed = self._changes, self._listed  # the number first: whatever changes from here on shows at the next call
+        if listed[0] != changes:
+            listed = self._listed = changes, list(self.tails.values())
+        return listed[1]
+
+    def note_change(self) -> None:
+        """Let `all` return another list: something has changed by now. What changes after this call needs another one."""
+        self._changes += 1
 
     def at(self, directory: Path) -> Tail | None:
         """The tail of the log in a directory."""
@@ -49,15 +65,19 @@ class WatchedLogs:
             self._let_go(before)
         self.cursors.pop(key, None)
         self.tails[key] = tail
+        self.note_change()
 
     def place(self, tail: Tail) -> None:
         """Note that the tail's log lies in its directory under its own name."""
-        self._at[tail.partition.path] = tail
+        if self.at(tail.partition.path) is not tail:
+            self._at[tail.partition.path] = tail
+            self.note_change()
 
     def displace(self, tail: Tail) -> None:
         """Note that it does so no longer."""
         if self.at(tail.partition.path) is tail:
             del self._at[tail.partition.path]
+            self.note_change()
 
     def drop(self, key: LogKey) -> None:
         """Forget a log."""
@@ -66,6 +86,7 @@ class WatchedLogs:
         self.cursors.pop(key, None)
         if tail is not None:
             self._let_go(tail)
+            self.note_change()
 
     def remember(self, key: LogKey, partition: Partition) -> Tail:
         """Hold a tail with nothing but the cursor and the producers of an earlier process, because the log cannot be read now."""
@@ -88,6 +109,7 @@ class WatchedLogs:
                 self.back.add(key)
             else:
                 tail.lose_log_dir(barred=path in barred)
+            self.note_change()
 
     def _let_go(self, tail: Tail) -> None:
         self._doubts_of_left += tail.doubts

@@ -28,7 +28,7 @@ from streaming.broker.watcher.noting import NotesNothing, Noting
 from streaming.broker.watcher.ordinary_growth import FEW_LOGS, OrdinaryReader
 from streaming.broker.watcher.publishing import Publisher
 from streaming.broker.watcher.reading import GrowthReader
-from streaming.broker.watcher.recovery_points import Point
+from streaming.broker.watcher.recovery_points import RecoveryPositions
 from streaming.broker.watcher.registry import LogRegistry
 from streaming.broker.watcher.replaying import Replaying
 from streaming.broker.watcher.rereading import Rereading
@@ -231,12 +231,13 @@ class Watcher:
         return self._registry.unseen()
 
     def tails(self) -> list[Tail]:
-        """The logs that are watched at this moment."""
-        return list(self._registry.tails.values())
+        """The logs that are watched at this moment, as `WatchedLogs.all` returns them."""
+        return self._registry.all()
 
-    def recovery_point(self, tail: Tail) -> Point:
-        """The recovery point of a log and its position, as in `RecoveryPositions.of`."""
-        return self._inventories.decided.recovery.of(tail)
+    @property
+    def recovery(self) -> RecoveryPositions:
+        """The recovery points of the logs."""
+        return self._inventories.decided.recovery
 
     # --- the loop's body
 

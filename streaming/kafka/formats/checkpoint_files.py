@@ -41,6 +41,27 @@ def parse_offset_checkpoint(data: bytes) -> tuple[CheckpointEntry, ...]:
     )
 
 
+def changed_entries(data: bytes, before: bytes) -> tuple[CheckpointEntry, ...] | None:
+    """The entries in which an offset checkpoint differs from an earlier version of it, which was understood.
+
+    None if it has to be parsed as a whole: its head is another, most of its lines are, or not each of them has taken the place of one of
+    the same partition. Raises FormatError, whose line number means nothing.
+    """
+    lines, lines_before = data.split(b"\n"), before.split(b"\n")
+    there, known = set(lines[2:]), set(lines_before[2:])
+    come, gone = there - known, known - there
+    twice = len(there) < len(lines[2:]) or len(known) < len(lines_before[2:])
+    if lines[:2] != lines_before[:2] or twice or 2 * len(come) > len(there):
+        return None
+    if len(come) != len(gone) or {_place(line) for line in come} != {_place(line) for line in gone}:
+        return None
+    return parse_offset_checkpoint(b"\n".join([b"0", b"%d" % len(come), *come]))
+
+
+def _place(line: bytes) -> bytes:
+    return line.rpartition(b" ")[0]
+
+
 def parse_leader_epochs(data: bytes) -> tuple[EpochEntry, ...]:
     """The entries of `leader-epoch-checkpoint` in the file's order, which Kafka keeps ascending (`LeaderEpochCheckpointFile`).
 

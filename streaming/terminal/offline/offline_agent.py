@@ -72,7 +72,7 @@ class OfflineAgent:
             attached=False,
             scope=scope(self.cluster),
         )
-        self.host_status = HostStatus(log_dirs, self.cluster, self.watcher.tails, clock_ms, self.watcher.recovery_point)
+        self.host_status = HostStatus(log_dirs, self.cluster, self.watcher.tails, clock_ms, self.watcher.recovery)
         self._read_rate = read_rate
         self._clock = clock
         self._sleep = sleep
