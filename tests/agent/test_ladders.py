@@ -138,6 +138,49 @@ def test_what_is_appended_is_counted_without_reading_it_again(tmp_path: Path, lo
         check(agent, log)
 
 
+def test_a_log_in_which_nothing_happens_is_left_alone_until_something_does(
+    tmp_path: Path, log: PartitionLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rows() -> list[Answer]:
+        found: list[Answer] = agent.ladders.totals.changes("", 0)[2].to_pylist()
+        return found
+
+    with beside(tmp_path, log) as agent:
+        agent.count()
+        agent.count()
+        (each,) = agent.ladders.all()
+        assert each.rests
+        before = rows()
+        with monkeypatch.context() as patch:
+            for name in ("wake", "next_modified_ms", "totals"):
+                patch.setattr(laddered_log.LadderedLog, name, lambda *_: pytest.fail("looked at again"))
+            agent.count()
+            assert rows() == before
+
+        def appended() -> None:
+            log.append(batch(2))
+
+        def rolled() -> None:
+            log.roll()
+            log.append(batch(1))
+
+        def deleted() -> None:
+            log.config = type(log.config)(retention_bytes=log.active.size)
+            log.delete_old_segments(NOW)
+
+        def cut_off() -> None:
+            log.truncate(log.log_end_offset - 1)
+            log.append(batch(3))
+
+        for happens in (appended, rolled, deleted, cut_off, appended):
+            happens()
+            agent.look()
+            agent.count()
+            check(agent, log)
+            assert rows() != before
+            before = rows()
+
+
 def test_ladders_of_closed_segments_outlast_the_process(tmp_path: Path, log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
     with beside(tmp_path, log) as agent:
         agent.count()

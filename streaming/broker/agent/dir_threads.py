@@ -65,18 +65,23 @@ GONE_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """``here``: the logs that may be read. ``gone``: those that are not there any more. ``unavailable``: the log dir may not be read."""
+    """``here``: the logs that may be read. ``gone``: those that are not there any more. ``unavailable``: the log dir may not be read.
+
+    ``same``: all is as at the last call.
+    """
 
     here: dict[LogKey, Tail]
     gone: set[LogKey]
     unavailable: bool
+    same: bool = False
 
 
 class Presence:
     """For the thread of one log dir.
 
     Args:
-        tails: the logs that are watched at this moment, in all log dirs.
+        tails: the logs that are watched at this moment, in all log dirs, as `streaming.broker.watcher.watched_logs.WatchedLogs.all` returns
+            them.
         wants: whether a log of this topic matters.
         clock: seconds.
     """
@@ -90,16 +95,22 @@ class Presence:
         self._wants = wants
         self._clock = clock
         self._missing: dict[LogKey, float] = {}  # since when no watcher has a log
+        self._last: tuple[list[Tail], Present] | None = None  # what was returned for a list of which no log is missing
 
     def look(self, logs: Collection[LogKey]) -> Present:
         """Compare the logs that were there at the last call with those that are there now. An unavailable log dir has none."""
         if self._path in self._log_dirs.unavailable:
             self._missing.clear()
+            self._last = None
             return Present({}, set(logs), unavailable=True)
-        watched = {tail.cursor.log: tail for tail in self._tails() if self._wants(tail.cursor.log.topic)}
+        tails = self._tails()
+        if self._last is not None and self._last[0] is tails:
+            return self._last[1]
+        watched = {tail.cursor.log: tail for tail in tails if self._wants(tail.cursor.log.topic)}
         here = {key: tail for key, tail in watched.items() if self._is_here(tail)}
         now = self._clock()
         self._missing = {key: self._missing.get(key, now) for key in logs if key not in watched}
+        self._last = None if self._missing else (tails, Present(here, set(), unavailable=False, same=True))
         expired = {key for key, since in self._missing.items() if now - since >= GONE_SECONDS}
         return Present(here, {key for key in logs if key in watched and key not in here} | expired, unavailable=False)
 

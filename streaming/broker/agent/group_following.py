@@ -100,6 +100,8 @@ class GroupFollowing:
     def _meet(self, here: "_FollowedDir") -> None:
         """Take up the logs that have come, and let go of those that are not there any more, or not under a tail that goes on."""
         present = here.presence.look(here.logs)
+        if present.same:
+            return
         for key in present.gone:
             here.forget(key).close()
         for key, tail in present.here.items():

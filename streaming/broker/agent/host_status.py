@@ -79,7 +79,7 @@ class HostStatus:
             self._restarts.look(tails, self.brokers, now)
         self.log_dirs = [self._status_of(log_dir, deleted[log_dir.path], index[log_dir.path]) for log_dir in self._dirs]
         self.logs = self._live
-        self._incomplete = _listed(tails) < self.logs
+        self._incomplete = self._besides.listed < self.logs
 
     def process_looks(self) -> dict[int, ProcessLook]:
         """The last look at the process of each broker, by its id."""
@@ -142,6 +142,8 @@ class _Besides:
     def __init__(self) -> None:
         self._tails: Sequence[Tail] = ()
         self._inventories: list[LogInventory | None] = []
+        self.listed = 0
+        """How many logs have been listed, by the last look."""
         self._deleted, self._index = Counter[Path](), Counter[Path]()
 
     def look(self, tails: Sequence[Tail]) -> tuple[Counter[Path], Counter[Path]]:
@@ -149,6 +151,7 @@ class _Besides:
         inventories = [None if (found := tail.last_found) is None else found.inventory for tail in tails]
         if tails is not self._tails or any(map(is_not, inventories, self._inventories)):
             self._tails, self._inventories = tails, inventories
+            self.listed = len(inventories) - inventories.count(None)
             self._deleted, self._index = Counter(), Counter()
             for tail, inventory in zip(tails, inventories, strict=True):
                 if inventory is not None:

@@ -5,6 +5,7 @@ import threading
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.scanned_timestamps import SegmentKey
@@ -18,6 +19,7 @@ from streaming.broker.ladder.filling import count_segment, opened_at, read_abort
 from streaming.broker.ladder.log_ladder import LadderView, LogLadder
 from streaming.broker.ladder.positions import PositionState, positions
 from streaming.broker.ladder.segment_ladder import RUNG_BYTES, SegmentLadder
+from streaming.broker.watcher.last_found import LastFound
 from streaming.broker.watcher.tail import Tail
 from streaming.errors import FormatError
 from streaming.kafka.scan.headers import Batches
@@ -47,13 +49,38 @@ class CountedNow:
         return self.view.begin_offset <= self.segments[0].base_offset and self.view.sound_from <= self.view.begin_offset
 
 
+class _Seen(NamedTuple):
+    """All of a log that decides what is to be done. It is made for every log each few seconds."""
+
+    tail: Tail
+    cursor: Cursor
+    segments: tuple[Segment, ...]
+    breaks: int
+    found: LastFound | None
+    log_start: int
+
+
 class LadderedLog:
     """One log under one tail.
 
     The watcher's thread calls `note`. One other thread calls what reads: `begin`, `catch_up`, `fill`. Any thread may call the rest.
     """
 
-    __slots__ = ("_breaks", "_compared", "_gap", "_identity", "_keys", "_ladder", "_listed", "_lock", "_lost", "_start", "_unsaved", "tail")
+    __slots__ = (
+        "_breaks",
+        "_compared",
+        "_done_at",
+        "_gap",
+        "_identity",
+        "_keys",
+        "_ladder",
+        "_listed",
+        "_lock",
+        "_lost",
+        "_start",
+        "_unsaved",
+        "tail",
+    )
 
     def __init__(self, tail: Tail) -> None:
         self.tail = tail
@@ -67,6 +94,7 @@ class LadderedLog:
         self._compared: tuple[Segment, ...] = ()  # the listing that the ladder was last compared with
         self._listed: tuple[Segment, ...] = ()  # the same; once `fill` has looked, without what a compaction has replaced
         self._start: tuple[str, int, Counts] | None = None  # edition, log start, what lies before it
+        self._done_at: _Seen | None = None  # as it was when nothing was left to do
         self._lock = threading.Lock()  # protects the keys and the listing, together with the closed segments of the ladder
 
     # --- the watcher's thread
@@ -112,6 +140,36 @@ class LadderedLog:
             self._identity = FileIdentity(cursor.device, cursor.inode)
 
     # --- the thread that fills
+
+    @property
+    def rests(self) -> bool:
+        """Whether the log is as it was when nothing was left to do, as most logs are most of the time."""
+        done, tail = self._done_at, self.tail
+        if done is None or self._gap or self._lost or done.tail is not tail:
+            return False
+        same = tail.cursor is done.cursor and tail.segments is done.segments and tail.last_found is done.found
+        return same and tail.breaks == done.breaks and tail.log_start == done.log_start
+
+    @property
+    def done_at(self) -> object | None:
+        """What stands for the moment since when it `rests`, None if it does not."""
+        done = self._done_at
+        return done if self.rests else None
+
+    def wake(self) -> "_Seen":
+        """Begin to do what is to be done; returns the log as it is now."""
+        self._done_at = None
+        return self._seen()
+
+    def rest_if_done(self, seen: "_Seen") -> None:
+        """Rest until the log is not as it was ``seen`` any more, if nothing is left to do."""
+        done = self.valid and not self._gap and self._compared is seen.segments
+        if done and not self.start_is_due and self.next_modified_ms() is None:
+            self._done_at = seen
+
+    def _seen(self) -> "_Seen":
+        tail = self.tail
+        return _Seen(tail, tail.cursor, tail.segments, tail.breaks, tail.last_found, tail.log_start)
 
     @property
     def valid(self) -> bool:
@@ -336,6 +394,11 @@ class LadderedLog:
         """Whether what was known still is: the log was not truncated, and its ladder not begun again."""
         ladder = self._ladder
         return ladder is not None and ladder.edition == counted.view.edition and self.tail.breaks == self._breaks
+
+    @property
+    def has_unsaved(self) -> bool:
+        """Whether there is something to store."""
+        return bool(self._unsaved)
 
     def unsaved(self) -> dict[SegmentKey, bytes]:
         """The ladders of closed segments that are to be stored."""

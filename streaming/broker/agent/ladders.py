@@ -155,6 +155,8 @@ class Ladders:
     def _meet(self, here: "_LadderDir") -> None:
         """Take up the logs that have come, and let go of those that are not there any more, or not under a tail that goes on."""
         present = here.presence.look(here.logs)
+        if present.same:
+            return
         for key in present.gone:
             each = here.logs.pop(key)
             here.again_at.pop(key, None)
@@ -175,10 +177,12 @@ class Ladders:
     def _urgent(self, path: Path, here: "_LadderDir", buffer: Bytes) -> None:
         """Begin ladders, and close their gaps."""
         here.looked_at = self._clock()
-        for key, each in list(here.logs.items()):
+        here.awake = {key: each for key, each in here.logs.items() if not each.rests}
+        for key, each in here.awake.items():
             self._try(path, here, key, partial(self._see_to, here, each, buffer))
 
     def _see_to(self, here: "_LadderDir", each: LadderedLog, buffer: Bytes, paced: Callable[[int], None]) -> None:
+        seen = each.wake()
         if not each.valid:
             each.begin(buffer, paced)
         if each.valid and each.has_gap:
@@ -192,14 +196,15 @@ class Ladders:
         here.gone |= each.compare()
         if each.start_is_due:
             each.place_start()
+        each.rest_if_done(seen)
 
     def _fill_next(self, path: Path, here: "_LadderDir") -> bool:
         """Count the newest segment that is not counted; returns whether there was one."""
         if not here.due:
             now = self._clock()
             waiting: list[tuple[int, LogKey]] = []
-            for key, each in here.logs.items():
-                if here.again_at.get(key, 0.0) <= now:
+            for key, each in here.awake.items():
+                if key in here.logs and here.again_at.get(key, 0.0) <= now:
                     try:
                         modified = each.next_modified_ms()
                     except Exception as error:  # noqa: BLE001 - as in `_try`
@@ -275,7 +280,7 @@ class Ladders:
     # --- what is stored
 
     def _store(self, here: "_LadderDir") -> None:
-        logs = list(here.logs.values())
+        logs = [each for each in list(here.logs.values()) if each.has_unsaved]
         found = {key: ladder for each in logs for key, ladder in each.unsaved().items()}
         gone = here.gone - found.keys()
         if found or gone:
@@ -330,6 +335,7 @@ class _LadderDir:
     def __init__(self, presence: Presence, now: float) -> None:
         self.presence = presence
         self.logs: dict[LogKey, LadderedLog] = {}
+        self.awake: dict[LogKey, LadderedLog] = {}  # logs in which something was to be done at the last look
         self.due: list[LogKey] = []  # logs with segments to fill, the one with the newest last
         self.again_at: dict[LogKey, float] = {}
         self.left_alone: dict[LogKey, str] = {}  # why a log was left alone, until something succeeds with it

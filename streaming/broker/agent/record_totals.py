@@ -27,7 +27,8 @@ class RecordTotals:
         self._logs = logs
         self._error = error
         self._lock = threading.Lock()
-        self._rows: dict[LogKey, tuple[int, _Row]] = {}  # with the version of the last change
+        # with the version of the last change; and when the log came to rest, if it did: until it wakes, the row is the same
+        self._rows: dict[LogKey, tuple[int, _Row, object]] = {}
         self.process = uuid.uuid4().hex
         """Versions of another process mean nothing."""
         self._number = 0
@@ -39,7 +40,7 @@ class RecordTotals:
             whole = process != self.process or number > self._number or number <= 0
             rows = [
                 (*key[:2], key.topic_id, key.partition, *row)
-                for key, (changed, row) in self._rows.items()
+                for key, (changed, row, _) in self._rows.items()
                 if (row != _GONE if whole else changed > number)
             ]
         columns = list(zip(*rows, strict=True)) or [()] * len(RECORDS)
@@ -47,13 +48,21 @@ class RecordTotals:
         return self._number, whole, pa.RecordBatch.from_arrays(arrays, schema=RECORDS)
 
     def _refresh(self) -> None:
-        now = {each.tail.cursor.log: row for each in self._logs() if (row := self._row(each)) != _GONE}
+        now: dict[LogKey, tuple[_Row, object]] = {}
+        for each in self._logs():
+            key, done = each.tail.cursor.log, each.done_at  # before its totals: what happens meanwhile shows the next time
+            known = self._rows.get(key)
+            row = known[1] if known is not None and done is not None and known[2] is done else self._row(each)
+            if row != _GONE:
+                now[key] = row, done
         stamp = self._number + 1
-        gone = {key: _GONE for key in self._rows if key not in now}
-        changed = {key: row for key, row in (gone | now).items() if key not in self._rows or self._rows[key][1] != row}
-        if changed:
-            self._number = stamp
-            self._rows |= {key: (stamp, row) for key, row in changed.items()}
+        gone = {key: (_GONE, None) for key in self._rows if key not in now}
+        for key, (row, done) in (gone | now if gone else now).items():
+            known = self._rows.get(key)
+            same = known is not None and known[1] == row
+            if known is None or not same or known[2] is not done:
+                self._rows[key] = known[0] if known is not None and same else stamp, row, done
+                self._number = self._number if same else stamp
 
     def _row(self, each: LadderedLog) -> _Row:
         found = each.totals()
