@@ -4,11 +4,13 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
-from streaming.broker.disk.logdirs import list_partitions, load_offset_checkpoint, open_log_dirs, read_topic_id
+from streaming.broker.disk.logdirs import list_partitions, load_offset_checkpoint, open_log_dirs, partitions_by_name, read_topic_id
 from streaming.errors import LogDirError
 from streaming.kafka.formats.names import DirState
 from streaming.simulator.file_writer import uuid_text
@@ -164,6 +166,25 @@ def test_a_log_dir_that_went_away_is_an_error(tmp_path: Path) -> None:
     shutil.rmtree(disk.path)
     with pytest.raises(FileNotFoundError):
         list_partitions(found)
+
+
+def test_what_is_listed_again_is_the_same_object_as_long_as_it_is_the_same_directory(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    log, other = partition(disk, "t"), partition(disk, "u", topic_id=2)
+    (found,) = open_log_dirs([disk.path])
+    before = partitions_by_name(found, read_topic_id)
+    assert all(each is before[name] for name, each in partitions_by_name(found, read_topic_id, before).items())
+    (log.directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {uuid_text(UUID(int=7))}\n")
+    delete(disk, other)
+    now = partitions_by_name(found, read_topic_id, before)
+    assert now == {each.path.name: each for each in list_partitions(found)}
+    assert now["t-0"].topic_id == uuid_text(UUID(int=7))
+    assert {each.state for each in now.values()} == {DirState.LIVE, DirState.DELETE}
+    new = replace(found, directory_id=uuid_text(UUID(int=8)))
+    assert {each.log_dir for each in partitions_by_name(new, read_topic_id, now).values()} == {new}
+    log.directory.rename(tmp_path / "gone")
+    (disk.path / "t-0").touch()
+    assert "t-0" not in partitions_by_name(found, read_topic_id, now)
 
 
 def test_offset_checkpoints_at_the_root(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -16,7 +16,7 @@ from uuid import UUID
 import pytest
 
 from streaming.broker.disk.calls import Calling
-from streaming.broker.disk.logdirs import list_partitions
+from streaming.broker.disk.logdirs import partitions_by_name
 from streaming.common.rows import Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
@@ -154,12 +154,12 @@ def test_a_log_dir_that_is_emptied_while_it_is_listed_is_unavailable(
     both.look()
     mounts: list[Callable[[], None]] = []
 
-    def listed_while_it_goes(log_dir: Any, topic_id_of: Any) -> Any:
+    def listed_while_it_goes(log_dir: Any, *args: Any) -> Any:
         if log_dir.path == two[0].path:
             mounts.append(unmount(log_dir.path))
-        return list_partitions(log_dir, topic_id_of)
+        return partitions_by_name(log_dir, *args)
 
-    monkeypatch.setattr(log_listing, "list_partitions", listed_while_it_goes)
+    monkeypatch.setattr(log_listing, "partitions_by_name", listed_while_it_goes)
     assert both.look() == []
     monkeypatch.undo()
     mounts[0]()

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -105,7 +106,7 @@ class ContentsReader:
         others = [name for name in names if name not in known]
         if len(names) - len(others) < len(known):
             known = {name: known[name] for name in names if name in known}
-        come = {name: (parsed.topic, parsed.partition) for name in others if (parsed := _live(name)) is not None}
+        come = {name: (sys.intern(parsed.topic), parsed.partition) for name in others if (parsed := _live(name)) is not None}
         if come or known is not self._live:
             self._live = known | come
             self._listed = tuple(self._live.values())

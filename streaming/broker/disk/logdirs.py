@@ -18,7 +18,6 @@ from streaming.broker.disk.segment_files import FileIdentity, Stamp, stamp_of
 from streaming.broker.disk.topic_ids import read_topic_id as read_topic_id
 from streaming.common.catalog.catalog_tables import UNREADABLE
 from streaming.errors import FormatError
-from streaming.kafka.formats import names
 from streaming.kafka.formats.checkpoint_files import changed_entries, parse_offset_checkpoint
 from streaming.kafka.formats.names import DirState, parse_partition_dir
 
@@ -37,26 +36,41 @@ class Partition:
     state: DirState
 
 
+_NONE: Mapping[str, Partition] = MappingProxyType({})
+
+
 def list_partitions(log_dir: LogDir, topic_id_of: Callable[[Path], str | None] = read_topic_id) -> tuple[Partition, ...]:
+    """All partition directories of a log dir, as `partitions_by_name` returns them."""
+    return tuple(partitions_by_name(log_dir, topic_id_of).values())
+
+
+def partitions_by_name(
+    log_dir: LogDir, topic_id_of: Callable[[Path], str | None], before: Mapping[str, Partition] = _NONE
+) -> dict[str, Partition]:
     """List all partition directories of a log dir, whatever their state; everything else in it is ignored.
 
     Args:
         topic_id_of: returns a directory's topic id, as `read_topic_id` does.
+        before: the result of an earlier listing: its names are not parsed again, and what is as it was then is the same object.
 
     Raises:
         OSError: the log dir cannot be read at this moment.
     """
-    found = []
+    found: dict[str, Partition] = {}
     with Calling(log_dir.path), os.scandir(log_dir.path) as entries:
         for entry in entries:
-            name = names.parse_partition_dir(entry.name)
+            known = before.get(entry.name)
+            name = known or parse_partition_dir(entry.name)
             if name is None or not entry.is_dir():
                 continue
-            path = Path(entry.path)
+            path = Path(entry.path) if known is None else known.path
             topic_id = topic_id_of(path) if name.state is DirState.LIVE else ""
-            if topic_id is not None:
-                found.append(Partition(log_dir, path, name.topic, name.partition, topic_id, name.state))
-    return tuple(found)
+            if topic_id is None:
+                continue
+            if known is None or known.topic_id != topic_id or (known.log_dir is not log_dir and known.log_dir != log_dir):
+                known = Partition(log_dir, path, name.topic, name.partition, topic_id, name.state)
+            found[entry.name] = known
+    return found
 
 
 def log_dir_stamp(path: Path, now_ms: int) -> tuple[FileIdentity, Stamp | None]:

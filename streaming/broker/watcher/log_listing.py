@@ -1,13 +1,13 @@
 """Lists the log dirs: which logs are there, in which directory, and which may be where nothing can be read now."""
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.identity import UNKNOWN_BROKER
-from streaming.broker.disk.logdirs import LogDir, Partition, list_partitions
+from streaming.broker.disk.logdirs import LogDir, Partition, partitions_by_name
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.disk.shortage import is_short, shortage
 from streaming.broker.disk.topic_ids import TopicIds
@@ -38,6 +38,7 @@ class LogListing:
         self._wants = wants
         self.topic_ids = TopicIds()
         self.renamed: dict[int, list[Partition]] = {}  # directories of logs that leave, by partition number
+        self._by_name: dict[Path, dict[str, Partition]] = {}  # what was listed last in each log dir
         self.unlisted: Mapping[Path, str] = {}  # log dirs that are available and could not be listed
         self._seen_in: frozenset[Path] = frozenset()  # the log dirs that were listed last time
 
@@ -125,11 +126,13 @@ class LogListing:
     def _listed(self) -> list[Partition]:
         """The directories in the log dirs that are available before and after the listing."""
         self._log_dirs.check()
-        listed: dict[LogDir, Sequence[Partition]] = {}
+        listed: dict[LogDir, Collection[Partition]] = {}
         unlisted: dict[Path, str] = {}
         for log_dir in self._log_dirs.available:
             try:
-                listed[log_dir] = list_partitions(log_dir, self.topic_ids.read)
+                found = partitions_by_name(log_dir, self.topic_ids.read, self._by_name.get(log_dir.path, {}))
+                self._by_name[log_dir.path] = found
+                listed[log_dir] = found.values()
             except OSError as error:
                 if is_short(error):
                     shortage.note()
