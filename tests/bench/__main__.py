@@ -19,6 +19,7 @@ from tests.bench import (
     dump,
     fold,
     groups,
+    idle,
     inventory,
     ladder,
     latency,
@@ -72,6 +73,7 @@ BENCHES: dict[str, tuple[Callable[[Bounds], None], str]] = {
     "turns": (turns.run, "the watcher alone, with many active partitions"),
     "start": (start.run, "the start of an agent by its number of logs, from nothing and from its journal"),
     "scale": (scale.run, "one agent with very many logs, one job with very many agents: what breaks first"),
+    "idle": (idle.run, "an agent's threads beside very many logs in which nothing happens"),
     "agent": (agent.run, "the agent with many mostly idle partitions"),
 }
 

@@ -175,18 +175,18 @@ class LogDirWatch:
             found = live_directories(self.path, self._inodes)
         except OSError:
             return False
+        if found == self._inodes:
+            return False
         new = {name for name, inode in found.items() if self._inodes.get(name) != inode}
-        changed = bool(new) or len(found) != len(self._inodes)
-        if changed:
-            self._inodes = found
-            self._stamps = {name: stamp for name, stamp in self._stamps.items() if name in found and name not in new}
-            self._missing = {name for name in self._missing if name in found} | new
-            self._confirmed = {name for name in self._confirmed if name in found}
-            with self._lock:
-                self._heard.intersection_update(found)
+        self._inodes = found
+        self._stamps = {name: stamp for name, stamp in self._stamps.items() if name in found and name not in new}
+        self._missing = {name for name in self._missing if name in found} | new
+        self._confirmed = {name for name in self._confirmed if name in found}
+        with self._lock:
+            self._heard.intersection_update(found)
         if new:
             self._verify_at = min(self._verify_at, max(now + 1, self._verified_at + VERIFY_MS))
-        return changed
+        return True
 
     def _compare(self, now: int, *, everything: bool) -> list[str]:
         """The directories that have changed, or may have changed, since they were compared last."""
