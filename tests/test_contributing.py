@@ -32,9 +32,12 @@ from streaming.broker.journal.cutting import cut, overwritten_from
 from streaming.common.rows import Kind, unpack_rows
 from streaming.rules.shard import fold_by_columns, fold_by_rows
 from streaming.rules.shard_state import ShardState
+from streaming.kafka.scan.pieces import Piece, scan_few, scan_many
 from streaming.kafka.scan.sums import COUNTS, sum_ranges
 from streaming.common.state_row import STATES
+from tests.builders import batch, commit
 from tests.events import Item, batch_of, batches_of, row
+from tests.formats.segments import written
 from tests.journal.test_blocks import test_a_block_that_version_10_has_stored_is_read_whatever_columns_came_since
 from tests.exposition.reading import page
 from tests.view.rows import EVER, untold_table
@@ -47,6 +50,12 @@ assert Path(streaming.__file__).is_relative_to(scratch), streaming.__file__
 counts = {name: getattr(sums, name) for name in COUNTS}
 first = row(Kind.APPENDED, 2, base_offset=0, next_offset=5, leads=1, settled=True, start_position=0, end_position=168, **counts)
 assert (first.control_batches, first.batches) == (1, 1)
+
+# bytes with one marker, in both ways of scanning them
+content = written([batch(1, producer=7, transactional=True), commit(7)])
+for way in (scan_few, scan_many):
+    (scanned,) = way(content.buffer, [Piece(0, len(content.data), 0)])
+    assert (scanned.sums.control_batches, scanned.sums.batches) == (1, 1), way
 
 # two ranges that are joined
 second = replace(first, seq=3, base_offset=5, next_offset=10, start_position=168, end_position=336)

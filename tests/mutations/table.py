@@ -720,6 +720,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         tests=("tests/scan/test_headers.py",),
     ),
     Mutation(
+        name="few-batches-shortest",
+        file="streaming/kafka/scan/few_batches.py",
+        before="if self.size[item] < MIN_BATCH_BYTES:",
+        after="if self.size[item] <= MIN_BATCH_BYTES:",
+        why="A batch that compaction has emptied would be a flaw in a log that grows slowly, and none in one that grows fast.",
+        tests=("tests/scan/test_few_batches.py",),
+    ),
+    Mutation(
         name="ladder-end",
         file="streaming/broker/ladder/positions.py",
         before="if offset > self._ladder.end_offset:",

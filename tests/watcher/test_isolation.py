@@ -11,7 +11,7 @@ from streaming.broker.disk.log_inventory import Inventory
 from streaming.broker.watcher import carrying, reading, registry, replaying, tail, taking_up
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
-from streaming.kafka.scan import pieces
+from streaming.kafka.scan import few_batches, pieces
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.builders import batch, partition
@@ -115,10 +115,19 @@ def test_an_error_behind_the_move_of_the_cursor(
     assert_stopped(station, bad, good, caplog)
 
 
+@pytest.mark.parametrize("most_pieces", [0, few_batches.MOST_PIECES])
 def test_scanning_many_logs_at_once(
-    station: Station, bad: PartitionLog, good: PartitionLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    most_pieces: int,
+    station: Station,
+    bad: PartitionLog,
+    good: PartitionLog,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    """In one numpy pass, and in the plain loop that few batches are left to."""
+    monkeypatch.setattr(few_batches, "MOST_PIECES", most_pieces)
     station.look()
+    breaks(monkeypatch, few_batches, "columns_of", lambda _, headers: (headers["records_count"] == 5).any())
     breaks(monkeypatch, pieces, "find_flaws", lambda batches, *_: (batches.records == 5).any())
     bad.append(batch(5))
     good.append(batch(6))

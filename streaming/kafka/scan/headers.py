@@ -96,7 +96,8 @@ def columns_of(positions: Positions, headers: NDArray[np.void]) -> Batches:
 def raw_headers(buffer: Bytes, positions: Positions) -> NDArray[np.void]:
     """The 61 bytes at each of ``positions`` as items of `HEADER`."""
     count = len(positions)
-    whole = int(np.searchsorted(positions, len(buffer) - HEADER_BYTES, side="right"))
+    fits = not count or positions[-1] <= len(buffer) - HEADER_BYTES  # as nearly always
+    whole = count if fits else int(np.searchsorted(positions, len(buffer) - HEADER_BYTES, side="right"))
     headers = np.empty(count, OPAQUE_HEADER)
     if whole:  # each byte of the buffer begins an overlapping item, so indexing copies the wanted items at once
         headers[:whole] = np.ndarray((len(buffer) - HEADER_BYTES + 1,), OPAQUE_HEADER, buffer=buffer, strides=(1,))[positions[:whole]]
@@ -164,12 +165,13 @@ def find_flaws(batches: Batches, firsts: NDArray[np.intp], expected_offsets: Lon
     flawed = np.flatnonzero(reduce(or_, [bad for bad, _ in checks]))
     heads = np.unique(np.searchsorted(firsts, flawed, side="right"), return_index=True)[1]
     return [
-        Flaw(item, _describe(batches, item, next(name for bad, name in checks if bad[item]), int(following[item])))
+        Flaw(item, describe_flaw(batches, item, next(name for bad, name in checks if bad[item]), int(following[item])))
         for item in flawed[heads].tolist()
     ]
 
 
-def _describe(batches: Batches, item: int, name: str, expected: int) -> str:
+def describe_flaw(batches: Batches, item: int, name: str, expected: int) -> str:
+    """What is wrong with a batch, by the name of the check that it failed, with all that was checked."""
     return (
         f"bad {name}: magic {batches.magic[item]}, size {batches.size[item]}, "
         f"offsets {batches.base_offset[item]} to {batches.last_offset[item]}, "

@@ -4,61 +4,32 @@ Only this module parses appended bytes; its results go from here to the metrics.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
 from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT, MIN_LENGTH, PREFIX_BYTES
-from streaming.kafka.scan.headers import Batches, find_flaws, read_headers
-from streaming.kafka.scan.sums import Sums, sum_ranges
+from streaming.kafka.scan.few_batches import scan_few
+from streaming.kafka.scan.headers import find_flaws, read_headers
+from streaming.kafka.scan.piece import MAX_SEGMENT_BYTES as MAX_SEGMENT_BYTES
+from streaming.kafka.scan.piece import Piece as Piece
+from streaming.kafka.scan.piece import Scanned as Scanned
+from streaming.kafka.scan.sums import sum_ranges
 from streaming.kafka.scan.walk import Bytes, Positions, Stop, batch_size_at, walk, walk_lanes
 
-MAX_SEGMENT_BYTES = 2**31 - 1
-"""A ``.log`` is never larger (`FileRecords`), so a batch that would reach beyond this has a wrong length."""
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Bytes ``[start, end)`` of the buffer: a part of one log that begins at a batch.
-
-    ``expected_offset`` is the smallest offset that its first batch may have; ``seeds`` are positions in the buffer where batches begin
-    according to an index (see `walk`), or None. ``limit`` is how far from ``start`` a batch may reach in the file at most.
-    """
-
-    start: int
-    end: int
-    expected_offset: int
-    seeds: Positions | None = None
-    limit: int = MAX_SEGMENT_BYTES
-
-
-@dataclass(frozen=True, slots=True)
-class Scanned:
-    """The result of a piece.
-
-    ``end`` is the end of its last complete and sound batch in the buffer; ``flaw`` is the reason in words why the next batch is not sound,
-    ``stop`` why the walk ended otherwise. ``batches`` are those before ``end``; ``sums`` is None if there are none.
-    """
-
-    end: int
-    stop: Stop
-    flaw: str | None
-    batches: Batches
-    sums: Sums | None
-
-    @property
-    def anchor(self) -> bytes:
-        """The header of the last batch. A later poll uses it to detect whether the log was truncated and written again."""
-        return self.batches.anchor(-1)
-
-    @property
-    def anchor_position(self) -> int:
-        """The position of that header in the buffer."""
-        return int(self.batches.positions[-1])
+_CUT = (Stop.SHORT, Stop.BAD_LENGTH)
 
 
 def scan(buffer: Bytes, pieces: Sequence[Piece]) -> list[Scanned]:
     """Scan pieces that follow each other in ``buffer`` without overlapping; one result for each piece, in order."""
+    found = scan_few(buffer, pieces)
+    if found is None:
+        found = scan_many(buffer, pieces)
+    return [_with_rest(buffer, piece, each) for piece, each in zip(pieces, found, strict=True)]
+
+
+def scan_many(buffer: Bytes, pieces: Sequence[Piece]) -> list[Scanned]:
+    """Scan pieces in one numpy pass; what their incomplete batches look like is not checked."""
     positions, ends, stops = _walk(buffer, pieces)
     begins = np.searchsorted(positions, [piece.start for piece in pieces])
     counts = np.diff(np.append(begins, len(positions)))
@@ -78,14 +49,10 @@ def scan(buffer: Bytes, pieces: Sequence[Piece]) -> list[Scanned]:
         begins = np.cumsum(counts) - counts
         firsts = begins[counts > 0]
     sums = iter(sum_ranges(batches, firsts))
-    found = []
-    for item, (begin, count) in enumerate(zip(begins.tolist(), counts.tolist(), strict=True)):
-        own = next(sums) if count else None
-        if whats[item] is None and stops[item] in (Stop.SHORT, Stop.BAD_LENGTH):
-            following = own.next_offset if own is not None else pieces[item].expected_offset
-            whats[item] = _flaw_at(buffer, ends[item], pieces[item], following)
-        found.append(Scanned(ends[item], stops[item], whats[item], batches.take(slice(begin, begin + count)), own))
-    return found
+    return [
+        Scanned(ends[item], stops[item], whats[item], batches.take(slice(begin, begin + count)), next(sums) if count else None)
+        for item, (begin, count) in enumerate(zip(begins.tolist(), counts.tolist(), strict=True))
+    ]
 
 
 def _walk(buffer: Bytes, pieces: Sequence[Piece]) -> tuple[Positions, list[int], list[Stop]]:
@@ -95,6 +62,14 @@ def _walk(buffer: Bytes, pieces: Sequence[Piece]) -> tuple[Positions, list[int],
         return lanes.positions, lanes.reached.tolist(), [Stop(stop) for stop in lanes.stops.tolist()]
     walks = [walk(buffer, piece.start, piece.end, piece.seeds) for piece in pieces]
     return np.concatenate([one.positions for one in walks]), [one.end for one in walks], [one.stop for one in walks]
+
+
+def _with_rest(buffer: Bytes, piece: Piece, scanned: Scanned) -> Scanned:
+    """The result with the flaw of the batch after its end, if there is a part of one and this shows a flaw."""
+    if scanned.flaw is not None or scanned.stop not in _CUT:
+        return scanned
+    what = _flaw_at(buffer, scanned.end, piece, piece.expected_offset if scanned.sums is None else scanned.sums.next_offset)
+    return scanned if what is None else replace(scanned, flaw=what)
 
 
 def _flaw_at(buffer: Bytes, position: int, piece: Piece, expected_offset: int) -> str | None:

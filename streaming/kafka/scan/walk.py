@@ -6,6 +6,7 @@ The index of an active segment may be stale or absent (`AbstractIndex.truncateTo
 counts only if the lane before it is proven and ended exactly where this one begins.
 """
 
+import sys
 from dataclasses import dataclass
 from enum import IntEnum
 from struct import Struct
@@ -109,22 +110,33 @@ def _in_order(
     return positions
 
 
-def _walk_one(buffer: Bytes, position: int, end: int, until: frozenset[int] = frozenset()) -> tuple[Positions, int, Stop]:
-    """Walk in a plain loop from ``position`` to ``end``, or to the first position in ``until`` after at least one entry."""
-    view, found, read = buffer.data, [], _LENGTH.unpack_from
-    stop = Stop.END
-    while position < end:
-        if position + PREFIX_BYTES > end:
-            stop = Stop.SHORT
+def walk_plainly(
+    view: memoryview, position: int, end: int, *, most: int = sys.maxsize, until: frozenset[int] = frozenset()
+) -> tuple[list[int], int, Stop]:
+    """Walk in a plain loop from ``position`` to ``end``, or to the first position in ``until`` after at least one entry.
+
+    Args:
+        most: entries. There may be more of them if the walk ends before ``end`` without any other reason.
+    """
+    found: list[int] = []
+    read = _LENGTH.unpack_from
+    for _ in range(most):
+        if position >= end:
             break
+        if position + PREFIX_BYTES > end:
+            return found, position, Stop.SHORT
         (length,) = read(view, position + LENGTH_AT)
         if length < MIN_LENGTH or position + PREFIX_BYTES + length > end:
-            stop = Stop.ZEROS if length == 0 else Stop.BAD_LENGTH if length < MIN_LENGTH else Stop.SHORT
-            break
+            return found, position, Stop.ZEROS if length == 0 else Stop.BAD_LENGTH if length < MIN_LENGTH else Stop.SHORT
         found.append(position)
         position += PREFIX_BYTES + length
         if position in until:
             break
+    return found, position, Stop.END
+
+
+def _walk_one(buffer: Bytes, position: int, end: int, until: frozenset[int] = frozenset()) -> tuple[Positions, int, Stop]:
+    found, position, stop = walk_plainly(buffer.data, position, end, until=until)
     return np.array(found, np.int64), position, stop
 
 
