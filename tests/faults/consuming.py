@@ -4,7 +4,7 @@ from streaming.broker.protocol.consumer_messages import Range, Register
 from streaming.broker.protocol.status_messages import Status, StatusRequest
 from streaming.common.rows import Kind
 from streaming.errors import AgentError
-from streaming.spark.client.agent_client import AgentClient
+from streaming.spark.client.agent_client import NO_FILES, AgentClient, ClientFiles
 
 Key = tuple[str, int]
 
@@ -12,8 +12,8 @@ Key = tuple[str, int]
 class Consumer:
     """One of an agent that may be away. It begins at the first byte."""
 
-    def __init__(self, address: str, name: str = "faults") -> None:
-        self._client = AgentClient(address)
+    def __init__(self, address: str, name: str = "faults", files: ClientFiles = NO_FILES) -> None:
+        self._client = AgentClient(address, files)
         self._name = name
         self._registered = False
 

@@ -1,5 +1,6 @@
 """The agent that a job starts: what it is given, and how soon it is started again."""
 
+import importlib.util
 import os
 import time
 from contextlib import ExitStack
@@ -10,9 +11,11 @@ import pytest
 
 from streaming.common.settings import Settings
 from streaming.errors import AgentError
+from streaming.spark.client.agent_client import ClientFiles
 from streaming.spark.job.child import ChildAgent, environment
 from streaming.terminal.configuration import load
-from tests.builders import log_dir
+from tests.builders import batch, log_dir, partition
+from tests.faults.consuming import Consumer
 from tests.processes import until
 
 
@@ -75,6 +78,25 @@ def test_a_job_with_more_than_a_thousand_open_files_starts_its_agent(tmp_path: P
             assert (tmp_path / "address").read_text()
         finally:
             child.stop()
+
+
+def test_it_leaves_pandas_alone_though_it_is_there(tmp_path: Path) -> None:
+    """pyarrow would import it at the first array, for nothing: a quarter of the memory of an agent."""
+    assert importlib.util.find_spec("pandas") is not None
+    disk = log_dir(tmp_path)
+    log = partition(disk, "orders")
+    log.append(batch(3))
+    child = ChildAgent((disk.path,), tmp_path / "agent", tmp_path / "address", tmp_path / "token", dict(os.environ))
+    child.start()
+    try:
+        consumer = Consumer((tmp_path / "address").read_text(), files=ClientFiles(token_file=tmp_path / "token"))
+        until("arrays were made", lambda: consumer.bytes() == {("orders", 0): log.active.size}, saw=consumer.bytes)
+        consumer.close()
+        assert child._process is not None
+        mapped = Path(f"/proc/{child._process.pid}/maps").read_text()
+    finally:
+        child.stop()
+    assert ("/pyarrow/" in mapped, "/pandas/" in mapped) == (True, False)
 
 
 def kill(child: ChildAgent) -> None:
