@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.broker.disk.index_file import last_entry_below, positions_between
+from streaming.broker.disk.index_file import last_entry_below, last_entry_upto, positions_between
 from streaming.broker.disk.segment_files import OpenSegment
 from streaming.simulator.log import PartitionLog
 from tests.builders import batch, log_dir, partition
@@ -66,6 +66,34 @@ def test_more_entries_than_are_read_at_once(tmp_path: Path) -> None:
     assert positions_between(path, 819_250, 1_700_000)[0].tolist() == [
         position for position in (entries * 100).tolist() if 819_250 <= position < 1_700_000
     ]
+
+
+@pytest.mark.parametrize("count", [0, 1, 511, 512, 513, 1024, 20_000])
+@pytest.mark.parametrize("zeros", [0, 8, 4096, 1 << 20])
+def test_the_last_entry_in_an_index_of_any_length(tmp_path: Path, count: int, zeros: int) -> None:
+    """Preallocated or not: what follows the entries is a block of zeros, or a part of one."""
+    path = tmp_path / "00000000000000000000.index"
+    entries = np.arange(1, count + 1)
+    path.write_bytes(np.stack([entries * 3, entries * 100], 1).astype(">i4").tobytes() + bytes(zeros))
+    assert last_entry_below(path, None) == ((count * 3, count * 100) if count else None)
+    for last in {0, 1, 2, 510, 511, 512, 513, count // 2, count - 1, count}:
+        expected = (last * 3, last * 100) if 0 < last <= count else None
+        if last <= count:
+            assert last_entry_below(path, last * 3 + 1) == expected
+            assert last_entry_upto(path, last * 100) == expected
+
+
+def test_a_damaged_index_names_some_entry_of_it_or_none(tmp_path: Path) -> None:
+    """A page that was never written, stale entries at the end: what it names is proven before it is believed."""
+    path, entries = tmp_path / "00000000000000000000.index", np.arange(1, 5001)
+    sound = bytearray(np.stack([entries, entries * 100], 1).astype(">i4").tobytes())
+    for page in range(9):
+        data = bytearray(sound)
+        data[page * 4096 : (page + 1) * 4096] = bytes(4096)
+        path.write_bytes(data + sound[:4096])
+        for offset in (None, 1, 600, 4000):
+            found = last_entry_below(path, offset)
+            assert found is None or found[1] == found[0] * 100
 
 
 def test_a_segment_without_an_index_has_no_seeds(tmp_path: Path) -> None:

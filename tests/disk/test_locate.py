@@ -1,19 +1,28 @@
 """Finding a place in a log, by the index where it can be believed."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.broker.disk import locate
+from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import BatchBoundary, find_offset, start_boundary, walk_on, window
+from streaming.broker.disk.replay import batches_between
 from streaming.broker.disk.segment_files import OpenSegment, list_segments
+from streaming.kafka.formats.layout import HEADER_BYTES
+from streaming.kafka.scan.piece import Scanned
 from streaming.kafka.scan.walk import Bytes
 from streaming.simulator.batch_writer import Record
 from streaming.simulator.log import PartitionLog
 from tests.builders import NOW, batch, log_dir, partition
+from tests.formats.segments import Content, contents, tails
 from tests.legacy_messages import Messages
+from tests.scratch import scratch
+from tests.tables import each_row
 
 BUFFER = window()
 
@@ -151,3 +160,38 @@ def test_a_segment_walked_window_by_window(tmp_path: Path) -> None:
     assert sum(scanned.sums.bytes for _, scanned in found if scanned.sums is not None) == log.active.size
     assert [position for position, _ in found] == sorted(position for position, _ in found)
     assert len(found) > 2
+
+
+@given(contents, tails, st.integers(100, 3000))
+def test_windows_of_any_size_show_what_one_large_window_shows(content: Content, tail: bytes, window_bytes: int) -> None:
+    with scratch() as directory:
+        path = Path(directory, "00000000000000000000.log")
+        path.write_bytes(content.data + tail)
+        file = OpenSegment(path, 0)
+        found = list(walk_on(file, 0, 0, np.empty(window_bytes, np.uint8)))
+        whole = list(walk_on(file, 0, 0, BUFFER))
+        file.close()
+    assert positions(found) == positions(whole)
+
+
+def positions(walked: Sequence[tuple[int, Scanned]]) -> list[int]:
+    """Of all batches, in the file."""
+    return [at + position for at, scanned in walked for position in scanned.batches.positions.tolist()]
+
+
+@each_row("preallocate", [False, True])
+def test_the_end_of_a_log_is_found_by_one_read(tmp_path_factory: pytest.TempPathFactory, preallocate: bool) -> None:
+    log = partition(log_dir(tmp_path_factory.mktemp("end")), "t", preallocate=preallocate)
+    log.append(*[batch(2)] * 5)
+    segments, began = list_segments(log.directory), bytes_read()
+    boundary = find_offset(segments, None, BUFFER)
+    assert (boundary.next_offset, boundary.last) == (10, True)
+    assert bytes_read() - began <= segments[0].size + HEADER_BYTES
+
+
+def test_a_log_that_is_replayed_from_its_beginning_is_read_once(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "t", base_offset=7)
+    log.append(*[batch(2)] * 5)
+    segments, began = list_segments(log.directory), bytes_read()
+    assert sum(len(batches) for batches, _ in batches_between(segments, 7, 17, BUFFER)) == 5
+    assert bytes_read() - began == log.active.size

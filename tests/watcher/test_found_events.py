@@ -218,7 +218,7 @@ def test_after_a_restart_the_same_is_reported_without_reading_the_active_segment
     (tail,) = station.watcher.tails()
     assert before is not None
     assert tail.last_found is not None
-    assert tail.last_found.event(tail.event(Kind.FOUND), before) is None
+    assert tail.last_found.event(tail.event(Kind.FOUND), before, NOW) is None
 
 
 def test_where_reading_began_at_the_end_the_active_segment_is_looked_through_all_the_same(

@@ -1,6 +1,7 @@
 """Reads an ``.index``. Its entries are plausible, but never proven (see `streaming.kafka.formats.offset_index`)."""
 
 import os
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,9 @@ _BACK = 8
 A window ends inside a batch, and the next window begins with that batch.
 """
 
+_BLOCK_BYTES = 4096
+_BLOCK_ENTRIES = _BLOCK_BYTES // ENTRY_BYTES
+
 _NONE = np.empty(0, np.int64)
 
 
@@ -41,7 +45,7 @@ def positions_between(path: Path, start: int, end: int, near: int = 0) -> tuple[
         if entry == 0 or not 0 < _entry(fd, entry)[1] < start:
             entry = _count_before(fd, lambda _, position: position < start)
         while True:
-            data = os.pread(fd, at_once * ENTRY_BYTES, entry * ENTRY_BYTES)
+            data = _read(fd, entry, at_once)
             positions = read_offset_entries(data, last).positions
             found.append(positions)
             if len(positions) < at_once or positions[-1] >= end:
@@ -82,17 +86,28 @@ def _opened(path: Path) -> Iterator[int | None]:
 
 
 def _count_before(fd: int, before: Callable[[int, int], bool]) -> int:
-    """Binary search: the number of entries before the first one without the property, which a preallocated index's zero tail never has."""
-    low, high = 0, os.lseek(fd, 0, os.SEEK_END) // ENTRY_BYTES
-    while low < high:
-        middle = (low + high) // 2
-        offset, position = _entry(fd, middle)
-        if position > 0 and before(offset, position):
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    """The number of entries before the first one without the property, which a preallocated index's zero tail never has.
+
+    One read is enough for the index of a segment that has just begun; else a binary search leads to the block to read.
+    """
+    low, high, block = 0, _BLOCK_ENTRIES, os.pread(fd, _BLOCK_BYTES, 0)
+    if len(block) == _BLOCK_BYTES and _has(block, _BLOCK_ENTRIES - 1, before):
+        low, high = _BLOCK_ENTRIES, os.lseek(fd, 0, os.SEEK_END) // ENTRY_BYTES
+        while high - low > _BLOCK_ENTRIES:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if _has(_read(fd, middle, 1), 0, before) else (low, middle)
+        block = _read(fd, low, high - low)
+    return low + bisect_left(range(len(block) // ENTRY_BYTES), True, key=lambda number: not _has(block, number, before))
+
+
+def _has(entries: bytes, number: int, before: Callable[[int, int], bool]) -> bool:
+    offset, position = unpack_offset_entry(entries[number * ENTRY_BYTES : (number + 1) * ENTRY_BYTES])
+    return position > 0 and before(offset, position)
 
 
 def _entry(fd: int, number: int) -> tuple[int, int]:
-    return unpack_offset_entry(os.pread(fd, ENTRY_BYTES, number * ENTRY_BYTES))  # it may be cut off in the meantime
+    return unpack_offset_entry(_read(fd, number, 1))
+
+
+def _read(fd: int, number: int, count: int) -> bytes:
+    return os.pread(fd, count * ENTRY_BYTES, number * ENTRY_BYTES)  # it may be cut off in the meantime

@@ -17,7 +17,7 @@ from streaming.errors import FormatError
 from streaming.kafka.formats.layout import HEADER_BYTES
 from streaming.kafka.formats.record_batches import read_batch
 from streaming.kafka.scan.pieces import Scanned
-from streaming.kafka.scan.walk import Bytes, batch_size_at
+from streaming.kafka.scan.walk import Bytes, Stop, batch_size_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,15 @@ def walk_on(
         if scanned.sums is None:
             return
         yield position, scanned
+        if _ends_there(scanned, buffer):
+            return
         position, next_offset = position + scanned.end, scanned.sums.next_offset
+
+
+def _ends_there(scanned: Scanned, buffer: Bytes) -> bool:
+    """Whether what a window shows after its last batch is the end of the log: of the file, or of what is written or sound in it."""
+    at_end_of_file = scanned.stop is Stop.END and scanned.end < len(buffer)
+    return at_end_of_file or scanned.stop is Stop.ZEROS or scanned.flaw is not None
 
 
 def start_boundary(segments: Sequence[Segment], start_from: StartFrom, buffer: Bytes) -> BatchBoundary:

@@ -235,11 +235,11 @@ class _InventoriedLog:
         stamp = directory_stamp(self.partition.path, now_ms)
         if stamp is not None and stamp == self.listed:
             return False
-        usable = listing is not None and stamp is not None and listing.stamp == stamp
-        segments = listing.segments if listing is not None and usable else list_segments(self.partition.path)
+        known = listing if listing is not None and listing.stamp == stamp else None
+        segments = list_segments(self.partition.path) if known is None else known.segments
         self._active = segments[-1] if segments else None
         if segments:
-            self._own_start = log_start_offset(self.partition.path, segments)
+            self._own_start = log_start_offset(self.partition.path, segments) if known is None else known.log_start
             self._leftovers = _leftovers(self.partition.path)
             self._active_created_ms = _created_ms(self.partition.path, segments[-1].base_offset)
             self.closed.take(segments, self.read, buffer)

@@ -11,6 +11,8 @@ from streaming.kafka.formats import names
 from streaming.kafka.formats.names import FileKind, FileStage
 from streaming.kafka.formats.producer_snapshot import ProducerState, read_producer_snapshot
 
+_ENDING = f".{FileKind.SNAPSHOT}"
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class SnapshotFile:
@@ -34,6 +36,8 @@ def list_producer_snapshots(directory: Path) -> tuple[SnapshotFile, ...]:
     found = []
     with Calling(directory), os.scandir(directory) as entries:
         for entry in entries:
+            if not entry.name.endswith(_ENDING):  # cheaper than parsing the names of all files
+                continue
             name = names.parse_segment_file(entry.name)
             if name is not None and name.kind is FileKind.SNAPSHOT and name.stage is FileStage.LIVE:
                 found.append(SnapshotFile(name.base_offset, Path(entry.path)))

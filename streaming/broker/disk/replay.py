@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 
-from streaming.broker.disk.locate import find_offset, scan_on, walk_on
+from streaming.broker.disk.locate import beginning, find_offset, scan_on, walk_on
 from streaming.broker.disk.segment_files import OpenSegment, Segment
 from streaming.errors import FormatError
 from streaming.kafka.scan.headers import Batches
@@ -47,7 +47,8 @@ def batches_between(segments: Sequence[Segment], begin: int, end: int, buffer: B
     if begin >= end:
         return
     current = without_replaced(segments, buffer)
-    boundary = find_offset(current, begin, buffer)
+    begun = next((segment for segment in current if segment.base_offset == begin), None)
+    boundary = find_offset(current, begin, buffer) if begun is None else beginning(begun)
     cursors = {segment: cursor for cursor, segment in enumerate(segments)}
     there = [segment for segment in current if boundary.segment.base_offset <= segment.base_offset < end]
     with ExitStack() as opened:

@@ -149,10 +149,13 @@ Stamp = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class SegmentListing:
-    """The segments of a directory when it had this stamp."""
+    """The segments of a directory when it had this stamp, and its `log_start_offset`: every file of a directory that this is read from
+    is replaced when it changes.
+    """
 
     stamp: Stamp
     segments: tuple[Segment, ...]
+    log_start: int
 
 
 STAMP_RELIABLE_MS = 2_000

@@ -50,7 +50,8 @@ def with_differences(run: sqlite3.Connection, events: Sequence[Event]) -> list[E
             changed = difference(before, event.segments) if before else Difference(b"", b"")
             if before != event.segments:
                 written[event.log] = event.segments
-            event = replace(event, rolled=changed.rolled or None, deleted=changed.deleted or None)
+            if changed.rolled or changed.deleted:
+                event = replace(event, rolled=changed.rolled or None, deleted=changed.deleted or None)
         found.append(event)
     _TABLE.put(run, [_Row(log, zstandard.compress(segments, _LEVEL)) for log, segments in written.items()])
     return found

@@ -9,7 +9,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 
@@ -215,7 +215,8 @@ class FoundPublisher:
         if read is not None:
             self._inventory.note_active(tail.partition, read)
         try:
-            inventory = self._inventory.look(tail.partition, None if tail.stamp is None else SegmentListing(tail.stamp, tail.segments))
+            listing = None if tail.stamp is None else SegmentListing(tail.stamp, tail.segments, tail.log_start)
+            inventory = self._inventory.look(tail.partition, listing)
         except OSError as error:  # its directory is gone or cannot be read: the published values stay until this is known
             log.info("log cannot be listed", extra={"log": str(tail.cursor.log), "error": str(error)})
             return None
@@ -224,8 +225,7 @@ class FoundPublisher:
         if self._inventory.unfinished(tail.partition):
             self._unfinished[tail] = None
         last = self._last_found(tail, inventory)
-        at_cursor = replace(tail.event(Kind.FOUND), seen_at=self._clock_ms())
-        event = last.event(at_cursor, None if tail.owes_list else tail.last_found)
+        event = last.event(tail.event(Kind.FOUND), None if tail.owes_list else tail.last_found, self._clock_ms())
         tail.note_found(last)
         return event
 

@@ -22,13 +22,17 @@ class LastFound:
     leader_epoch: int
     active_producers: int
 
-    def event(self, at_cursor: Event, before: "LastFound | None") -> Event | None:
-        """The event that follows ``before``; None if nothing has changed but the size of the active segment."""
+    def event(self, at_cursor: Event, before: "LastFound | None", seen_at: int) -> Event | None:
+        """The event that follows ``before``; None if nothing has changed but the size of the active segment.
+
+        Args:
+            seen_at: when this was looked at, Unix milliseconds.
+        """
         columns = self._columns()
         same_list = before is not None and _lasting(self) == _lasting(before)
         if before is not None and same_list and columns == before._columns():
             return None
-        return replace(at_cursor, **columns, segments=None if same_list else self.inventory.segments.tobytes())
+        return replace(at_cursor, **columns, seen_at=seen_at, segments=None if same_list else self.inventory.segments.tobytes())
 
     def _columns(self) -> dict[str, Any]:
         """The values that are published again when they change, besides the list of segments."""

@@ -704,9 +704,10 @@ class Tail:
         if first or self.producers.now is None:
             self.producers.reset(opened.producers)
         self.note_open(opened)
-        if times is not None and cursor.largest_timestamp == TIMES_UNKNOWN:
-            cursor = replace(cursor, first_timestamp=times[0], largest_timestamp=times[1])
-        self._take(replace(cursor, replay=Replays.NOT))
+        first_timestamp, largest_timestamp = cursor.first_timestamp, cursor.largest_timestamp
+        if times is not None and largest_timestamp == TIMES_UNKNOWN:
+            first_timestamp, largest_timestamp = times
+        self._take(replace(cursor, replay=Replays.NOT, first_timestamp=first_timestamp, largest_timestamp=largest_timestamp))
         self.new = first
 
     def doubt_times(self) -> None:
