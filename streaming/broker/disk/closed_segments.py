@@ -27,6 +27,8 @@ _ROW = np.dtype(
 )
 _IDENTIFYING = 5
 
+_NONE = np.empty(0, _ROW)
+
 
 class ClosedSegments:
     """The known facts about the closed segments of a log.
@@ -37,6 +39,8 @@ class ClosedSegments:
         scanned: the results of scans, also of other logs.
     """
 
+    __slots__ = ("_directory", "_rows", "_scan", "_scanned", "_thorough", "_unchecked", "wrong")  # there is one for each log
+
     def __init__(self, directory: Path, *, thorough: bool, scanned: ScannedTimes) -> None:
         self.wrong = 0
         """The number of time indexes so far that disagreed with their segment."""
@@ -44,7 +48,7 @@ class ClosedSegments:
         self._thorough = thorough
         self._scanned = scanned
         self._scan: LargestScan | None = None
-        self._rows = np.empty(0, _ROW)
+        self._rows = _NONE
         self._unchecked = 0
 
     def take(self, segments: Sequence[Segment], active: ActiveRead | None, buffer: Bytes) -> None:
@@ -53,6 +57,8 @@ class ClosedSegments:
         Raises:
             OSError: a segment cannot be read.
         """
+        if len(segments) == 1 and not len(self._rows):  # as in most logs
+            return
         before = {row[:_IDENTIFYING]: row[_IDENTIFYING:] for row in self._rows.tolist()}
         rows = []
         for segment, following in pairwise(segments):

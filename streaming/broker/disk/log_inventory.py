@@ -189,6 +189,24 @@ class _Checkpoint:
 class _InventoriedLog:
     """The state that is kept for one log."""
 
+    __slots__ = (
+        "_active",
+        "_active_created_ms",
+        "_checkpoints",
+        "_inventory",
+        "_leftovers",
+        "_oldest",
+        "_oldest_in",
+        "_own_start",
+        "_scanned",
+        "_thorough",
+        "closed",
+        "listed",
+        "partition",
+        "read",
+        "read_whole",
+    )
+
     def __init__(self, partition: Partition, *, thorough: bool, scanned: ScannedTimes) -> None:
         self.partition = partition
         self.listed: tuple[int, int] | None = None  # inode and time of the directory when it was listed; None: list it again
@@ -252,11 +270,12 @@ class _InventoriedLog:
         If a segment is truncated and written again within a tick of the clock, it may have the same size and time. But only a new leader
         epoch truncates segments, and that changes the directory.
         """
-        with Calling(last.path):
-            stat = last.path.stat()
+        path = last.path
+        with Calling(path):
+            stat = path.stat()
         now = replace(last, size=stat.st_size, modified_ms=stat.st_mtime_ns // 1_000_000, identity=FileIdentity(stat.st_dev, stat.st_ino))
         if now.identity != last.identity:
-            raise FileNotFoundError(f"{last.path} is another file than the one that was listed")
+            raise FileNotFoundError(f"{path} is another file than the one that was listed")
         before = self.read
         if before is None or listed or now != last or before.zero_tail:
             window, budget = (buffer, None) if self._thorough else (buffer[:READ_BYTES], READ_BYTES)

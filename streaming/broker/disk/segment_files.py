@@ -221,6 +221,8 @@ def log_start_offset(directory: Path, segments: tuple[Segment, ...]) -> int:
 class OpenSegment:
     """An open ``.log``. It stays readable when Kafka renames or unlinks it. Close it, otherwise it keeps disk space occupied."""
 
+    __slots__ = ("_entry", "_fd", "_reads_ahead", "base_offset", "identity", "path")  # most logs have one
+
     def __init__(self, segment_path: Path, base_offset: int) -> None:
         """Open the file for reading. Raises OSError."""
         self.path = segment_path

@@ -39,11 +39,13 @@ class KnownProducers:
         now: the producers, None if they are not known.
     """
 
+    __slots__ = ("_changed", "_expired_ms", "_moved", "_whole", "expiration_ms", "limit", "now")  # there is one for each log
+
     def __init__(self, limit: int, now: Producers | None = None) -> None:
         self.limit = limit
         self.now = now
-        self._changed: set[int] = set()
-        self._moved: set[int] = set()  # pages that the journal has, with the moves since
+        self._changed: frozenset[int] = frozenset()  # of an empty one there is only one, and most are empty
+        self._moved: frozenset[int] = frozenset()  # pages that the journal has, with the moves since
         self._whole = False
         self.expiration_ms = EXPIRATION_MS
         self._expired_ms = 0  # when silent producers were forgotten last
@@ -51,7 +53,7 @@ class KnownProducers:
     def copy(self) -> "KnownProducers":
         """A copy, for changes that may be thrown away."""
         copied = KnownProducers(self.limit, self.now)
-        copied._changed, copied._moved, copied._whole = set(self._changed), set(self._moved), self._whole
+        copied._changed, copied._moved, copied._whole = self._changed, self._moved, self._whole
         copied._expired_ms = self._expired_ms
         copied.expiration_ms = self.expiration_ms
         return copied
@@ -66,8 +68,7 @@ class KnownProducers:
         """Replace all producers."""
         self.now = now
         self._expired_ms = 0
-        self._changed.clear()
-        self._moved.clear()
+        self._changed = self._moved = frozenset()
         self._whole = True
 
     def take(self, batches: Batches, now_ms: int, *, compacted: bool) -> int:
@@ -93,10 +94,10 @@ class KnownProducers:
         """Take over the producers after a step from those that are known now."""
         assert self.now is not None
         if taken.producers.dropped_ms != self.now.dropped_ms:
-            self._changed.add(_DROPPED)
+            self._changed |= {_DROPPED}
         for ids in (taken.changed["producer_id"], taken.removed):
             if len(ids):
-                self._changed.update((ids // IDS_A_PAGE).tolist())
+                self._changed |= set((ids // IDS_A_PAGE).tolist())
         self.now = taken.producers
 
     def move(self, taken: Taken) -> None:
@@ -105,7 +106,7 @@ class KnownProducers:
         if len(taken.removed) or taken.producers.dropped_ms != self.now.dropped_ms:
             self.go_on(taken)
             return
-        self._moved.update((taken.changed["producer_id"] // IDS_A_PAGE).tolist())
+        self._moved |= set((taken.changed["producer_id"] // IDS_A_PAGE).tolist())
         self.now = taken.producers
 
     @property
@@ -118,7 +119,7 @@ class KnownProducers:
         if not self._whole and not self._changed and not self._moved:
             return None
         numbers, whole = sorted(self._changed | self._moved), self._whole
-        self._changed, self._moved, self._whole = set(), set(), False
+        self._changed, self._moved, self._whole = frozenset(), frozenset(), False
         if self.now is None:
             return Pages(log, whole, ())
         if whole:

@@ -1,8 +1,9 @@
 """Rows of a table as values: the fields of a row's class are its columns, by name, so that no order of columns is relied on."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
+from functools import cache
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
@@ -65,6 +66,7 @@ def value(run: sqlite3.Connection, sql: str, *values: object) -> Any:
     return only
 
 
-def equal(columns: Sequence[str]) -> str:
+@cache
+def equal(columns: tuple[str, ...]) -> str:
     """The condition that these columns have the values that are given with the statement."""
     return " AND ".join(f"{column} = ?" for column in columns)
