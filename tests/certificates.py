@@ -7,7 +7,7 @@ from pathlib import Path
 import trustme
 
 from streaming.broker.agent.security import ServerFiles
-from streaming.spark.client.agent_client import ClientFiles
+from streaming.spark.client.client_files import ClientFiles
 
 TOKEN = "0123456789abcdef-right"
 OTHER_TOKEN = "fedcba9876543210-wrong"

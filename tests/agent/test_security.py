@@ -16,7 +16,8 @@ from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.status_messages import StatusRequest
 from streaming.common.units import Address
 from streaming.errors import AgentError, UsageError
-from streaming.spark.client.agent_client import NO_FILES, AgentClient, ClientFiles, credentials
+from streaming.spark.client.agent_client import AgentClient, credentials
+from streaming.spark.client.client_files import NO_FILES, ClientFiles
 from tests.agents import LOOPBACK, Agent
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
 from tests.limits import SECONDS

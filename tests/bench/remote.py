@@ -18,7 +18,8 @@ from typing import Any
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from streaming.broker.protocol.consumer_messages import Range, Register
-from streaming.spark.client.agent_client import AgentClient, ClientFiles
+from streaming.spark.client.agent_client import AgentClient
+from streaming.spark.client.client_files import ClientFiles
 from streaming.spark.source.source_options import parse_options
 from streaming.spark.source.stream import EventStreamReader
 from tests.bench.bounds import Bounds

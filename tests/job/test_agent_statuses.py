@@ -25,7 +25,8 @@ from streaming.cluster.view.waiting_groups import HangingTransaction
 from streaming.errors import AgentError
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.spark.client.agent_client import AgentClient, ClientFiles
+from streaming.spark.client.agent_client import AgentClient
+from streaming.spark.client.client_files import ClientFiles
 from streaming.spark.job.agent_statuses import CLOCK_SECONDS, STUCK_SECONDS, AgentWatch, cluster_of, status_of
 from streaming.spark.job.expected_agents import GONE_SECONDS
 from streaming.spark.source import agent_connections

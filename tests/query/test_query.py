@@ -1,5 +1,6 @@
 """The streaming query in Spark, over an agent in this process: what a job has counted after all that may come between."""
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -193,3 +194,9 @@ def test_a_journal_made_anew_between_two_runs_changes_no_number(
 def test_a_wrong_option_is_named(spark: SparkSession) -> None:
     with pytest.raises(Exception, match="option shards: 'many' is not a whole number"):
         spark.readStream.format("segtail-job").option("agents", "a:1").option("shards", "many").load()
+
+
+def test_the_driver_makes_the_query_without_pandas(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    events = spark.readStream.format("rate").load().selectExpr("cast(value as int) as shard", "cast(null as binary) as rows")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    fold_events(events, lambda *_: None)

@@ -15,7 +15,8 @@ from streaming.broker.protocol.consumer_messages import Range
 from streaming.broker.protocol.problems import Reason
 from streaming.errors import AgentError, VersionError
 from streaming.simulator.log import PartitionLog
-from streaming.spark.client.agent_client import NO_FILES, AgentClient
+from streaming.spark.client.agent_client import AgentClient
+from streaming.spark.client.client_files import NO_FILES
 from streaming.spark.source import agent_connections
 from streaming.spark.source.agent_connections import AgentLine, Backoff, ask_all, line
 from streaming.spark.source.stream import EventStreamReader

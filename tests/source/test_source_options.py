@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from streaming.errors import UsageError
-from streaming.spark.client.agent_client import NO_FILES, ClientFiles
+from streaming.spark.client.client_files import NO_FILES, ClientFiles
 from streaming.spark.source.source_options import parse_options
 from tests.tables import each_row
 

@@ -7,7 +7,6 @@ from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
-from pathlib import Path
 from typing import TypeVar
 
 import grpc
@@ -41,6 +40,7 @@ from streaming.common.reloading import Reloading
 from streaming.common.rows import BATCHES, TRANSACTION_ROWS
 from streaming.common.targets import Scheme, Target, is_loopback
 from streaming.errors import AgentError, UsageError, VersionError
+from streaming.spark.client.client_files import NO_FILES, ClientFiles
 from streaming.spark.client.column_versions import as_events, check_origin
 
 log = logging.getLogger(__name__)
@@ -85,19 +85,6 @@ _Answer = TypeVar("_Answer", bound=Message)
 
 _NO_ROWS = Range(consumer="", run="", journal="", after=-1, after_total=0, upto=-1)
 """A range of no journal: the answer has the columns of every answer, but no rows."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClientFiles:
-    """The paths of the files with the agents' CA certificates, the job's own certificate and key, and its token."""
-
-    ca: Path | None = None
-    cert: Path | None = None
-    key: Path | None = None
-    token_file: Path | None = None
-
-
-NO_FILES = ClientFiles()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from streaming.common.settings import Settings
 from streaming.common.targets import Scheme, is_loopback
 from streaming.errors import AgentError, FormatError, UsageError
 from streaming.spark.client import address_lookup
-from streaming.spark.client.agent_client import ClientFiles, credentials
+from streaming.spark.client.agent_client import credentials
+from streaming.spark.client.client_files import ClientFiles
 from streaming.spark.job.expected_agents import ExpectedAgents
 from streaming.spark.source import agent_connections
 from streaming.spark.source.source_options import SourceOptions

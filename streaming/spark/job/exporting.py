@@ -26,7 +26,8 @@ from streaming.common.settings import Granularity, Settings
 from streaming.queries.checkpoint_reader import CheckpointReader
 from streaming.queries.local_checkpoint import LocalCheckpoint
 from streaming.queries.query_look import CheckpointFiles
-from streaming.spark.client.agent_client import AgentClient, ClientFiles
+from streaming.spark.client.agent_client import AgentClient
+from streaming.spark.client.client_files import ClientFiles
 from streaming.spark.job.agent_statuses import AgentWatch
 from streaming.spark.job.hadoop_files import HadoopFiles
 from streaming.spark.query.query import QUERY_NAME

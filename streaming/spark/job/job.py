@@ -30,7 +30,7 @@ from streaming.common.pace.pacer import Pacer
 from streaming.common.settings import LogLevel, Settings
 from streaming.errors import AgentError, CheckpointError, IncompleteError, SegtailError
 from streaming.pages.site.exporter import Exporter
-from streaming.spark.client.agent_client import NO_FILES
+from streaming.spark.client.client_files import NO_FILES
 from streaming.spark.job.agent_statuses import AgentWatch, check_agents, cluster_of, file_options
 from streaming.spark.job.checkpoint import Checkpoint, cluster_of_checkpoint
 from streaming.spark.job.child import NAME, ChildAgent, environment

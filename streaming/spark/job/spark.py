@@ -19,7 +19,7 @@ from pyspark.sql.datasource import DataSource
 
 import streaming
 from streaming.common.whole_files import write_whole
-from streaming.spark.job import jvm_output, local_files, worker_daemon
+from streaming.spark.job import jvm_output, local_files, worker_daemon, worker_interpreter
 from streaming.spark.job.jvm import Jvm, SparkError, guard_callbacks
 from streaming.spark.query.failure import error_text, reason
 
@@ -103,12 +103,13 @@ class Spark:
             debug: log warnings and stack traces too.
             lock_fd: is held open until the JVM is gone, which may be after the end of this process.
         """
-        os.environ["PYSPARK_PYTHON"] = options.get("spark.pyspark.python", sys.executable)
-        os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         if not debug:
             _hush_py4j()
         conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("segtail")
         scratch = _emptied(directory / "scratch")
+        python = worker_interpreter.write(sys.executable, scratch) if is_local(master) else sys.executable
+        os.environ["PYSPARK_PYTHON"] = options.get("spark.pyspark.python", python)
+        os.environ["PYSPARK_DRIVER_PYTHON"] = python
         for name, value in {
             **DEFAULTS,
             **_directories(directory, scratch, local=is_local(master), debug=debug),

@@ -17,7 +17,7 @@ ENVIRON = {
 }
 """Variables that the daemon's environment must hold from the start, and the JVM's may hold."""
 
-SHARED = ("pyspark.worker", "streaming.spark.query.processor", "streaming.spark.source.stream")
+SHARED = ("pyspark.worker", "streaming.spark.query.processor", "streaming.spark.query.shard_fold", "streaming.spark.source.stream")
 """The modules that tasks import."""
 
 

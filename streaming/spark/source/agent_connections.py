@@ -18,7 +18,8 @@ from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.status_messages import Status
 from streaming.common.logs import configure_worker
 from streaming.errors import AgentError, SameAgentError, VersionError
-from streaming.spark.client.agent_client import NO_FILES, AgentClient, ClientFiles
+from streaming.spark.client.agent_client import AgentClient
+from streaming.spark.client.client_files import NO_FILES, ClientFiles
 from streaming.spark.source.source_options import SourceOptions
 
 log = logging.getLogger(__name__)

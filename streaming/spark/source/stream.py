@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
@@ -24,17 +24,17 @@ from streaming.broker.protocol.status_messages import Status, StatusRequest
 from streaming.common.event_row import Event
 from streaming.common.pace.pace_files import write_check
 from streaming.common.pace.waiting import Hurry, Turns
-from streaming.common.rows import PACKED, Kind
+from streaming.common.rows import Kind
 from streaming.common.workers import freeze_imports
 from streaming.errors import AgentError, SameAgentError, quoted
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.source import agent_connections, offsets
+from streaming.spark.source.job_data_source import SCHEMA
 from streaming.spark.source.sharding import by_shard, recall
 from streaming.spark.source.source_options import SourceOptions
 
 log = logging.getLogger(__name__)
 
-SCHEMA = from_arrow_schema(PACKED)
 ARROW_SCHEMA = to_arrow_schema(SCHEMA, timezone="UTC")
 
 TASKS = 2

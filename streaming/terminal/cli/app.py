@@ -107,7 +107,7 @@ def segtail() -> None:
 
 def main() -> None:
     """Run the command line in a process that is its own, and exit."""
-    if spark_extra.USED_BY.isdisjoint(sys.argv[1:2]):
+    if spark_extra.PANDAS_FOR.isdisjoint(sys.argv[1:2]):
         spark_extra.leave_out_pandas()
     run()
 

@@ -9,8 +9,8 @@ from streaming.errors import UsageError
 MODULES = {"google.protobuf": "protobuf", "pandas": "pandas", "pyspark": "pyspark"}
 """What the extra brings: the name by which a module is imported, and that of its distribution."""
 
-USED_BY = frozenset({"demo", "doctor", "run"})
-"""The commands that use it, or look whether it is there."""
+PANDAS_FOR = frozenset({"doctor"})
+"""The commands whose own process finds pandas: it looks whether it is there. Of a job's processes, Spark's Python workers use it."""
 
 INSTALL = f"pip install './kafka_segment_tail-{__version__}-py3-none-any.whl[spark]'"
 """A path: pip takes a name from an index, where this one is nobody's or, worse, somebody else's."""
@@ -34,7 +34,7 @@ def require_spark_extra(command: str) -> None:
 def leave_out_pandas() -> None:
     """Let this process go on as where pandas is not installed.
 
-    pyarrow imports it, where it is, at the first array that it makes: a quarter of what a command's start takes, for nothing that is used.
+    pyarrow imports it, where it is, at the first array that it makes: a quarter of what a command's start takes, and 25 MB, for nothing.
     """
     sys.meta_path.insert(0, _NoPandas())
 
@@ -42,18 +42,22 @@ def leave_out_pandas() -> None:
 class _NoPandas:
     """Answers an import. (None in `sys.modules` would not do: pyarrow is compiled, and takes it for the module.)"""
 
+    NAME = "pandas"
+
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         """Look for nothing.
 
         Raises:
             ModuleNotFoundError: what is asked for is pandas.
         """
-        if name == "pandas":
+        if name == self.NAME:
             raise ModuleNotFoundError(f"{name} is left out here", name=name)
 
 
 def _is_there(module: str) -> bool:
     try:
+        if module == _NoPandas.NAME:  # it may be left out of this process, and be there all the same
+            return any(finder.find_spec(module, None) for finder in sys.meta_path if not isinstance(finder, _NoPandas))
         return importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:  # the package that the module is in is not there
         return False
