@@ -14,6 +14,17 @@ BrokenPipeError: [Errno 32] Broken pipe
 """
 """What PySpark's daemon prints of a worker whose JVM has closed the socket."""
 
+WITH_SOURCE = """\
+Traceback (most recent call last):
+  File "/site-packages/pyspark/daemon.py", line 264, in manager
+    code = worker(sock, authenticated)
+           ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  File "/site-packages/pyspark/daemon.py", line 95, in worker
+    outfile.flush()
+BrokenPipeError: [Errno 32] Broken pipe
+"""
+"""The same where PySpark is no zip."""
+
 
 @pytest.mark.parametrize(
     ("line", "level"),
@@ -58,12 +69,14 @@ def test_what_is_cut_short_by_a_stop_may_complain_unheard(caplog: pytest.LogCapt
     ("printed", "warned"),
     [
         (HUNG_UP, []),
+        (WITH_SOURCE * 2, []),
+        (WITH_SOURCE.replace("Broken", "Other"), WITH_SOURCE.replace("Broken", "Other").splitlines()),
         (HUNG_UP + "after", ["after"]),
         (HUNG_UP.replace("BrokenPipeError", "MemoryError"), HUNG_UP.replace("BrokenPipeError", "MemoryError").splitlines()),
         (HUNG_UP.replace("daemon.py", "other.py"), HUNG_UP.replace("daemon.py", "other.py").splitlines()),
         (HUNG_UP.splitlines()[0], HUNG_UP.splitlines()[:1]),
     ],
-    ids=["alone", "then more", "another error", "elsewhere", "cut off"],
+    ids=["alone", "with its source, twice", "with its source, another error", "then more", "another error", "elsewhere", "cut off"],
 )
 def test_a_worker_on_which_the_jvm_hung_up_is_no_crash(printed: str, warned: list[str], caplog: pytest.LogCaptureFixture) -> None:
     forward(io.StringIO(printed), threading.Event()).join()

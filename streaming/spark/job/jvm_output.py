@@ -25,6 +25,8 @@ _HUNG_UP = (
     re.compile(r'  File ".*/pyspark/daemon\.py", line \d+, in worker'),
     re.compile(r"BrokenPipeError: .*"),
 )
+_SOURCE = re.compile(r" {4}.*")
+"""What a traceback shows of a frame, between those lines."""
 
 # The job logs once why a query failed; these loggers repeat it, task by task.
 _FAILURES = (
@@ -68,14 +70,19 @@ def forward(output: IO[str], ending: threading.Event) -> threading.Thread:
 
 def _forward(output: IO[str], ending: threading.Event) -> None:
     held: list[str] = []
+    matched = 0
     with output:
         for line in output:
             held.append(line.rstrip("\n"))
-            if not _HUNG_UP[len(held) - 1].fullmatch(held[-1]):
+            if matched and _SOURCE.fullmatch(held[-1]):
+                continue
+            matched = matched + 1 if _HUNG_UP[matched].fullmatch(held[-1]) else 0
+            if not matched:
                 _forward_lines(held, ending)
-            elif len(held) == len(_HUNG_UP):
+            elif matched == len(_HUNG_UP):
                 log.debug("the JVM had hung up on a worker: %s", held[-1])
                 held.clear()
+                matched = 0
         _forward_lines(held, ending)
 
 
