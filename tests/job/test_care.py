@@ -8,10 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkRuntimeError
 
 from streaming.common.pace.pace_files import WorkCheck, last_check, write_check
 from streaming.spark.job.job import Job, repeated
 from streaming.spark.job.jvm import SparkError
+from streaming.spark.job.spark import DEFAULTS, PATIENCE
 from tests.limits import SECONDS
 
 
@@ -52,7 +55,17 @@ class Query:
         """It has ended."""
 
 
-def run(start: OSError | None, look: Exception | None) -> str:
+class RaisedError(Py4JJavaError):
+    """What a call into the JVM has raised there, whose text only the JVM has."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def run(start: Exception | None, look: Exception | None) -> str:
     """Why a query failed whose start, or a look at which, raises this."""
 
     def query(*, once: bool) -> Query:
@@ -72,6 +85,33 @@ def test_only_an_error_of_the_connection_to_the_jvm_is_one_of_the_jvm() -> None:
     for start, look in ((ConnectionRefusedError(111, "refused"), None), (None, ConnectionResetError(104, "reset"))):
         with pytest.raises(SparkError, match="Spark's JVM does not answer"):
             run(start, look)
+
+
+LATE = (
+    RaisedError(
+        "An error occurred while calling o71.load.\n: org.apache.spark.SparkException: Python worker failed to connect back.\n\tat a.b"
+    ),
+    RaisedError("An error occurred while calling o71.load.\n: java.net.SocketTimeoutException: Accept timed out\n\tat a.b"),
+    PySparkRuntimeError(errorClass="CANNOT_OPEN_SOCKET", messageParameters={"errors": "[]"}),
+)
+
+
+@pytest.mark.parametrize("error", LATE, ids=["worker", "accept", "driver"])
+def test_a_python_process_that_was_too_slow_to_start_is_waited_for_again(error: Exception) -> None:
+    """Spark's limits are fixed, and on a busy host Python takes longer: the JVM is well."""
+    assert run(error, None) in str(error)
+
+
+def test_whatever_else_the_start_of_a_query_raises_is_raised() -> None:
+    with pytest.raises(SparkError, match=r"o71\.load"):
+        run(RaisedError("An error occurred while calling o71.load."), None)
+    with pytest.raises(PySparkRuntimeError, match="pandas"):
+        run(PySparkRuntimeError("pandas"), None)
+
+
+def test_the_driver_waits_for_a_socket_as_long_as_workers_do() -> None:
+    seconds = DEFAULTS["spark.python.authenticate.socketTimeout"].removesuffix("s")
+    assert (PATIENCE["SPARK_AUTH_SOCKET_TIMEOUT"], seconds) == ("120", "120")
 
 
 def test_a_check_for_work_that_cannot_be_read_is_not_known_and_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

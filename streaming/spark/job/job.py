@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from streaming.broker.disk.logdirs import LogDirs, refuse_inside
@@ -40,7 +40,7 @@ from streaming.spark.job.query_progress import QueryProgress
 from streaming.spark.job.restarts import BackOff, Wellness
 from streaming.spark.job.shards import logs_in, logs_of
 from streaming.spark.job.spark import Spark, is_local, within
-from streaming.spark.query.failure import reason
+from streaming.spark.query.failure import reason, was_too_slow
 from streaming.spark.query.query import fold_events
 from streaming.spark.source.agent_connections import PATIENCE_SECONDS
 from streaming.spark.source.job_data_source import FORMAT, JobDataSource
@@ -407,9 +407,13 @@ class Job:
         except StreamingQueryException as error:
             log.debug("the query failed", exc_info=error)
             return reason(error)
-        except (Py4JError, OSError) as error:
+        except (Py4JError, PySparkException, OSError) as error:
             if stop.is_set():
                 return ""
+            if query is None and was_too_slow(error):
+                return reason(error)
+            if isinstance(error, PySparkException):
+                raise
             if query is None and isinstance(error, OSError) and not isinstance(error, ConnectionError):
                 return str(error)  # a file of the checkpoint
             raise SparkError(

@@ -63,6 +63,9 @@ DEFAULTS = {
 }
 """Settings that users may change."""
 
+PATIENCE = {"SPARK_AUTH_SOCKET_TIMEOUT": "120"}
+"""The same limit for this process, in seconds, which reads it from its environment. Users may change it, too."""
+
 _JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """A small heap needs no parallel collector. For a job of small batches, the second compiler costs more than it saves."""
 
@@ -103,6 +106,8 @@ class Spark:
             debug: log warnings and stack traces too.
             lock_fd: is held open until the JVM is gone, which may be after the end of this process.
         """
+        for name, value in PATIENCE.items():
+            os.environ.setdefault(name, value)
         if not debug:
             _hush_py4j()
         conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("segtail")

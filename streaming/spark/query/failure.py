@@ -6,6 +6,8 @@ from py4j.protocol import Py4JError, Py4JJavaError
 
 _RAISED = re.compile(r"[\w.]*(Error|Exception)\b.*: ")
 
+_TOO_SLOW = re.compile(r"Python worker failed to connect back|CANNOT_OPEN_SOCKET|SocketTimeoutException")
+
 _CALL_FAILED = "An error occurred while calling "
 _CAUSE = "Caused by: "
 _CONDITION = re.compile(r"\[[A-Z][A-Z_.]+\]")
@@ -39,3 +41,8 @@ def reason_in(text: str) -> str:
         return text.partition("\n")[0]
     conditions = [line.removeprefix(_CAUSE).lstrip(": ") for line in lines if _CONDITION.search(line)]
     return causes[-1] if not conditions or conditions[-1] == causes[-1] else f"{conditions[-1]} ({causes[-1]})"
+
+
+def was_too_slow(error: Exception) -> bool:
+    """Whether Spark did not wait until a Python process had started: for 10 or 15 s, which are not enough on a busy host."""
+    return _TOO_SLOW.search(error_text(error)) is not None
