@@ -29,11 +29,11 @@ OWN_OPTIONS = frozenset(
     (
         *("log_dirs", "checkpoint", "spark_checkpoint", "listen", "web_config", "metrics_listen", "master", "spark"),
         *("agents", "agent_ca", "agent_cert", "agent_key", "agent_token_file"),
-        *("job", "public_url"),
+        *("job", "public_url", "class_archives"),
         *("tls_cert", "tls_key", "tls_client_ca", "token_file"),
     )
 )
-"""Options that the chart sets itself, from values of its own."""
+"""Options that the chart sets itself, from values of its own, or the image does."""
 
 AGENT_OPTIONS = frozenset(
     (

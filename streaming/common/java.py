@@ -52,6 +52,12 @@ def find(environ: Mapping[str, str], wrapper_dir: Path) -> Path:
     return home
 
 
+def runtime(home: Path) -> Path:
+    """The directory of the Java runtime itself: ``home``, as `find` returns it, may hold no more than a script."""
+    java = None if (home / "lib").is_dir() else _packaged()
+    return home if java is None else java.parents[1]
+
+
 def on_this_machine(environ: Mapping[str, str]) -> Path:
     """Find the home of a Java that was installed on this machine: ``JAVA_HOME``, then ``java`` on the ``PATH``.
 

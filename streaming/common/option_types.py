@@ -147,6 +147,7 @@ Directories = Annotated[tuple[Path, ...], BeforeValidator(_paths), Form("directo
 Files = Annotated[tuple[Path, ...], BeforeValidator(_paths), Form("files between commas, or a list of them", _show_paths)]
 Listen = Annotated[units.Address, text(units.Address.parse), Form("HOST:PORT", str)]
 OptionalFile = Annotated[Path | None, text(_path), Form("a file", _optional)]
+OptionalDirectory = Annotated[Path | None, text(_path), Form("a directory", _optional)]
 OptionalListen = Annotated[units.Address | None, text(units.Address.parse), Form("HOST:PORT", _optional)]
 Agents = Annotated[
     tuple[targets.Target, ...], BeforeValidator(_targets), Form(f"{targets.FORM}, between commas or as a list", _show_targets)

@@ -29,6 +29,7 @@ ELSEWHERE = (
     Elsewhere("segtail top --job", "it asks a job", "tests/top/test_terminal.py"),
     Elsewhere("kubectl", "it changes a Kubernetes cluster", "tests/cluster/check_installation.py"),
     Elsewhere("", "it changes the machine on which it is typed", "tests/install/test_one_host.py", section=ONE_HOST),
+    Elsewhere("segtail warm-up", "it runs a job, and writes 180 MB into the reader's cache", "tests/cli/test_warm_up.py"),
     Elsewhere("podman push", "it needs an image and a registry"),
     Elsewhere("podman run", "it needs an image, which takes minutes to build", "tests/image/test_image.py"),
     Elsewhere(".ci/run", "it installs Debian packages as root, and then runs all tests"),

@@ -109,6 +109,12 @@ def test_whatever_else_the_start_of_a_query_raises_is_raised() -> None:
         run(PySparkRuntimeError("pandas"), None)
 
 
+@pytest.mark.parametrize(("ready", "age", "quickly"), [(False, None, False), (False, 1.0, True), (True, 1.0, False)])
+def test_agents_are_asked_quickly_from_the_first_micro_batch_until_the_page_is_whole(ready: bool, age: float | None, quickly: bool) -> None:
+    job: Any = SimpleNamespace(table=SimpleNamespace(ready=ready), _progress=SimpleNamespace(age=lambda now: age))
+    assert Job._is_landing.__get__(job) is quickly
+
+
 def test_the_driver_waits_for_a_socket_as_long_as_workers_do() -> None:
     seconds = DEFAULTS["spark.python.authenticate.socketTimeout"].removesuffix("s")
     assert (PATIENCE["SPARK_AUTH_SOCKET_TIMEOUT"], seconds) == ("120", "120")

@@ -21,7 +21,7 @@ from tests.limits import SECONDS
 def test_what_stands_for_spark_has_all_that_a_job_asks_of_it() -> None:
     asked = set(re.findall(r"self\._spark\.(\w+)", Path(job.__file__).read_text()))
     assert {"hadoop", "status", "stop"} <= asked
-    assert asked - set(dir(NoSpark())) == {"planned_in"}  # of a checkpoint that only a JVM can read
+    assert asked - set(dir(NoSpark())) == {"class_path", "planned_in"}  # of a JVM, and of a checkpoint that only a JVM can read
 
     of_query = {
         name for module in (job, query_progress) for name in re.findall(r"(?<![.\w])query\.(\w+)", Path(module.__file__).read_text())

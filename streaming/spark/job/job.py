@@ -31,6 +31,7 @@ from streaming.common.settings import LogLevel, Settings
 from streaming.errors import AgentError, CheckpointError, IncompleteError, SegtailError
 from streaming.pages.site.exporter import Exporter
 from streaming.spark.client.client_files import NO_FILES
+from streaming.spark.job import class_archive
 from streaming.spark.job.agent_statuses import AgentWatch, check_agents, cluster_of, file_options
 from streaming.spark.job.checkpoint import Checkpoint, cluster_of_checkpoint
 from streaming.spark.job.child import NAME, ChildAgent, environment
@@ -54,7 +55,7 @@ HEALTHY_SECONDS = 120.0
 POLL_SECONDS = 1.0
 _AT_ONCE = timedelta(0)
 _LONG_POLL_MS = 1000  # with trigger 0 the agent waits for something new, so that an idle query is no busy loop
-_ONCE_POLL_SECONDS = 0.25
+_QUICK_POLL_SECONDS = 0.25
 _NAMED = 10
 """An error message names so many logs that could not be read."""
 
@@ -158,6 +159,7 @@ class Job:
             debug=settings.log_level is LogLevel.DEBUG,
             lock_fd=checkpoint.spark_lock_fd,
             data_source=JobDataSource,
+            archive=class_archive.found(settings.class_archives, java_home, settings.spark),
         )
         resources.callback(self._spark.stop)
         if log_dirs:
@@ -294,6 +296,11 @@ class Job:
         return writer.trigger(processingTime=f"{int(pause.total_seconds() * 1000)} milliseconds").start()
 
     @property
+    def class_path(self) -> list[str]:
+        """What Spark's JVM has on its class path, in order."""
+        return self._spark.class_path
+
+    @property
     def _planned(self) -> int:
         """The last micro-batch that was planned, which may have to be run again; -1 if none ever was."""
         location = self.settings.spark_checkpoint
@@ -332,6 +339,11 @@ class Job:
             self.table.set_agents(self._agents.up)
             if (self._agents.up or self._met or {NAME}) <= self._progress.reached.through(answers):
                 self.table.set_whole()
+
+    @property
+    def _is_landing(self) -> bool:
+        """The first micro-batches have come, and a poll decides whether the page is whole with them: people wait for it."""
+        return not self.table.ready and self._progress.age(time.monotonic()) is not None
 
     def run_once(self, stop: threading.Event) -> bool:
         """Process what is there and return. A query that fails is started again, twice: it may be the machine that had no time for it.
@@ -394,7 +406,7 @@ class Job:
             self._progress.begins(self._checkpoint.checks)
             query = self._query(once=once)
             while not stop.is_set() and query.isActive:
-                self._care_until(stop, _ONCE_POLL_SECONDS if once else POLL_SECONDS)
+                self._care_until(stop, _QUICK_POLL_SECONDS if once or self._is_landing else POLL_SECONDS)
                 self._progress.poll(query)
             if stop.is_set():
                 self._spark.hush()

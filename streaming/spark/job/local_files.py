@@ -22,9 +22,9 @@ OPTION = "spark.hadoop.fs.AbstractFileSystem.file.impl"
 FALLBACK = "org.apache.hadoop.fs.local.RawLocalFs"
 """It starts one process for each file. The file system with checksums starts two."""
 
-_NAME = "segtail.LocalFiles"
+NAME = "segtail.LocalFiles"
 
-_SOURCE = """
+SOURCE = """
 package segtail;
 
 import java.io.IOException;
@@ -82,16 +82,16 @@ def compile_into(gateway: Any, classes: Path) -> str:
     try:
         compiler = gateway.org.codehaus.janino.SimpleCompiler()
         compiler.setParentClassLoader(gateway.java.lang.Thread.currentThread().getContextClassLoader())
-        compiler.cook(_SOURCE)
+        compiler.cook(SOURCE)
         compiled = dict(compiler.getBytecodes())
         (classes / "segtail").mkdir(parents=True, exist_ok=True)
         for name, code in compiled.items():
             (classes / f"{name.replace('.', '/')}.class").write_bytes(bytes(code))
-        gateway.java.lang.Class.forName(_NAME)
+        gateway.java.lang.Class.forName(NAME)
     except (Py4JError, TypeError, OSError) as error:
         log.warning(
             "each file of the checkpoint costs a process, because the file system cannot be compiled",
             extra={"error": reason(error)},
         )
         return FALLBACK
-    return _NAME
+    return NAME

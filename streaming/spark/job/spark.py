@@ -20,6 +20,7 @@ from pyspark.sql.datasource import DataSource
 import streaming
 from streaming.common.whole_files import write_whole
 from streaming.spark.job import jvm_output, local_files, worker_daemon, worker_interpreter
+from streaming.spark.job.class_archive import CLASS_PATH, ClassArchive
 from streaming.spark.job.jvm import Jvm, SparkError, guard_callbacks
 from streaming.spark.query.failure import error_text, reason
 
@@ -97,6 +98,7 @@ class Spark:
         debug: bool,
         lock_fd: int,
         data_source: type[DataSource],
+        archive: ClassArchive | None = None,
     ) -> None:
         """Start the JVM, and do not wait for it.
 
@@ -105,6 +107,7 @@ class Spark:
             directory: for Spark's scratch files, which are removed at the next start, and for the configuration of its log.
             debug: log warnings and stack traces too.
             lock_fd: is held open until the JVM is gone, which may be after the end of this process.
+            archive: of the classes that the JVM loads.
         """
         for name, value in PATIENCE.items():
             os.environ.setdefault(name, value)
@@ -119,12 +122,13 @@ class Spark:
             **DEFAULTS,
             **_directories(directory, scratch, local=is_local(master), debug=debug),
             **options,
+            **(archive.options(options, local=is_local(master)) if archive else {}),
             **FIXED,
         }.items():
             conf.set(name, value)
         self._conf, self._scratch, self._data_source = conf, scratch, data_source
         self._local = is_local(master)
-        self._compiles = self._local and local_files.OPTION not in options
+        self._compiles = self._local and local_files.OPTION not in options and archive is None
         self._session: SparkSession | None = None
         self._jvm = Jvm(conf, java_home=java_home, scratch=scratch, lock_fd=lock_fd, private=self._local)
 
@@ -167,6 +171,11 @@ class Spark:
     def status(self) -> int | None:
         """The status with which the JVM has ended, None while it runs."""
         return self._jvm.status
+
+    @property
+    def class_path(self) -> list[str]:
+        """What the JVM has on its class path, in order."""
+        return str(self._gateway.java.lang.System.getProperty("java.class.path")).split(os.pathsep)
 
     def planned_in(self, location: str) -> int:
         """The last micro-batch that was planned with a Spark checkpoint on any Hadoop file system, -1 if none ever was.
@@ -263,7 +272,7 @@ def _directories(directory: Path, scratch: Path, *, local: bool, debug: bool) ->
         "spark.python.daemon.module": worker_daemon.__name__,
         # one store and one task for the state: a second one brings nothing on one host
         "spark.sql.shuffle.partitions": "1",
-        "spark.driver.extraClassPath": str(scratch / _CLASSES),
+        CLASS_PATH: str(scratch / _CLASSES),
         "spark.local.dir": str(scratch),
         # other users of this host: no port without a secret (the one of the state has none, so it is a socket in a private directory)
         "spark.authenticate": "true",

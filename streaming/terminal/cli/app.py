@@ -32,12 +32,13 @@ COMMANDS = {
     "runbook": "Print what to do about an alert, by its name, or the list of all runbooks.",
     "top": "Show what is wrong and how fresh that is, and lists of problems, partitions, transactions, retention and groups.",
     "transactions": "Show the open transactions on disk: their start, their producer, and which of them nobody will ever end.",
+    "warm-up": "Make an archive of Spark's classes, once: with it every job on this machine starts with half of the CPU of a JVM.",
     "why": "Say why consumer groups do not go on, and what to do.",
 }
 """The description of each command. It is not in the commands' files, so that ``--help`` imports none of them: some import Spark."""
 
-_MODULES = {"export": "export_files"}
-"""The modules of commands whose names another module has."""
+_MODULES = {"export": "export_files", "warm-up": "warm_up"}
+"""The modules of commands whose names another module has, or none can have."""
 
 _EPILOG = """\
 Options come from the command line, else from SEGTAIL_<NAME> in the environment, else from the file given by --config, else from the

@@ -30,6 +30,7 @@ _METAVARS = {
     "server_properties": "FILE[,FILE...]",
     "from": "|".join(StartFrom),
     "checkpoint": "DIR",
+    "class_archives": "DIR",
     "spark_checkpoints": "NAME=URI[,NAME=URI...]",
     "listen": "HOST:PORT",
     "replicas": "leaders|all",
