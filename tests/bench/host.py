@@ -73,7 +73,7 @@ class Host:
             attached=consumers.any(),
             noting=self._ladders,
         )
-        self._status = HostStatus(self._log_dirs, cluster, self.watcher.tails, now_ms, self.watcher.recovery_point)
+        self._status = HostStatus(self._log_dirs, cluster, self.watcher.tails, now_ms, self.watcher.recovery)
         self.structure = Structure(self._log_dirs, lambda: None, now_ms)
         self.structure.start()
         if consumers.note_seen(READER):

@@ -2,6 +2,8 @@
 
 The broker does what a live one does all the same: its controller writes twice a second, and checkpoints are replaced by files of the same
 content, those of high watermarks every five seconds. One process, no JVM; the clock jumps from poll to poll.
+
+Left out: answers to a job and to groups, connections, memory; logs that grow (`turns`).
 """
 
 import statistics

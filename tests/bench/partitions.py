@@ -130,9 +130,10 @@ class Partitions:
             keeper.join()
 
     def _periods(self) -> tuple[tuple[Callable[[], None], float], ...]:
-        return (self._heartbeat, HEARTBEAT_SECONDS), (self._write_high_watermarks, HIGH_WATERMARK_SECONDS), (self._flush, FLUSH_SECONDS)
+        return (self.heartbeat, HEARTBEAT_SECONDS), (self._write_high_watermarks, HIGH_WATERMARK_SECONDS), (self._flush, FLUSH_SECONDS)
 
-    def _heartbeat(self) -> None:
+    def heartbeat(self) -> None:
+        """What a controller writes every half second."""
         self._controller.heartbeat(now_ms())
 
     def _write_high_watermarks(self) -> None:

@@ -5,7 +5,8 @@ number of series, as its time grows in proportion. Packed pages are made by what
 
 The values are made up, as of a healthy cluster of one broker.
 
-Left out: the network, Spark, the rows of a micro-batch that go into the table, followers, consumer groups, faults in more than one log of a thousand, and clocks of brokers.
+Left out: the network, Spark, the rows of a micro-batch that go into the table, followers, consumer groups, faults in more than one log
+of a thousand, and clocks of brokers.
 """
 
 import statistics

@@ -4,7 +4,8 @@ from streaming.broker.protocol.consumer_messages import Range, Register
 from streaming.broker.protocol.status_messages import Status, StatusRequest
 from streaming.common.rows import Kind
 from streaming.errors import AgentError
-from streaming.spark.client.agent_client import NO_FILES, AgentClient, ClientFiles
+from streaming.spark.client.agent_client import AgentClient
+from streaming.spark.client.client_files import NO_FILES, ClientFiles
 
 Key = tuple[str, int]
 
