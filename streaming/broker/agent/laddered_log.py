@@ -161,11 +161,11 @@ class LadderedLog:
         self._done_at = None
         return self._seen()
 
-    def rest_if_done(self, seen: "_Seen") -> None:
-        """Rest until the log is not as it was ``seen`` any more, if nothing is left to do."""
-        done = self.valid and not self._gap and self._compared is seen.segments
+    def rest_if_done(self, state: "_Seen") -> None:
+        """Rest until the log is not as it was ``state`` any more, if nothing is left to do."""
+        done = self.valid and not self._gap and self._compared is state.segments
         if done and not self.start_is_due and self.next_modified_ms() is None:
-            self._done_at = seen
+            self._done_at = state
 
     def _seen(self) -> "_Seen":
         tail = self.tail

@@ -128,9 +128,9 @@ def was_shut_down_cleanly(log_dir: Path) -> bool:
         return False
 
 
-def bytes_taken(found: os.stat_result) -> int:
+def bytes_taken(status: os.stat_result) -> int:
     """The most bytes that a file takes on disk: a preallocated index has holes."""
-    return min(found.st_size, found.st_blocks * 512)
+    return min(status.st_size, status.st_blocks * 512)
 
 
 def _files(path: str, unlisted: dict[str, str], *, inside: bool) -> Iterator[int]:
