@@ -6,11 +6,9 @@ leader or configuration. The high watermark is published with appends. It is pub
 """
 
 import logging
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 
 from streaming.broker.disk.active_segment import ActiveRead
@@ -22,6 +20,7 @@ from streaming.broker.disk.segment_files import FileIdentity, SegmentListing
 from streaming.broker.journal.cursor import TIMES_UNKNOWN
 from streaming.broker.watcher.cluster_knowledge import LEADER_UNKNOWN, Cluster
 from streaming.broker.watcher.last_found import LastFound
+from streaming.broker.watcher.list_time import ListTime
 from streaming.broker.watcher.log_catalog import LogCatalog
 from streaming.broker.watcher.offset_checkpoints import Checkpoints
 from streaming.broker.watcher.tail import Tail
@@ -39,12 +38,6 @@ ALL_CHECKS = 60
 
 QUIET_MS = 3_000
 """If a log was appended to within this time, its high watermark is published with the next append."""
-
-LOOK_SECONDS = 0.02
-"""How long logs are checked in one poll, so that other work goes on."""
-
-FIRST_LOOK_SECONDS = 0.2
-"""The same while there are logs without a published FOUND event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +64,7 @@ class FoundPublisher:
         self.decided = LogCatalog(cluster, self._checkpoints)
         """The catalog of the logs."""
         self._clock_ms = clock_ms
+        self._time = ListTime()
         self._inventory = Inventory(thorough=once, clock_ms=clock_ms, scanned=scanned)
         self._unfinished: dict[Tail, None] = {}  # with something to scan
         self._due: deque[Tail] = deque()  # to be checked
@@ -147,14 +141,14 @@ class FoundPublisher:
                 self._unequal.update(dict.fromkeys(tails[number] for number in changed))
                 self._compare(tails, now)
             self._due = deque(tail for tail in tails if tail.list_due and _is_read(tail))
-        first = any(tail.owes_list for tail in self._due)
-        ends = inf if self._once else time.monotonic() + (FIRST_LOOK_SECONDS if first else LOOK_SECONDS)
+        self._time.begin(first=any(tail.owes_list for tail in self._due))
         events: list[Event] = []
-        while self._due and time.monotonic() < ends:
+        while self._due and (self._once or self._time.left):
             tail = self._due.popleft()
             event = self._look_safely(tail)
             if event is not None:
                 events.append(event)
+        self._time.end()
         # logs that have been read since then come in the next round
         return FoundRound(events, any(tail.owes_list for tail in self._due) or (at_once and not anew))
 
