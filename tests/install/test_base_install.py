@@ -69,7 +69,7 @@ def test_every_command_that_starts_no_spark_works_without_the_extra(name: str, p
 
 @pytest.mark.parametrize("name", sorted(WITH_EXTRA))
 def test_the_others_name_the_command_that_installs_what_they_need(name: str, python: Path, tmp_path: Path) -> None:
-    arguments = [name, "--log-dirs", PLACES["log_dirs"], "--checkpoint", str(tmp_path / "checkpoint")]
+    arguments = [name, "--set", f"log_dirs={PLACES['log_dirs']}", "--set", f"checkpoint={tmp_path / 'checkpoint'}"]
     done = run(str(python.with_name("segtail")), *arguments, folder=tmp_path)
 
     assert (done.returncode, done.stdout) == (
