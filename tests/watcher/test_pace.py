@@ -1,6 +1,7 @@
 """When the watcher looks, how much it reads at once, and when it says nothing."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,10 +68,10 @@ def test_a_reader_that_registers_waits_for_a_look_and_brings_no_event(station: S
 def test_a_greeting_that_comes_while_a_turn_publishes_waits_for_the_next_one(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     publish = station.journal.publish
 
-    def registered_meanwhile(events: list[Event], *rest: object) -> None:
+    def registered_meanwhile(events: list[Event], *rest: object, merged: bool = False) -> None:
         station.watcher.note_consumer()
         monkeypatch.undo()
-        publish(events, *rest)  # type: ignore[arg-type]
+        publish(events, *rest, merged=merged)  # type: ignore[arg-type]
 
     monkeypatch.setattr(station.journal, "publish", registered_meanwhile)
     station.turn()
@@ -86,9 +87,9 @@ def test_caught_up_is_stated_only_once_everything_is_in_the_journal(
     seen: list[bool] = []
     publish = station.journal.publish
 
-    def watched(events: list[Event], *rest: object) -> None:
+    def watched(events: list[Event], *rest: object, merged: bool = False) -> None:
         seen.append(station.watcher.caught_up)
-        publish(events, *rest)  # type: ignore[arg-type]
+        publish(events, *rest, merged=merged)  # type: ignore[arg-type]
 
     monkeypatch.setattr(station.journal, "publish", watched)
     station.look()
@@ -302,9 +303,10 @@ def test_many_logs_and_places_are_kept_only_when_they_change(station: Station, d
     kept: list[int] = []
     publish = station.journal.publish
 
-    def counting(events: list[Event], cursors: list[object], *rest: object) -> None:
-        kept.append(len(cursors))
-        publish(events, cursors, *rest)  # type: ignore[arg-type]
+    def counting(events: list[Event], cursors: list[object], *rest: Any, merged: bool = False) -> None:
+        moved = rest[-1]  # cursors of logs that are read together
+        kept.append(len(cursors) + (0 if moved is None else len(moved.cursors)))
+        publish(events, cursors, *rest, merged=merged)
 
     monkeypatch.setattr(station.journal, "publish", counting)
     logs[7].append(batch())

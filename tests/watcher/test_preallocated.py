@@ -38,9 +38,9 @@ def transactions(station: Station, monkeypatch: pytest.MonkeyPatch) -> list[int]
     found: list[int] = []
     publish = station.journal.publish
 
-    def counted(events: Sequence[Event], *rest: object) -> None:
+    def counted(events: Sequence[Event], *rest: object, merged: bool = False) -> None:
         found.append(len(events))
-        publish(events, *rest)  # type: ignore[arg-type]
+        publish(events, *rest, merged=merged)  # type: ignore[arg-type]
 
     monkeypatch.setattr(station.journal, "publish", counted)
     return found
