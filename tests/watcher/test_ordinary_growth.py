@@ -31,9 +31,9 @@ ALL_BY_TAILS = 1 << 30
 class TwoStations:
     """A broker, with a station that reads as columns what it can, and one that reads every log by itself."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, logs: int = LOGS) -> None:
         self.disk = log_dir(root)
-        self.logs = [partition(self.disk, f"topic-{number}", topic_id=number + 1, segment_bytes=200_000) for number in range(LOGS)]
+        self.logs = [partition(self.disk, f"topic-{number}", topic_id=number + 1, segment_bytes=200_000) for number in range(logs)]
         self.clock = Clock(NOW)
         self.columns = Station(self.disk.path, journal=root / "columns", clock=self.clock)
         self.tails = Station(self.disk.path, journal=root / "tails", clock=self.clock, few_logs=ALL_BY_TAILS)
@@ -41,7 +41,7 @@ class TwoStations:
         self.epoch = 0
         for station in self.stations:
             station.begin("earliest")
-        for number in range(LOGS):
+        for number in range(logs):
             self.append(number)
         self.look()
         self.look()
@@ -54,7 +54,7 @@ class TwoStations:
         self.disk.release()
 
     def append(self, number: int, records: int = 1, at_once: int = 1, value_bytes: int = 100, late_ms: int = 0) -> None:
-        found = batch(records, value_bytes=value_bytes, timestamp=self.clock.now - late_ms, codec=list(Codec)[number])
+        found = batch(records, value_bytes=value_bytes, timestamp=self.clock.now - late_ms, codec=list(Codec)[number % len(Codec)])
         self.logs[number].append(*[found] * at_once, leader_epoch=self.epoch)
 
     def produce(self, number: int, producer: int, epoch: int, sequence: int, transactional: bool) -> None:
@@ -233,60 +233,73 @@ def _grow(two: TwoStations) -> None:
         two.append(number)
 
 
-def _half(two: TwoStations) -> None:
-    write_part(two.logs[0], batch(3), size=200)
+def _half(two: TwoStations, number: int) -> None:
+    write_part(two.logs[number], batch(3), size=200)
 
 
-def _transaction(two: TwoStations) -> None:
-    two.produce(0, 7, 0, 0, True)
+def _transaction(two: TwoStations, number: int) -> None:
+    two.produce(number, 7, 0, 0, True)
 
 
-def _epoch(two: TwoStations) -> None:
+def _epoch(two: TwoStations, number: int) -> None:
     two.epoch = 1
-    two.append(0)
+    two.append(number)
     two.epoch = 0
 
 
-def _unknown_leader(two: TwoStations) -> None:
-    two.set_leader(0, 1, -1)  # the metadata has not reached the epoch of the log
-    two.append(0)
+def _unknown_leader(two: TwoStations, number: int) -> None:
+    two.set_leader(number, 1, -1)  # the metadata has not reached the epoch of the log
+    two.append(number)
 
 
-def _cut_and_grown(two: TwoStations) -> None:
-    two.logs[0].truncate(0)
-    two.append(0, 4, 4, 300)
+def _cut_and_grown(two: TwoStations, number: int) -> None:
+    two.logs[number].truncate(0)
+    two.append(number, 4, 4, 300)
 
 
-def _flaw(two: TwoStations) -> None:
-    log = two.logs[0]
+def _flaw(two: TwoStations, number: int) -> None:
+    log = two.logs[number]
     entry, data = next(iter(batch().entries(0, 0)))  # its base offset was read before
     assert entry.base_offset < log.log_end_offset
     log.active.write(data)
 
 
-@pytest.mark.parametrize(
-    "surprise",
-    [
-        pytest.param(_half, id="half a batch"),
-        pytest.param(_transaction, id="transaction"),
-        pytest.param(_epoch, id="leader epoch"),
-        pytest.param(_unknown_leader, id="unknown leader"),
-        pytest.param(_cut_and_grown, id="other bytes where the last batch was"),
-        pytest.param(_flaw, id="flaw"),
-    ],
-)
+SURPRISES = {
+    "half a batch": _half,
+    "transaction": _transaction,
+    "leader epoch": _epoch,
+    "unknown leader": _unknown_leader,
+    "other bytes where the last batch was": _cut_and_grown,
+    "flaw": _flaw,
+}
+
+
+@pytest.mark.parametrize("surprise", SURPRISES.values(), ids=SURPRISES)
 def test_a_surprise_leaves_its_log_and_the_others_are_read_together(
-    two: TwoStations, rounds: list[OrdinaryRound], surprise: Callable[[TwoStations], None]
+    two: TwoStations, rounds: list[OrdinaryRound], surprise: Callable[[TwoStations, int], None]
 ) -> None:
     for number in (1, 2):
         two.append(number)
-    surprise(two)
+    surprise(two, 0)
     two.clock.now += 700
     two.columns.turn()
     two.tails.turn()
     (one,) = rounds
     assert [tail.cursor.log.topic for tail in one.read] == ["topic-1", "topic-2"]
     assert [tail.cursor.log.topic for tail in one.left] == ["topic-0"]
+
+
+def test_a_poll_may_meet_every_surprise_at_once(tmp_path: Path, rounds: list[OrdinaryRound]) -> None:
+    two = TwoStations(tmp_path, len(SURPRISES) + 2)
+    rounds.clear()
+    for number, surprise in enumerate(SURPRISES.values()):
+        surprise(two, number)
+    for number in range(len(SURPRISES), len(two.logs)):
+        two.append(number)
+    two.look()
+    assert [(len(each.read), len(each.left)) for each in rounds] == [(2, len(SURPRISES))]
+    two.check()
+    two.close()
 
 
 def test_a_log_comes_back_after_a_surprise(two: TwoStations, rounds: list[OrdinaryRound]) -> None:
@@ -338,4 +351,27 @@ def test_few_logs_are_read_one_by_one(tmp_path: Path, rounds: list[OrdinaryRound
         rounds.clear()
         station.look(set())
         assert [len(each.read) for each in rounds] == expected
+    station.close()
+
+
+def test_thousands_of_new_logs_in_one_poll_are_counted_and_then_read_together(tmp_path: Path, rounds: list[OrdinaryRound]) -> None:
+    disk, logs = log_dir(tmp_path), []
+    station = Station(disk.path, journal=tmp_path / "journal", few_logs=ordinary_growth.FEW_LOGS)
+    station.begin("earliest")
+    station.look()
+    for number in range(3_000):
+        log = partition(disk, "t", number)
+        log.append(batch())
+        log.close()
+        logs.append(log.directory / f"{0:020}.log")
+    station.look()
+    assert sum(counted.records for counted in station.folds["first"].logs.values()) == len(logs)
+    rounds.clear()
+    (_, more), *_ = batch().entries(1, 0)
+    for path in logs:
+        with path.open("ab") as file:
+            file.write(more)
+    station.look(set())
+    assert sum(len(each.read) for each in rounds) == len(logs)
+    assert sum(counted.records for counted in station.folds["first"].logs.values()) == 2 * len(logs)
     station.close()

@@ -73,7 +73,7 @@ class OrdinaryReader:
         self._clock_ms = clock_ms
         self._note = note
         self._buffer = buffer
-        self._facts: dict[tuple[LogKey, int], OrdinaryFacts | None] = {}
+        self._facts: dict[tuple[LogKey, int], OrdinaryFacts] = {}
         self._version = -1  # of the metadata, of which these facts are
 
     def read(self, tails: Sequence[Tail], looked_ms: int) -> OrdinaryRound:
@@ -87,7 +87,7 @@ class OrdinaryReader:
             self._version, self._facts = version, {}
         try:
             ranges = self._ranges(self._read_files(tails))
-        except Exception as error:
+        except Exception as error:  # the bytes of one log must not end the agent: read by itself, it is found
             log.warning("logs are read one by one, because they could not be read together", exc_info=error, extra={"logs": len(tails)})
             ranges = None
         if ranges is None:
@@ -176,17 +176,16 @@ class OrdinaryReader:
     def _facts_of(self, tail: Tail) -> OrdinaryFacts | None:
         """None: who led is not known yet, or has to be found out."""
         key = tail.cursor.log, tail.cursor.log_epoch
-        if key not in self._facts:
-            self._facts[key] = self._look_up(*key)
-        return self._facts[key]
-
-    def _look_up(self, key: LogKey, epoch: int) -> OrdinaryFacts | None:
-        leads = self._cluster.leads(key, epoch)
+        known = self._facts.get(key)
+        if known is not None:
+            return known
+        leads = self._cluster.leads(*key)
         if leads not in (Leads.YES, Leads.NO, Leads.UNKNOWN):
             return None
-        limits = self._cluster.limits(key)
+        limits = self._cluster.limits(key[0])
         retention_ms = limits.expires_ms if leads is Leads.YES else UNLIMITED
-        return OrdinaryFacts(int(leads), retention_ms, limits.compacts, limits.judges_expiry)
+        self._facts[key] = OrdinaryFacts(int(leads), retention_ms, limits.compacts, limits.judges_expiry)
+        return self._facts[key]
 
 
 def _note_unread(tail: Tail, error: OSError) -> None:
