@@ -112,7 +112,7 @@ def _link(log_dirs: Sequence[Path], number: int) -> None:
 
 def _fill(kafka: Kafka, load: Load, records: int) -> None:
     settings = {"batch.num.messages": load.records, "linger.ms": 20, "compression.type": load.codec, "queue.buffering.max.kbytes": 1 << 16}
-    client, some = producer(kafka.bootstrap, load.codec, more=settings), values()
+    client, some = producer(kafka.bootstrap, load.codec, idempotent=True, more=settings), values()
     for number in range(records):
         while True:
             try:

@@ -4,7 +4,9 @@ Each job runs at the slowest pace that lets a scraper that comes every 15 s see 
 a trigger of 1.5 s, besides which its micro-batch takes a part of a second. What the broker spends on a consumer counts for the job that is
 one.
 
-Left out: transactions, more than one broker, TLS; the broker's disk.
+Clients are idempotent, and transactional in the last load.
+
+Left out: more than one broker, TLS; the broker's disk.
 """
 
 import re
@@ -30,7 +32,8 @@ SCRAPES = 10
 LOADS = (
     Load("12 partitions, 5 MB/s of lz4", 12, 320, 16, "lz4"),
     Load("1,000 partitions, 5 MB/s of lz4", 1000, 320, 16, "lz4"),
-    Load("12 partitions, 1,000 batches of one record a second", 12, 1000, 1, "none"),
+    Load("12 partitions, 4,000 batches of one record a second", 12, 4000, 1, "none"),
+    Load("12 partitions, 5 MB/s of lz4 in transactions of a second", 12, 320, 16, "lz4", transactional=True),
 )
 _ENDS = re.compile(
     r'^(?:segtail_partition_log_end_offset|naive_end_offset)\{(?=[^}]*topic="bench\.0").*?partition="(\d+)".*?\} (\S+)$', re.MULTILINE

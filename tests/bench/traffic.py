@@ -10,18 +10,26 @@ from typing import Any
 from tests.broker.clients import producer
 
 RECORD_BYTES = 1000
+TRANSACTION_SECONDS = 1.0
+"""How long a transaction takes."""
+
 _TICK_SECONDS = 0.02
+_PATIENT_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is produced: ``batches`` a second over ``partitions`` of one topic, ``records`` of a kilobyte each in one."""
+    """What is produced: ``batches`` a second over ``partitions`` of one topic, ``records`` of a kilobyte each in one.
+
+    By one idempotent producer, as clients are by default; ``transactional``: in transactions, one after the other.
+    """
 
     name: str
     partitions: int
     batches: int
     records: int
     codec: str
+    transactional: bool = False
 
     @property
     def bytes_a_second(self) -> int:
@@ -40,7 +48,8 @@ class Traffic:
     def __init__(self, bootstrap: str, topic: str, load: Load) -> None:
         quiet = {"log_level": 0}  # that the broker is gone at the end
         batches = {"linger.ms": 20 if load.records > 1 else 0, "batch.num.messages": load.records}
-        self._client = producer(bootstrap, load.codec, more=quiet | batches)
+        transactional_id = "bench" if load.transactional else None
+        self._client = producer(bootstrap, load.codec, idempotent=True, transactional_id=transactional_id, more=quiet | batches)
         self._topic = topic
         self._load = load
         self._values = values()
@@ -68,7 +77,11 @@ class Traffic:
         self._thread.join()
 
     def _run(self) -> None:
+        if self._load.transactional:
+            self._client.init_transactions(_PATIENT_SECONDS)
+            self._client.begin_transaction()
         began, done = time.monotonic(), 0
+        committed = began
         while not self._ends.is_set():
             due = int((time.monotonic() - began) * self._load.batches)
             for number in range(done, due):
@@ -76,7 +89,13 @@ class Traffic:
                     self._produce(self._values[(number + record) % len(self._values)], number % self._load.partitions)
             done = due
             self._client.poll(_TICK_SECONDS)
-        self._client.flush(30)
+            if self._load.transactional and time.monotonic() - committed >= TRANSACTION_SECONDS:
+                self._client.commit_transaction(_PATIENT_SECONDS)
+                self._client.begin_transaction()
+                committed = time.monotonic()
+        if self._load.transactional:
+            self._client.commit_transaction(_PATIENT_SECONDS)
+        self._client.flush(_PATIENT_SECONDS)
 
     def _produce(self, value: bytes, partition: int) -> None:
         while True:
