@@ -1,6 +1,8 @@
 """The start of a job: CPU of its parts, and time, until the page has the numbers of the first micro-batch.
 
 With an archive of the classes that Spark's JVM loads (`segtail warm-up`) and without one, in turn.
+
+Left out: agents on other hosts, a checkpoint that a job goes on with, a cold page cache, and what a browser or Prometheus adds.
 """
 
 import os
