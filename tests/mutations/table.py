@@ -53,6 +53,14 @@ MUTATIONS: tuple[Mutation, ...] = (
         tests=("tests/journal/test_cursor_moves.py",),
     ),
     Mutation(
+        name="moves-of-gone-logs",
+        file="streaming/broker/watcher/publishing.py",
+        before="self._moved.pop(log, None)",
+        after="pass",
+        why="A log that is gone would be in the journal again.",
+        tests=("tests/watcher/test_ordinary_growth.py",),
+    ),
+    Mutation(
         name="moves-version",
         file="streaming/broker/journal/journal.py",
         before="if waiting is not self._moves_wait:",

@@ -17,7 +17,7 @@ from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
 from streaming.kafka.scan.producer_states import Producers
 from streaming.simulator.compressor import Codec
-from tests.builders import NOW, abort, batch, commit, log_dir, partition
+from tests.builders import NOW, abort, batch, commit, delete, log_dir, partition
 from tests.clocks import Clock
 from tests.simulated import write_part
 from tests.watcher.station import COMPACTED, Station
@@ -374,4 +374,42 @@ def test_thousands_of_new_logs_in_one_poll_are_counted_and_then_read_together(tm
     station.look(set())
     assert sum(len(each.read) for each in rounds) == len(logs)
     assert sum(counted.records for counted in station.folds["first"].logs.values()) == 2 * len(logs)
+    station.close()
+
+
+def test_a_log_that_is_gone_after_it_moved_gets_no_row_again(two: TwoStations) -> None:
+    _grow(two)
+    two.look()
+    gone = two.logs.pop(0)
+    delete(two.disk, gone).remove()
+    gone.close()
+    for _ in range(4):
+        two.look(1_500)  # by hints: there is no rescan, which gives rows to all logs that have moved
+    for station in two.stations:
+        assert len(station.watcher.tails()) == 2
+        station.restart()
+        assert sorted(cursor.log.topic for cursor in station.journal.cursors()) == ["topic-1", "topic-2"]
+
+
+def test_a_log_that_is_followed_by_another_tail_keeps_the_place_of_that_one(tmp_path: Path) -> None:
+    first, second = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
+    log = partition(first, "t")
+    station = Station(first.path, second.path, journal=tmp_path / "journal")
+    station.begin("earliest")
+    log.append(batch())
+    station.look()
+    log.append(batch())
+    station.look(set())  # by columns: its cursor is a move
+    log.close()
+    log.directory.rename(second.path / log.directory.name)
+    station.look(station.everything())
+    with (second.path / log.directory.name / f"{0:020}.log").open("ab") as file:
+        for _, data in batch().entries(2, 1):
+            file.write(data)
+    station.look(station.everything())
+    (tail,) = station.watcher.tails()
+    assert tail.cursor.next_offset == 3
+    place = tail.cursor
+    station.restart()
+    assert station.journal.cursors() == [place]
     station.close()

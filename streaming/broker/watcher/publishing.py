@@ -47,7 +47,7 @@ class Publisher:
         self._replaying = replaying
         self._rereading = rereading
         self._owed: _Publication | None = None  # what could not be written to the journal yet
-        self._moved: dict[Tail, None] = {}  # whose last cursors are moves
+        self._moved: dict[LogKey, Tail] = {}  # logs whose last cursor is a move, and the tail that moved
         self._moves = 0
 
     def publish(
@@ -78,7 +78,7 @@ class Publisher:
             if cursor.reread:
                 self._rereading.put(tail)
         if events or changed or gone or registers is not None:
-            pages, rows = _pages(changed), [cursor.log for tail, cursor in changed if tail in self._moved]
+            pages, rows = _pages(changed), [cursor.log for _, cursor in changed if cursor.log in self._moved]
             moved = CursorMoves((), (), rows) if rows else None
             self._write(_Publication(events, changed, gone, pages, registers, published, moved=moved))
         elif published is not None:
@@ -95,7 +95,7 @@ class Publisher:
         moving = [tail for tail in tails if tail not in need_row] if need_row else tails
         own = [each for tail, each in zip(tails, producers, strict=True) if tail not in need_row] if need_row else producers
         changed = [(tail, tail.cursor) for tail in need_row]
-        rows = [tail.cursor.log for tail in need_row if tail in self._moved]
+        rows = [cursor.log for _, cursor in changed if cursor.log in self._moved]
         moved = CursorMoves([tail.cursor for tail in moving], own, rows) if moving or rows else None
         self._write(_Publication((), changed, pages=_pages(changed), ranges=ranges, moving=moving, moved=moved))
         if self._moves > MOST_MOVES:
@@ -109,7 +109,7 @@ class Publisher:
         """
         self.write_owed()
         if self._moved:
-            changed = [(tail, tail.cursor) for tail in self._moved]
+            changed = [(tail, cursor) for tail in self._moved.values() if (cursor := tail.stored_cursor) is not None]
             self._write(_Publication((), changed, pages=_pages(changed), merged=True))
 
     def _write(self, publication: _Publication) -> None:
@@ -129,12 +129,14 @@ class Publisher:
     def _note_written(self, owed: _Publication) -> None:
         for tail, cursor in owed.cursors:
             tail.note_stored(cursor)
-            self._moved.pop(tail, None)
+            self._moved.pop(cursor.log, None)  # also of a tail before this one
+        for log in owed.gone:
+            self._moved.pop(log, None)
         self._moves = 0 if owed.merged else self._moves + len(owed.moving)
         if owed.moved is not None:
             for tail, cursor in zip(owed.moving, owed.moved.cursors, strict=True):
                 tail.note_stored(cursor)
-            self._moved.update(dict.fromkeys(owed.moving))
+            self._moved.update((tail.cursor.log, tail) for tail in owed.moving)
 
 
 def _pages(changed: Iterable[tuple[Tail, Cursor]]) -> list[Pages]:
