@@ -29,6 +29,9 @@ def agree(steps: Sequence[Step], rebalances: Sequence[GroupRebalance], *, metada
             before = last
             continue
         did = {"join": (set(step.names), set()), "leave": (set(), set(step.names))}.get(step.done, (set(), set()))
+        if not before and some and some[0].joined_members < 0:  # a broker does not write a generation that is over before all know of it
+            assert (step.done, some[-1].members) == ("join", len(step.names)), (step, some)
+            did = (set(), set())
         assert (joined, left) == did, (step, some)
         assert not before or sum(each.generations for each in some) == last - before, (step, some)
         if step.done == NOTHING:
