@@ -65,34 +65,20 @@ def moved(cursor: Cursor, boundary: BatchBoundary) -> Cursor:
 
 
 def advanced(before: Cursor, start: int, scanned: Scanned, sums: Sums) -> Cursor:
-    """The cursor after a range that was scanned from ``start`` of a buffer. All fields are named: this runs for every range."""
-    first, largest = before.first_timestamp, before.largest_timestamp
-    if largest != TIMES_UNKNOWN:
-        largest = max(largest, sums.max_timestamp)
-        if before.position == 0:
-            first = max(int(scanned.batches.max_timestamp[0]), -1)
-    return Cursor(
-        log=before.log,
-        segment=before.segment,
-        device=before.device,
-        inode=before.inode,
+    """The cursor after a range that was scanned from ``start`` of a buffer."""
+    first = before.first_timestamp
+    if before.largest_timestamp != TIMES_UNKNOWN and before.position == 0:
+        first = max(int(scanned.batches.max_timestamp[0]), -1)
+    return _after(
+        before,
         position=before.position + scanned.end - start,
         next_offset=sums.next_offset,
-        log_epoch=max(before.log_epoch, sums.leader_epoch),
         anchor=scanned.anchor,
         anchor_position=before.position + scanned.anchor_position - start,
-        frontier=max(before.frontier, sums.next_offset),
-        stopped=before.stopped,
-        skipped=before.skipped,
-        backlog_segment=before.backlog_segment,
-        backlog_position=before.backlog_position,
         first_timestamp=first,
-        largest_timestamp=largest,
+        newest=sums.max_timestamp,
+        log_epoch=max(before.log_epoch, sums.leader_epoch),
         epochs=with_epoch(before.epochs, sums.leader_epoch, sums.base_offset),
-        replay=before.replay,
-        wanted=before.wanted,
-        entries_upto=before.entries_upto,
-        reread=before.reread,
     )
 
 
@@ -101,25 +87,51 @@ def went_on(before: Cursor, size: int, next_offset: int, newest: int, anchor: by
 
     It is of the same leader epoch and not the first of its segment, and everything before it was published once.
     """
+    return _after(
+        before,
+        position=before.position + size,
+        next_offset=next_offset,
+        anchor=anchor,
+        anchor_position=anchor_position,
+        first_timestamp=before.first_timestamp,
+        newest=newest,
+        log_epoch=before.log_epoch,
+        epochs=before.epochs,
+    )
+
+
+def _after(
+    before: Cursor,
+    *,
+    position: int,
+    next_offset: int,
+    anchor: bytes,
+    anchor_position: int,
+    first_timestamp: int,
+    newest: int,
+    log_epoch: int,
+    epochs: bytes,
+) -> Cursor:
+    """All fields are named, because this runs for every range, and `dataclasses.replace` takes twice as long."""
     largest = before.largest_timestamp
     return Cursor(
         log=before.log,
         segment=before.segment,
         device=before.device,
         inode=before.inode,
-        position=before.position + size,
+        position=position,
         next_offset=next_offset,
-        log_epoch=before.log_epoch,
+        log_epoch=log_epoch,
         anchor=anchor,
         anchor_position=anchor_position,
-        frontier=next_offset,
+        frontier=max(before.frontier, next_offset),
         stopped=before.stopped,
         skipped=before.skipped,
         backlog_segment=before.backlog_segment,
         backlog_position=before.backlog_position,
-        first_timestamp=before.first_timestamp,
+        first_timestamp=first_timestamp,
         largest_timestamp=largest if largest == TIMES_UNKNOWN else max(largest, newest),
-        epochs=before.epochs,
+        epochs=epochs,
         replay=before.replay,
         wanted=before.wanted,
         entries_upto=before.entries_upto,

@@ -28,7 +28,6 @@ log = logging.getLogger(__name__)
 FEW_LOGS = 8
 """So few logs are read faster one by one."""
 
-
 LARGE_BYTES = 8 << 10
 """After a batch of this size, the headers alone are read: a call for each costs less than to copy so many bytes."""
 
@@ -103,9 +102,12 @@ class OrdinaryReader:
 
     def _read_files(self, tails: Sequence[Tail]) -> _ReadFiles:
         files = _ReadFiles()
-        large = [tail for tail in tails if batch_size_at(tail.cursor.anchor) >= LARGE_BYTES]
+        large: list[Tail] = []
+        small: list[Tail] = []
+        for tail in tails:
+            (large if batch_size_at(tail.cursor.anchor) >= LARGE_BYTES else small).append(tail)
         self._read_headers(large, files)
-        self._read_bytes([tail for tail in tails if batch_size_at(tail.cursor.anchor) < LARGE_BYTES] if large else tails, files)
+        self._read_bytes(small, files)
         return files
 
     @staticmethod

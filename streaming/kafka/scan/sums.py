@@ -78,11 +78,9 @@ def sum_ranges(batches: Batches, firsts: NDArray[np.intp]) -> list[Sums]:
         batches: all of them, in order, none of them flawed.
         firsts: the index of each range's first batch, ascending, beginning with 0; no range is empty.
     """
-    return sums_of(sum_columns(batches, firsts)) if len(firsts) else []
-
-
-def sums_of(columns: dict[str, Longs]) -> list[Sums]:
-    """The sums of each range from `sum_columns`."""
+    if not len(firsts):
+        return []
+    columns = sum_columns(batches, firsts)
     values = [map(tuple, columns[name].tolist()) if columns[name].ndim > 1 else columns[name].tolist() for name in _FIELDS]
     return [Sums(*each) for each in zip(*values, strict=True)]
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Longs
-from streaming.kafka.formats.layout import CONTROL_BIT, CURRENT_MAGIC, HEADER, OPAQUE_HEADER, TRANSACTIONAL_BIT
+from streaming.kafka.formats.layout import CONTROL_BIT, CURRENT_MAGIC, HEADER, OPAQUE_HEADER, PREFIX_BYTES, TRANSACTIONAL_BIT
 from streaming.kafka.scan.headers import Batches, columns_of, find_flaws, raw_headers
 from streaming.kafka.scan.walk import Bytes, Positions, Stop, walk_lanes
 
@@ -80,7 +80,7 @@ def plain_ranges(pieces: PieceHeaders, positions: Positions, expected_offsets: L
 
 def _in_files(headers: NDArray[np.void], firsts: NDArray[np.intp], counts: Longs, positions: Positions) -> Positions:
     """The position of each batch in its file; ``positions``: where each piece begins."""
-    sizes = columns_of(np.empty(0, np.int64), headers).size
+    sizes = headers["batch_length"].astype(np.int64) + PREFIX_BYTES
     ends = np.cumsum(sizes)
     begins: Positions = ends - sizes
     return begins + np.repeat(positions - begins[firsts], counts)
