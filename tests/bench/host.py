@@ -100,6 +100,12 @@ class Host:
                 return False
         return True
 
+    def settle(self) -> None:
+        """Poll until no list of a log has to be looked at again, as it is of logs that have been watched for some minutes."""
+        while any(tail.list_due for tail in self._tails()):
+            self.poll()
+            time.sleep(0.02)
+
     def close(self) -> None:
         """Store the cursors, as an agent that ends does."""
         self.watcher.close()

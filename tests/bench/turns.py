@@ -80,9 +80,11 @@ def _measure(logs: Partitions, journal: Path, batches: int, seconds: float) -> t
     host = Host(logs.path, journal)
     host.catch_up()
     host.climb()
+    _follow(host, logs, batches, 1)
+    host.settle()
     _follow(host, logs, batches, seconds / 2)
     grown = _follow(host, logs, batches, seconds)
-    _follow(host, logs, 0, seconds / 4)
+    _follow(host, logs, 0, seconds / 2)  # last high watermarks
     still = _follow(host, logs, 0, seconds)
     host.close()
     return grown, still

@@ -45,7 +45,7 @@ class ActiveLadder:
         """The transactions that are open at its end: first offset by producer id, -1 if it may be in an earlier segment."""
         self.knows_all = opened is not None
         """Whether these are all of them."""
-        self._began_here: set[int] = set()  # producers of which a marker was seen: what they have open since is known in any case
+        self._began_here: frozenset[int] = frozenset()  # producers of which a marker was seen: what they have open since is known
         self._built = RungBuilder(base_offset)
         self._pending: dict[int, Pending] = {}
         self._aborted: NDArray[np.void] = np.empty(0, ABORTED)
@@ -122,7 +122,7 @@ class ActiveLadder:
     def _end(self, producer_id: int, offset: int, *, committed: bool) -> EndedTransaction | None:
         """End a transaction; None if its marker ends nothing."""
         first_offset, pending = self.opened.pop(producer_id, None), self._pending.pop(producer_id, None)
-        self._began_here |= set() if self.knows_all else {producer_id}
+        self._began_here |= frozenset() if self.knows_all else {producer_id}
         if first_offset is None:
             return None if self.knows_all else EndedTransaction(producer_id, -1, offset, committed)
         if not committed and pending is not None:

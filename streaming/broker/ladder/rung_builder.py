@@ -15,6 +15,9 @@ SEEN_WITHIN_AGE = 0.05
 
 _FEW = 24
 
+_FIRST_ROOM = 4
+"""Most logs of a large broker rest, with a rung or two."""
+
 
 class RungBuilder:
     """The rungs from the beginning of a segment on. Rungs that were handed out do not change."""
@@ -23,7 +26,7 @@ class RungBuilder:
         self.base_offset = base_offset
         self.end_offset = base_offset
         self.position = 0
-        self._rungs: Rungs = np.empty(_FEW, RUNGS)
+        self._rungs: Rungs = np.empty(_FIRST_ROOM, RUNGS)
         self._count = 0
         self._thin_at = _FEW
         self._data = self._aborted = self._control = 0

@@ -8,7 +8,7 @@ leader or configuration. The high watermark is published with appends. It is pub
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streaming.broker.disk.active_segment import ActiveRead
@@ -23,6 +23,7 @@ from streaming.broker.watcher.last_found import LastFound
 from streaming.broker.watcher.list_time import ListTime
 from streaming.broker.watcher.log_catalog import LogCatalog
 from streaming.broker.watcher.offset_checkpoints import Checkpoints
+from streaming.broker.watcher.regular_turns import RegularTurns
 from streaming.broker.watcher.tail import Tail
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
@@ -33,8 +34,8 @@ log = logging.getLogger(__name__)
 CHECK_MS = 1_000
 """The shortest time between two comparisons of checkpoints and metadata log with the published values."""
 
-ALL_CHECKS = 60
-"""Every log is checked in one of this many comparisons in any case."""
+REGULAR_MS = 600_000
+"""Every log is checked once in this time in any case; a broker forgets idle producers as often."""
 
 QUIET_MS = 3_000
 """If a log was appended to within this time, its high watermark is published with the next append."""
@@ -70,9 +71,11 @@ class FoundPublisher:
         self._due: deque[Tail] = deque()  # to be checked
         self._looked_at: dict[Path, Partition] = {}
         self._tails: Sequence[Tail] = ()  # the logs of the last round
+        self._quiet: dict[Tail, None] = {}  # of which nothing but the high watermark has to be published
         self._unequal: dict[Tail, None] = {}  # logs of which checkpoints may have other offsets than are published
         self._version = -1  # of the metadata logs, at the last comparison
         self._next_check = 0
+        self._regular = RegularTurns(REGULAR_MS)
 
     @property
     def wrong_time_indexes(self) -> int:
@@ -132,7 +135,7 @@ class FoundPublisher:
         anew = check or (at_once and not self._due)
         if anew:
             if tails is not self._tails:
-                self._tails, self._unequal = tails, dict.fromkeys(tails)
+                self._tails, self._unequal, self._quiet = tails, dict.fromkeys(tails), {}
                 self._forget([tail for tail in tails if _is_read(tail)])
             changed = self._checkpoints.refresh().among(tails) if check else None
             self.decided.look(tails, changed)
@@ -143,9 +146,8 @@ class FoundPublisher:
             self._due = deque(tail for tail in tails if tail.list_due and _is_read(tail))
         self._time.begin(first=any(tail.owes_list for tail in self._due))
         events: list[Event] = []
-        while self._due and (self._once or self._time.left):
-            tail = self._due.popleft()
-            event = self._look_safely(tail)
+        while (self._due or self._quiet) and (self._once or self._time.left):
+            event = self._look_safely(self._due.popleft()) if self._due else self._high_watermark(self._quiet.popitem()[0], now)
             if event is not None:
                 events.append(event)
         self._time.end()
@@ -154,9 +156,9 @@ class FoundPublisher:
 
     def _compare(self, tails: Sequence[Tail], now: int) -> None:
         before, self._version = self._version, self._cluster.version()
-        for tail in tails[now // CHECK_MS % ALL_CHECKS :: ALL_CHECKS]:
-            if _is_read(tail):
-                tail.make_list_due()  # a change may have been missed; and each check compares one time index with its segment
+        for number in self._regular.due(len(tails), now):
+            if _is_read(tails[number]):
+                tails[number].make_list_due()  # a change may have been missed; and each check compares one time index with its segment
         for tail in tails if self._version != before else ():
             last = tail.last_found
             if last is not None and not tail.list_due and _is_read(tail) and self._is_changed(tail, last):
@@ -166,8 +168,10 @@ class FoundPublisher:
             if last is None or tail.list_due or not _is_read(tail):
                 continue
             quiet = tail.high_watermark != last.high_watermark and not 0 <= now - tail.appended_ms < QUIET_MS
-            if self._is_moved(tail, last) or quiet:
+            if self._is_moved(tail, last):
                 tail.make_list_due()
+            elif quiet:
+                self._quiet[tail] = None
             elif tail.high_watermark == last.high_watermark:
                 del self._unequal[tail]
 
@@ -200,6 +204,16 @@ class FoundPublisher:
         except Exception:  # after an error in one log's other files its published values stay, and the other logs go on
             log.exception("log cannot be listed", extra={"log": str(tail.cursor.log), "path": tail.path})
             return None
+
+    def _high_watermark(self, tail: Tail, now: int) -> Event | None:
+        """The FOUND event of a log that rests, as each does after its appends: all else is as published."""
+        last = tail.last_found
+        if last is None or tail.list_due or not _is_read(tail):
+            return None
+        with_it = replace(last, high_watermark=tail.high_watermark)
+        event = with_it.event(tail.event(Kind.FOUND), last, now)
+        tail.note_found(with_it)
+        return event
 
     def _look(self, tail: Tail) -> Event | None:
         """The FOUND event that has to be published for a log now, None for none."""
