@@ -1,5 +1,6 @@
 """A job as users run it, ``segtail run``, and what it says of itself."""
 
+import gzip
 import os
 import re
 import subprocess
@@ -63,10 +64,11 @@ class RunningJob:
         self._stop()
 
     def scrape(self) -> bytes:
-        """A page of /metrics."""
-        with urllib.request.urlopen(self.url, timeout=60) as answer:
+        """A page of /metrics, packed on its way as Prometheus asks for it."""
+        request = urllib.request.Request(self.url, headers={"Accept-Encoding": "gzip"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
             page: bytes = answer.read()
-        return page
+        return gzip.decompress(page)
 
     def cost(self, seconds: float, meanwhile: Callable[[float], None]) -> Cost:
         """Measure for so long. ``meanwhile`` is given the moment, of `time.monotonic`, at which to return."""

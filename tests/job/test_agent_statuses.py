@@ -133,6 +133,7 @@ def test_one_that_goes_away_keeps_its_name_and_comes_back(stage: Stage, caplog: 
     for _ in range(3):
         poll_until(watch, lambda: stage.up == {"a1": 0, "a2": 1})
     assert stage.problems == {("a1", "refused")}
+    assert not watch.quiet
     assert sum("agent is down" in record.message for record in caplog.records) == 1
     with agent.served(port=int(address.partition(":")[2])):
         poll_until(watch, lambda: stage.up == {"a1": 1, "a2": 1})
@@ -420,6 +421,19 @@ def test_the_groups_that_wait_for_a_hanging_transaction_are_asked_of_its_agent(s
     watch.poll()
     assert stage.table.waiting.of([hangs, other]) == {hangs: ("billing",)}
     assert stage.table.waiting.asked == (other,)
+    assert not watch.quiet
+
+
+def test_agents_are_quiet_once_they_are_well_and_have_read_their_disks(stage: Stage) -> None:
+    agent = stage.agent("a1")
+    watch = stage.watch(stage.serve(agent))
+    assert not watch.quiet
+    watch.poll()
+    assert not watch.quiet
+    agent.service.register(Register("job", "earliest", False))
+    agent.look()
+    watch.poll()
+    assert watch.quiet
 
 
 def answered(**values: object) -> Status:

@@ -31,7 +31,7 @@ def test_what_the_system_refuses_is_tried_again(number: int, caplog: pytest.LogC
         if len(polled) == 1:
             raise refusal(number)
 
-    job: Any = SimpleNamespace(_child=None, _poll=poll)
+    job: Any = SimpleNamespace(_child=None, _poll=poll, _polls=SimpleNamespace(due=True))
     for _ in range(2):
         Job._care_until(job, threading.Event(), 0.0)
     assert len(polled) == 2

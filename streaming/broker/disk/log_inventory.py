@@ -93,12 +93,12 @@ class Inventory:
         self._logs: dict[Path, _InventoriedLog] = {}
         self._checkpoints: dict[Path, _Checkpoint] = {}
         self._buffer = window()
-        self._wrong_of_left = 0  # of logs that were forgotten
+        self._wrong = 0
 
     @property
     def wrong_time_indexes(self) -> int:
-        """The number of time indexes of closed segments so far that disagreed with their segment."""
-        return self._wrong_of_left + sum(log.closed.wrong for log in list(self._logs.values()))  # called by other threads
+        """The number of time indexes of closed segments so far that disagreed with their segment. Any thread may ask."""
+        return self._wrong
 
     def look(self, partition: Partition, listing: SegmentListing | None = None) -> LogInventory | None:
         """The inventory of a log now, the same object as before if nothing has changed. None while its directory is half created.
@@ -110,6 +110,13 @@ class Inventory:
             OSError: the directory is gone or cannot be read.
         """
         log = self._known(partition)
+        wrong = log.closed.wrong
+        try:
+            return self._look(log, partition, listing)
+        finally:
+            self._wrong += log.closed.wrong - wrong
+
+    def _look(self, log: "_InventoriedLog", partition: Partition, listing: SegmentListing | None) -> LogInventory | None:
         starts = self._checkpoint(partition.log_dir, names.LOG_START_OFFSET_CHECKPOINT)
         cleaned = self._checkpoint(partition.log_dir, names.CLEANER_CHECKPOINT)
         try:
@@ -145,7 +152,6 @@ class Inventory:
         """Forget a log that has left."""
         log = self._logs.pop(partition.path, None)
         if log is not None:
-            self._wrong_of_left += log.closed.wrong
             self.scanned.drop(log.closed.files())
 
     def _known(self, partition: Partition) -> "_InventoriedLog":

@@ -54,16 +54,18 @@ def unreadable(tails: Iterable[Tail], left_out: LeftOut, directories: dict[Path,
     Args:
         directories: those whose ``partition.metadata`` cannot be read, and why.
     """
+    tails = list(tails)
     named = set()
-    watched = set()
     for tail in tails:
-        watched.add(tail.partition.path)
         if tail.refused is not None and not tail.away:
             named.add(tail.cursor.log)
             yield StuckTail(tail.cursor.log, *tail.refused)
     for log, each in left_out.logs.items():
         if log not in named:
             yield each
+    if not directories:  # as nearly always, and a set of all paths is dear
+        return
+    watched = {tail.partition.path for tail in tails}
     brokers = {log_dir.path: log_dir.broker for log_dir in log_dirs}
     for path, why in directories.items():
         name = parse_partition_dir(path.name)

@@ -72,6 +72,12 @@ class AgentWatch:
         return frozenset(name for name, status in self._statuses.items() if status.up)
 
     @property
+    def quiet(self) -> bool:
+        """Whether every agent is well and has read its disks, and nobody waits for what it finds out."""
+        well = all(status.up and not (status.problems or status.catching_up) for status in self._statuses.values())
+        return bool(self._statuses) and well and not self._table.waiting.asked
+
+    @property
     def unreadable(self) -> list[UnreadableLog]:
         """Logs that cannot be read by agents that are up, as far as these name them."""
         return [log for status in self._statuses.values() if status.up for log in status.unreadable_logs]

@@ -32,6 +32,7 @@ from streaming.errors import AgentError, CheckpointError, IncompleteError, Segta
 from streaming.pages.site.exporter import Exporter
 from streaming.spark.client.client_files import NO_FILES
 from streaming.spark.job import class_archive
+from streaming.spark.job.agent_polls import AgentPolls
 from streaming.spark.job.agent_statuses import AgentWatch, check_agents, cluster_of, file_options
 from streaming.spark.job.checkpoint import Checkpoint, cluster_of_checkpoint
 from streaming.spark.job.child import NAME, ChildAgent, environment
@@ -103,6 +104,7 @@ class Job:
         self._child: ChildAgent | None = None
         self._files = NO_FILES
         self._met: set[str] = set()  # agents that have answered
+        self._polls = AgentPolls(time.monotonic)
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
@@ -310,6 +312,7 @@ class Job:
         """The sink: it sets absolute values in the table, so a micro-batch may come again."""
         self.table.apply(states)
         self._progress.arrived(states, batch)
+        self._polls.landed()
         if self._group_rounds is not None:
             self._group_rounds.landed()
 
@@ -330,6 +333,7 @@ class Job:
 
     def _poll(self) -> None:
         """Poll the agents. A new job's table is whole when it holds everything of the agents that have answered by then."""
+        self._polls.begin()
         answers = self._agents.poll()
         for agent in self._agents.up - self._met:
             if self._checkpoint.new or not (self.settings.spark_checkpoint or self._checkpoint.resumed):
@@ -339,6 +343,7 @@ class Job:
             self.table.set_agents(self._agents.up)
             if (self._agents.up or self._met or {NAME}) <= self._progress.reached.through(answers):
                 self.table.set_whole()
+        self._polls.answered(quiet=self.table.ready and self._agents.quiet)
 
     @property
     def _is_landing(self) -> bool:
@@ -434,13 +439,14 @@ class Job:
         return "" if once else "it ended by itself"
 
     def _care_until(self, stop: threading.Event, seconds: float) -> None:
-        """Keep the agent alive and poll the agents, for ``seconds``."""
+        """Keep the agent alive and poll the agents as often as need be, for ``seconds``."""
         deadline = time.monotonic() + seconds
         while True:
             try:
                 if self._child is not None:
                     self._child.keep_alive(time.monotonic())
-                self._poll()
+                if self._polls.due:
+                    self._poll()
             except OSError as error:  # of this process: no descriptor, no memory, no room. The query goes on without
                 log.error("the agents cannot be polled now, it is tried again", extra={"error": str(error)})
             left = deadline - time.monotonic()
