@@ -43,14 +43,16 @@ def test_whatever_of_a_log_is_another_is_seen() -> None:
         {"facts": facts(SEGMENTS[1], configs=HOUR)},
     ]
     for number, change in enumerate(changes):
-        put(table)
+        for partition in range(3):
+            put(table, partition=partition)
         before = listed(table, number)
-        put(table, **change)
+        put(table, partition=1, **change)
         after = listed(table, number)
         assert after is not before, change
         new = new_table()
-        put(new)
-        put(new, **change)
+        for partition in range(3):
+            put(new, partition=partition)
+        put(new, partition=1, **change)
         made = listed(new, number)
         assert after.limits == made.limits
         for name in ("base", "size", "largest", "log_start", "log_end", "high_watermark", "last_stable", "oldest_record"):

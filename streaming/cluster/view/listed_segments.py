@@ -1,11 +1,11 @@
-"""The segments of many logs as columns, with their limits: made again only if something of them is another, for they take most of a page.
+"""The segments of many logs as columns, with their limits: made again only of logs that have changed, for they take most of a page.
 
 A page follows each round over consumer groups, with the same logs: it takes what the round has made, and only the clock has gone on.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from operator import attrgetter, is_
+from operator import attrgetter, is_not
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,20 +43,40 @@ class _Inputs:
     columns: tuple[Longs, ...]
     limits: list[Limits]
 
-    def same(self, other: "_Inputs") -> bool:
-        return (
-            np.array_equal(self.items, other.items)
-            and all(map(is_, map(_SEGMENTS_OF, self.carried), map(_SEGMENTS_OF, other.carried)))
-            and all(np.array_equal(one, another) for one, another in zip(self.columns, other.columns, strict=True))
-            and self.limits == other.limits
+    def changed_since(self, before: "_Inputs") -> NDArray[np.intp] | None:
+        """The indexes of the logs that are not as they were before, None if these are others or have other limits."""
+        if not (np.array_equal(self.items, before.items) and self.limits == before.limits):
+            return None
+        changed = np.fromiter(map(is_not, map(_SEGMENTS_OF, self.carried), map(_SEGMENTS_OF, before.carried)), np.bool_, len(self.items))
+        for column, earlier in zip(self.columns, before.columns, strict=True):
+            changed |= column != earlier
+        return np.flatnonzero(changed)
+
+    def of(self, chosen: NDArray[np.intp]) -> "_Inputs":
+        """Those of some logs, by their indexes."""
+        numbers = chosen.tolist()
+        return _Inputs(
+            items=self.items[chosen],
+            carried=[self.carried[number] for number in numbers],
+            columns=tuple(column[chosen] for column in self.columns),
+            limits=[self.limits[number] for number in numbers],
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Made:
+    """What was made last, and of what: most logs of a large cluster rest, and keep their ``facts``."""
+
+    inputs: _Inputs
+    facts: list[LogFacts]
+    listed: Listed
 
 
 class ListedMemory:
     """The segments that were made last. Safe from any thread: each takes what is there, and what it makes replaces it whole."""
 
     def __init__(self) -> None:
-        self._last: tuple[_Inputs, Listed] | None = None
+        self._last: _Made | None = None
 
     def listed(
         self,
@@ -86,10 +106,17 @@ class ListedMemory:
             limits=_limits(logs, names, decided, items, limiter),
         )
         last = self._last
-        if last is not None and inputs.same(last[0]):
-            return last[1]
-        made = Listed(items=items, limits=inputs.limits, logs=SegmentColumns(list(_facts(inputs))))
-        self._last = inputs, made
+        changed = None if last is None else inputs.changed_since(last.inputs)
+        if last is None or changed is None:
+            facts = list(_facts(inputs))
+        elif not len(changed):
+            return last.listed
+        else:
+            facts = last.facts.copy()
+            for number, found in zip(changed.tolist(), _facts(inputs.of(changed)), strict=True):
+                facts[number] = found
+        made = Listed(items=items, limits=inputs.limits, logs=SegmentColumns(facts))
+        self._last = _Made(inputs=inputs, facts=facts, listed=made)
         return made
 
 
