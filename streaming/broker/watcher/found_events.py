@@ -71,7 +71,7 @@ class FoundPublisher:
         self._due: deque[Tail] = deque()  # to be checked
         self._looked_at: dict[Path, Partition] = {}
         self._tails: Sequence[Tail] = ()  # the logs of the last round
-        self._quiet: dict[Tail, None] = {}  # of which nothing but the high watermark has to be published
+        self._quiet: deque[Tail] = deque()  # of which nothing but the high watermark has to be published
         self._unequal: dict[Tail, None] = {}  # logs of which checkpoints may have other offsets than are published
         self._version = -1  # of the metadata logs, at the last comparison
         self._next_check = 0
@@ -135,7 +135,7 @@ class FoundPublisher:
         anew = check or (at_once and not self._due)
         if anew:
             if tails is not self._tails:
-                self._tails, self._unequal, self._quiet = tails, dict.fromkeys(tails), {}
+                self._tails, self._unequal, self._quiet = tails, dict.fromkeys(tails), deque()
                 self._forget([tail for tail in tails if _is_read(tail)])
             changed = self._checkpoints.refresh().among(tails) if check else None
             self.decided.look(tails, changed)
@@ -147,7 +147,7 @@ class FoundPublisher:
         self._time.begin(first=any(tail.owes_list for tail in self._due))
         events: list[Event] = []
         while (self._due or self._quiet) and (self._once or self._time.left):
-            event = self._look_safely(self._due.popleft()) if self._due else self._high_watermark(self._quiet.popitem()[0], now)
+            event = self._look_safely(self._due.popleft()) if self._due else self._high_watermark(self._quiet.popleft(), now)
             if event is not None:
                 events.append(event)
         self._time.end()
@@ -163,6 +163,7 @@ class FoundPublisher:
             last = tail.last_found
             if last is not None and not tail.list_due and _is_read(tail) and self._is_changed(tail, last):
                 tail.make_list_due()
+        self._quiet.clear()
         for tail in list(self._unequal):
             last = tail.last_found
             if last is None or tail.list_due or not _is_read(tail):
@@ -171,7 +172,7 @@ class FoundPublisher:
             if self._is_moved(tail, last):
                 tail.make_list_due()
             elif quiet:
-                self._quiet[tail] = None
+                self._quiet.append(tail)
             elif tail.high_watermark == last.high_watermark:
                 del self._unequal[tail]
 
