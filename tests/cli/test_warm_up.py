@@ -55,6 +55,6 @@ def test_a_directory_that_cannot_be_written_is_named_at_once(tmp_path: Path) -> 
     (tmp_path / "file").touch()
     with segtail("warm-up", "--class-archives", tmp_path / "file", stated=tmp_path / "said") as started:
         assert started.wait() == 2
-    *_, line = started.stated.splitlines()
+    (line,) = started.stated.splitlines()
     assert line.startswith("segtail: error: there is no place for an archive of Spark's classes")
     assert line.endswith("name one with --class-archives DIR")

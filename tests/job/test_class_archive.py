@@ -166,6 +166,16 @@ def test_a_configuration_on_the_class_path_is_named(tmp_path: Path) -> None:
         archive_making.refuse_directories([str(jar), str(conf)])
 
 
+def test_such_a_configuration_is_named_before_anything_starts(java_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    (conf / "spark-defaults.conf").touch()
+    monkeypatch.setenv("SPARK_CONF_DIR", str(conf))
+    with pytest.raises(UsageError, match="unset SPARK_CONF_DIR"):
+        archive_making._place(Settings(class_archives=tmp_path / "archives"), java_home)
+    assert not (tmp_path / "archives").exists()
+
+
 def test_a_class_path_of_the_user_s_is_named_before_anything_starts(java_home: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=CLASS_PATH):
         archive_making._place(Settings(class_archives=tmp_path, spark={CLASS_PATH: "/mine.jar"}), java_home)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from streaming.broker.journal import schema
-from streaming.broker.journal.schema import MOVED_VERSION, VERSION
+from streaming.broker.journal.schema import VERSION
 from streaming.broker.journal.tables import value
 from streaming.common import private_directory
 from streaming.errors import FencedError, JournalBusyError, JournalError
@@ -109,7 +109,7 @@ class Database:
         version = schema.version(self._connection)
         if version == 0:
             return self._make(cluster_id)
-        if version not in (VERSION, MOVED_VERSION):
+        if not schema.readable(version):
             raise JournalError(
                 f"the journal {self._path} is of version {version}, this segtail reads {VERSION}: "
                 "use the segtail that wrote it, or delete it to start a new one"

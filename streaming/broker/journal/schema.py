@@ -88,6 +88,11 @@ def add_later(run: sqlite3.Connection) -> None:
     reader_rows.make(run)
 
 
+def readable(number: int) -> bool:
+    """Whether this segtail reads a journal of that version."""
+    return number in (VERSION, MOVED_VERSION)
+
+
 def moves_wait(run: sqlite3.Connection) -> bool:
     """Whether moves may wait in the file."""
     return version(run) == MOVED_VERSION

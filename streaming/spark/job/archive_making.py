@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -18,6 +18,7 @@ from streaming.errors import SegtailError, UsageError
 from streaming.spark.job import class_archive
 from streaming.spark.job.class_archive import ClassArchive
 from streaming.spark.job.job import Job
+from streaming.spark.job.jvm import spark_home
 
 _DUMP_SECONDS = 600
 _AS_JOBS = "-XX:+UseSerialGC"
@@ -28,7 +29,7 @@ class ArchiveError(SegtailError):
     """No archive could be made."""
 
 
-def make(settings: Settings, log_dir: Path, scratch: Path, stop: threading.Event) -> Path | None:
+def make(settings: Settings, log_dir: Path, scratch: Path, stop: threading.Event, begins: Callable[[str], None]) -> Path | None:
     """Make the archive for jobs of this installation, or make it anew; returns where it is, None if ``stop`` was set.
 
     It appears whole: a job that starts meanwhile finds the old one, or none.
@@ -36,6 +37,7 @@ def make(settings: Settings, log_dir: Path, scratch: Path, stop: threading.Event
     Args:
         log_dir: one that a job can read in a moment.
         scratch: an empty directory.
+        begins: is given each step that takes long, in words, when it begins.
 
     Raises:
         ArchiveError: it could not be made. Nothing of it is left.
@@ -55,12 +57,14 @@ def make(settings: Settings, log_dir: Path, scratch: Path, stop: threading.Event
         spark={**settings.spark, **own},
     )
     with _nothing_but_whole(archive):
+        begins("running a job over a small log, to see what its JVM loads")
         with Job(job_settings, serve=False) as job:
             if not job.run_once(stop):
                 return None
-            begins, *class_path = job.class_path
-            jar = _packed(Path(begins))
+            compiled, *class_path = job.class_path
+            jar = _packed(Path(compiled))
         refuse_directories(class_path)
+        begins(f"writing the archive to {archive.classes}")
         write(archive, java_home / "bin" / "java", listed, class_path, jar)
     return archive.classes
 
@@ -69,6 +73,9 @@ def _place(settings: Settings, java_home: Path) -> ClassArchive:
     """The archive, whose folder is there and can be written: that is known before anything is started."""
     if class_archive.CLASS_PATH in settings.spark:
         raise UsageError(f"with Spark's option {class_archive.CLASS_PATH} no job uses an archive of Spark's classes: leave it out")
+    configuration = Path(os.environ.get("SPARK_CONF_DIR") or spark_home(os.environ) / "conf")
+    if not (configuration / "spark-env.sh").exists():  # which may name another one: it is known once the JVM runs
+        refuse_directories([str(configuration)])
     try:
         archive = class_archive.place(settings.class_archives, java_home)
         archive.folder.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -115,8 +122,8 @@ def refuse_directories(class_path: list[str]) -> None:
     filled = [each for each in class_path if Path(each).is_dir() and any(Path(each).iterdir())]
     if filled:
         raise UsageError(
-            f"Java makes no archive of classes where a directory of the class path has files, as {filled[0]}: Spark's configuration "
-            "is where SPARK_CONF_DIR says, and segtail has its own options for Spark"
+            f"Java makes no archive of classes where a directory of the class path has files, as {filled[0]}: unset SPARK_CONF_DIR, "
+            "or let it name an empty directory, and give Spark's options as segtail's (spark.* in its configuration)"
         )
 
 

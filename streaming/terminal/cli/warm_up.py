@@ -25,9 +25,9 @@ _INTERRUPTED = 130
 def command(settings: Settings) -> None:
     """Make an archive of the classes that Spark's JVM loads: Java's class data sharing, AppCDS.
 
-    Once for an installation, and again after an upgrade of Java or PySpark. It runs a job over a small log, and takes a minute. A job that
-    finds an archive for its Java and its Spark starts from it; any other starts without, as it always did. An archive has 180 MB. Those
-    of earlier versions lie beside it, and can be deleted.
+    Once for an installation, and again after an upgrade of Java or PySpark. It runs a job over a small log, and takes a minute of CPU; an
+    archive that is there is made anew. A job that finds an archive for its Java and its Spark starts from it; any other starts without,
+    as it always did. An archive has 180 MB. Those of earlier versions lie beside it, and can be deleted.
     """
     require_spark_extra("warm-up")
     signals = Signals()
@@ -43,8 +43,7 @@ def _make(settings: Settings, scratch: Path, signals: Signals) -> None:
     from streaming.spark.job.archive_making import make
 
     began = time.monotonic()
-    click.echo("segtail: running a job over a small log, to see what its JVM loads ...", err=True)
-    made = make(settings, _small_log_dir(scratch / "d0"), scratch, signals.stop)
+    made = make(settings, _small_log_dir(scratch / "d0"), scratch, signals.stop, lambda step: click.echo(f"segtail: {step} ...", err=True))
     if made is None:
         raise Stopped
     size, took = format_size(made.stat().st_size), format_duration(time.monotonic() - began)
