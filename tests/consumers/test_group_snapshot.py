@@ -53,6 +53,15 @@ def test_a_round_that_fails_keeps_nobody_waiting() -> None:
     assert board.latest(first.at_ms, SECONDS) is first
 
 
+def test_it_is_empty_once_a_round_has_found_no_group() -> None:
+    board = GroupBoard()
+    assert not board.is_empty
+    board.publish(snapshot_of(now_ms=NOW))
+    assert board.is_empty
+    board.publish(snapshot_of(Group(), now_ms=NOW))
+    assert not board.is_empty
+
+
 def test_an_old_snapshot_is_not_shown() -> None:
     (first,) = snapshots(1)
     board = GroupBoard()

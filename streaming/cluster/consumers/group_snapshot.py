@@ -135,6 +135,13 @@ class GroupBoard:
             self._ended = max(self._ended, number)
             self._changed.notify_all()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the last round has found no group and no commit; False as long as there was none."""
+        with self._changed:
+            last = self._last
+        return last is not None and not (len(last.rows) or last.groups or last.pending)
+
     def latest(self, now_ms: int, wait_seconds: float = 0.0) -> GroupSnapshot | None:
         """The last snapshot; if a newer one is announced, this waits for it. None if there is none, or if it is old."""
         with self._changed:

@@ -1,6 +1,6 @@
-"""When a job asks its agents how they are: at each turn while something goes on there, and less often while all of them are well.
+"""When a job asks its agents how they are: at each turn, but less often while all of them are well and no group commits.
 
-An answer costs a call on both sides, which is half of what an idle job spends.
+An answer costs a call on both sides, which is half of what an idle job spends. What is known of groups is as old as the answers.
 """
 
 import threading
@@ -36,5 +36,5 @@ class AgentPolls:
         self._landed.clear()
 
     def answered(self, *, quiet: bool) -> None:
-        """They were asked; ``quiet``: all of them are well, and nobody waits for what they find out."""
+        """They were asked; ``quiet``: all of them are well, and nothing else is as old as what they answer."""
         self._quiet_until = self._clock() + (QUIET_SECONDS if quiet else 0.0)

@@ -343,7 +343,8 @@ class Job:
             self.table.set_agents(self._agents.up)
             if (self._agents.up or self._met or {NAME}) <= self._progress.reached.through(answers):
                 self.table.set_whole()
-        self._polls.answered(quiet=self.table.ready and self._agents.quiet)
+        # a round over groups begins with a micro-batch, and takes high watermarks as of the last answer
+        self._polls.answered(quiet=self.table.ready and self._agents.quiet and self.groups.is_empty)
 
     @property
     def _is_landing(self) -> bool:
