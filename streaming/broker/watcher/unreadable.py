@@ -1,6 +1,6 @@
 """Logs that cannot be read now, and why: because the file system refuses it, not because of their contents."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,13 +48,12 @@ def describe(error: Exception) -> str:
     return f"{error.strerror}" if isinstance(error, OSError) and error.strerror else f"{type(error).__name__}: {error}"
 
 
-def unreadable(tails: Iterable[Tail], left_out: LeftOut, directories: dict[Path, str], log_dirs: Iterable[LogDir]) -> Iterator[StuckTail]:
+def unreadable(tails: Sequence[Tail], left_out: LeftOut, directories: dict[Path, str], log_dirs: Iterable[LogDir]) -> Iterator[StuckTail]:
     """All unreadable logs, each once. Logs in an unavailable log dir are left out: that log dir is reported itself.
 
     Args:
         directories: those whose ``partition.metadata`` cannot be read, and why.
     """
-    tails = list(tails)
     named = set()
     for tail in tails:
         if tail.refused is not None and not tail.away:
