@@ -149,7 +149,7 @@ def test_a_log_in_which_nothing_happens_is_left_alone_until_something_does(
         agent.count()
         agent.count()
         (each,) = agent.ladders.all()
-        assert each.rests
+        assert each.goes_on_resting()
         before = rows()
         with monkeypatch.context() as patch:
             for name in ("wake", "next_modified_ms", "totals"):

@@ -107,6 +107,8 @@ def test_what_is_deleted_is_cut_out_of_its_blocks(found: list[PlacedEvent], size
     between = [row for row in found if after < row.seq <= upto]
     assert stored_blocks.counted_between(file.run, after, upto) == sum(counted_bytes(row.event) for row in between)
     assert [each.seq for each in stored_blocks.entries(file.run, after, upto, 3)] == [row.seq for row in between[:3]]
+    first = stored_blocks.first_rows(file.run, after, upto, 3)
+    assert (first.rows, first.last) == (len(between[:3]), between[:3][-1].seq if between else after)
     grown = stored_blocks.delete(file.run, after, upto)
     assert file.rows() == [row for row in found if row not in between]
     assert file.size() == before + grown

@@ -141,20 +141,29 @@ class LadderedLog:
 
     # --- the thread that fills
 
-    @property
-    def rests(self) -> bool:
-        """Whether the log is as it was when nothing was left to do, as most logs are most of the time."""
+    def goes_on_resting(self) -> bool:
+        """Whether nothing is to be done still. Most logs are as they were when nothing was left to do, or what they grew by is noted."""
         done, tail = self._done_at, self.tail
-        if done is None or self._gap or self._lost or done.tail is not tail:
+        if done is None or not self._rests_since(done):
             return False
-        same = tail.cursor is done.cursor and tail.segments is done.segments and tail.last_found is done.found
-        return same and tail.breaks == done.breaks and tail.log_start == done.log_start
+        cursor = tail.cursor
+        if cursor is not done.cursor:
+            if (cursor.segment, cursor.inode, cursor.device) != (done.cursor.segment, done.cursor.inode, done.cursor.device):
+                return False
+            self._done_at = done._replace(cursor=cursor)
+        return True
+
+    def _rests_since(self, done: "_Seen") -> bool:
+        tail = self.tail
+        if self._gap or self._lost or done.tail is not tail or tail.segments is not done.segments:
+            return False
+        return tail.last_found is done.found and tail.breaks == done.breaks and tail.log_start == done.log_start
 
     @property
     def done_at(self) -> object | None:
-        """What stands for the moment since when it `rests`, None if it does not."""
+        """What stands for the moment since when it rests and has not grown, None if it does not rest."""
         done = self._done_at
-        return done if self.rests else None
+        return done if done is not None and done.cursor is self.tail.cursor and self._rests_since(done) else None
 
     def wake(self) -> "_Seen":
         """Begin to do what is to be done; returns the log as it is now."""

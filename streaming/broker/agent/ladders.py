@@ -177,17 +177,17 @@ class Ladders:
     def _urgent(self, path: Path, here: "_LadderDir", buffer: Bytes) -> None:
         """Begin ladders, and close their gaps."""
         here.looked_at = self._clock()
-        here.awake = {key: each for key, each in here.logs.items() if not each.rests}
+        here.awake = {key: each for key, each in here.logs.items() if not each.goes_on_resting()}
         for key, each in here.awake.items():
-            self._try(path, here, key, partial(self._see_to, here, each, buffer))
+            self._try(here, key, partial(self._see_to, path, here, each, buffer))
 
-    def _see_to(self, here: "_LadderDir", each: LadderedLog, buffer: Bytes, paced: Callable[[int], None]) -> None:
+    def _see_to(self, path: Path, here: "_LadderDir", each: LadderedLog, buffer: Bytes) -> None:
         seen = each.wake()
         if not each.valid:
-            each.begin(buffer, paced)
+            each.begin(buffer, self._paced(path))
         if each.valid and each.has_gap:
             try:
-                each.catch_up(buffer, paced, self._clock_ms())
+                each.catch_up(buffer, self._paced(path), self._clock_ms())
             except _StopError:
                 raise
             except Exception:
@@ -217,11 +217,11 @@ class Ladders:
         chosen = here.due.pop()
         found = here.logs.get(chosen)
         if found is not None and found.valid:
-            self._try(path, here, chosen, partial(self._fill, path, here, found))
+            self._try(here, chosen, partial(self._fill, path, here, found))
         return True
 
-    def _fill(self, path: Path, here: "_LadderDir", each: LadderedLog, paced: Callable[[int], None]) -> None:
-        each.fill(self._stored, here.buffer, self._attentive(path, here, paced))
+    def _fill(self, path: Path, here: "_LadderDir", each: LadderedLog) -> None:
+        each.fill(self._stored, here.buffer, self._attentive(path, here, self._paced(path)))
         if each.start_is_due:
             each.place_start()
 
@@ -239,12 +239,12 @@ class Ladders:
     def _stored(self, key: SegmentKey) -> bytes | None:
         return self._journal.ladders([key]).get(key)
 
-    def _try(self, path: Path, here: "_LadderDir", key: LogKey, what: Callable[[Callable[[int], None]], object]) -> None:
+    def _try(self, here: "_LadderDir", key: LogKey, what: Callable[[], object]) -> None:
         """Do something with a log. If that fails in any way, this log is left alone for a while."""
         if here.again_at.get(key, 0.0) > self._clock():
             return
         try:
-            what(self._paced(path))
+            what()
         except _StopError:
             raise
         except Exception as error:  # noqa: BLE001 - one log must not hold up those beside it
@@ -266,6 +266,7 @@ class Ladders:
             log.error("an unexpected error keeps a log from being counted for a while", exc_info=error, extra=extra)
 
     def _paced(self, path: Path) -> Callable[[int], None]:
+        """What waits after each window that is read, as long as the pace asks for since now."""
         before = time.thread_time()
 
         def paced(size: int) -> None:

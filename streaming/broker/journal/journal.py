@@ -257,7 +257,10 @@ class Journal:
     def at(self, seq: int) -> Point:
         """The mark of an event that is in the journal, or that was forgotten last."""
         with self.database.reading() as run:
-            trimmed, block = self.trimmed(), stored_blocks.with_row_after(run, seq - 1)
+            trimmed, head = self.trimmed(), stored_blocks.head_after(run, seq - 1)
+            if head is not None and head.last == seq > trimmed.seq:  # as nearly always
+                return Point(seq, head.total)
+            block = stored_blocks.with_row_after(run, seq - 1)
             rows = None if block is None else part(block.batch, trimmed.seq, seq)  # older events are held for another consumer
             if rows is not None and len(rows):
                 return Point(seq, int(longs(rows, "total")[-1]))

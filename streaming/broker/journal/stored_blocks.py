@@ -45,8 +45,8 @@ class StoredBlock(BlockHead):
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingRows:
-    """How many rows some blocks have, and the seq of the last one."""
+class RowsUpto:
+    """Rows that follow each other: how many, and the seq of the last one."""
 
     rows: int
     last: int
@@ -75,16 +75,31 @@ def last_between(run: sqlite3.Connection, after: int, before: int) -> BlockHead 
     return _BOUNDS.first(run, "WHERE last > ? AND last < ? ORDER BY last DESC", after, before)
 
 
-def waiting_since(run: sqlite3.Connection, after: int, latest_ms: int) -> WaitingRows:
+def waiting_since(run: sqlite3.Connection, after: int, latest_ms: int) -> RowsUpto:
     """The events that were published after ``after`` and until then."""
     sql = "SELECT coalesce(sum(count), 0), coalesce(max(last), ?1) FROM blocks WHERE last > ?1 AND at_ms <= ?2"
     rows, last = run.execute(sql, (after, latest_ms)).fetchone()
-    return WaitingRows(rows, last)
+    return RowsUpto(rows, last)
 
 
 def limit_times(run: sqlite3.Connection, latest_ms: int) -> None:
     """Take times later than this as this one: they are of a clock that was ahead."""
     run.execute("UPDATE blocks SET at_ms = ? WHERE at_ms > ?", (latest_ms, latest_ms))
+
+
+def first_rows(run: sqlite3.Connection, after: int, upto: int, most: int) -> RowsUpto:
+    """The first rows with ``after < seq <= upto``, at most ``most``. Only blocks of which they are a part are read."""
+    rows, last = 0, after
+    for head in heads(run, after, upto):
+        if after < head.first and head.last <= upto and rows + head.count <= most:
+            rows, last = rows + head.count, head.last
+            continue
+        block = with_row_after(run, max(after, last))
+        seqs = [] if block is None else longs(part(block.batch, after, upto), "seq")[: most - rows].tolist()
+        rows, last = rows + len(seqs), seqs[-1] if seqs else last
+        if rows == most:
+            break
+    return RowsUpto(rows, last)
 
 
 def insert(run: sqlite3.Connection, block: pa.RecordBatch, at_ms: int) -> int:
@@ -104,6 +119,14 @@ def insert(run: sqlite3.Connection, block: pa.RecordBatch, at_ms: int) -> int:
     return stored.size
 
 
+def heads(run: sqlite3.Connection, after: int, upto: int) -> Iterator[BlockHead]:
+    """The same blocks as `blocks`, without their rows."""
+    for head in _BOUNDS.all(run, "WHERE last > ? ORDER BY last", after):
+        if head.first > upto:
+            return
+        yield head
+
+
 def blocks(run: sqlite3.Connection, after: int, upto: int) -> Iterator[StoredBlock]:
     """The blocks that hold rows with ``after < seq <= upto``, in order; nothing may be written until the last one is read."""
     for block in _BLOCKS.all(run, "WHERE last > ? ORDER BY last", after):
@@ -115,6 +138,11 @@ def blocks(run: sqlite3.Connection, after: int, upto: int) -> Iterator[StoredBlo
 def with_row_after(run: sqlite3.Connection, seq: int) -> StoredBlock | None:
     """The block of the first row after ``seq``, None where there is none."""
     return _BLOCKS.first(run, "WHERE last > ? ORDER BY last", seq)
+
+
+def head_after(run: sqlite3.Connection, seq: int) -> BlockHead | None:
+    """The same block, without its rows."""
+    return _BOUNDS.first(run, "WHERE last > ? ORDER BY last", seq)
 
 
 def rows(run: sqlite3.Connection, after: int, upto: int, most: int) -> list[PlacedEvent]:
@@ -150,10 +178,10 @@ def entries(run: sqlite3.Connection, after: int, upto: int, most: int) -> list[S
 
 def counted_between(run: sqlite3.Connection, after: int, upto: int) -> int:
     """The bytes of logs that the rows with ``after < seq <= upto`` publish."""
-    return sum(
-        block.published if after < block.first and block.last <= upto else counted(part(block.batch, after, upto))
-        for block in blocks(run, after, upto)
-    )
+    found = list(heads(run, after, upto))
+    whole = sum(head.published for head in found if after < head.first and head.last <= upto)
+    cut = (with_row_after(run, head.last - 1) for head in found if not (after < head.first and head.last <= upto))
+    return whole + sum(counted(part(block.batch, after, upto)) for block in cut if block is not None)
 
 
 def kinds(run: sqlite3.Connection, seqs: Iterable[int]) -> dict[int, Kind]:
@@ -168,8 +196,11 @@ def kinds(run: sqlite3.Connection, seqs: Iterable[int]) -> dict[int, Kind]:
 
 def delete(run: sqlite3.Connection, after: int, upto: int) -> int:
     """Delete the rows with ``after < seq <= upto``; returns by about how many bytes the stored blocks have grown."""
-    grown = 0
-    for block in list(blocks(run, after, upto)):
+    found = list(heads(run, after, upto))
+    whole = [(head.last,) for head in found if after < head.first and head.last <= upto]
+    grown = -sum(head.size for head in found if after < head.first and head.last <= upto)
+    run.executemany("DELETE FROM blocks WHERE last = ?", whole)
+    for block in list(blocks(run, after, upto)):  # one at each end at most
         has = block.batch
         seqs = longs(has, "seq")
         grown += _put(run, block, has.filter(pa.array((seqs <= after) | (seqs > upto))))

@@ -8,7 +8,7 @@ from streaming.broker.journal.blobs import merged_entries, merged_steps, still_c
 from streaming.broker.journal.joining import merged_found
 from streaming.broker.journal.journal import Edit, Journal
 from streaming.broker.journal.losses import cuts, gaps, held, is_parted, lose
-from streaming.broker.journal.stored_blocks import StoredRow, entries, kinds, rows
+from streaming.broker.journal.stored_blocks import RowsUpto, entries, first_rows, heads, kinds, rows
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
@@ -73,25 +73,24 @@ class Trimming:
             trimmed, holds = self._journal.trimmed(), held(run)
             if self._release(run, trimmed.seq, holds):
                 return True
-            found = entries(run, trimmed.seq, upto, SLICE)
-            free = found if limits is None else found[: self._beyond(found, limits)]
-            if not free:
+            free = first_rows(run, trimmed.seq, upto, SLICE) if limits is None else self._beyond(run, trimmed.seq, upto, limits)
+            if not free.rows:
                 return False
-            end = self._journal.at(free[-1].seq)
+            end = self._journal.at(free.last)
             with self._journal.edit() as edit:
                 lose(edit.run, trimmed.seq, end.seq)
                 for after, last in gaps(holds, end.seq):
                     edit.delete(max(after, trimmed.seq), last)
                 totals.note_trimmed(edit.run, end.seq, end.total)
-            return len(free) == SLICE
+            return free.rows == SLICE
 
     def _release(self, run: sqlite3.Connection, trimmed: int, holds: list[tuple[int, int]]) -> bool:
         """Forget some events that were held for a consumer and are committed now; returns whether there were any."""
         for after, last in gaps(holds, trimmed):
-            found = entries(run, after, last, SLICE)
-            if found:
+            found = first_rows(run, after, last, SLICE)
+            if found.rows:
                 with self._journal.edit() as edit:
-                    edit.delete(after, found[-1].seq)
+                    edit.delete(after, found.last)
                 return True
         return False
 
@@ -108,14 +107,13 @@ class Trimming:
             How many more bytes of logs will never reach that consumer because of this merge; and whether there is more to merge.
         """
         with self._journal.database.reading() as run:
-            found = entries(run, self._merged, upto, SLICE)
-            beyond = found[: self._beyond(found, limits)]
-            if not beyond:
+            beyond = self._beyond(run, self._merged, upto, limits)
+            if not beyond.rows:
                 return 0, False
             with self._journal.edit() as edit:
-                lost = self._merge(edit, beyond[-1].seq)
-            self._merged = beyond[-1].seq
-            return lost, len(beyond) == SLICE
+                lost = self._merge(edit, beyond.last)
+            self._merged = beyond.last
+            return lost, beyond.rows == SLICE
 
     def _merge(self, edit: Edit, upto: int) -> int:
         run, parted, lost = edit.run, cuts(edit.run), 0
@@ -155,14 +153,19 @@ class Trimming:
         self._runs, self._lists = runs, found
         return lost
 
-    def _beyond(self, entries: list[StoredRow], limits: TrimLimits) -> int:
-        """How many of these events are beyond the limits, from the first one on."""
+    def _beyond(self, run: sqlite3.Connection, after: int, upto: int, limits: TrimLimits) -> RowsUpto:
+        """Those of the next events up to ``upto`` that are beyond the limits, from the first one on."""
         excess: float = self._journal.size() - limits.max_bytes
-        for count, entry in enumerate(entries):
+        first = next(heads(run, after, upto), None)
+        if first is None or (excess <= 0 and first.at_ms >= limits.before_ms):  # nearly always
+            return RowsUpto(0, after)
+        beyond = RowsUpto(0, after)
+        for entry in entries(run, after, upto, SLICE):
             if excess <= 0 and entry.at_ms >= limits.before_ms:
-                return count
+                break
             excess -= entry.size
-        return len(entries)
+            beyond = RowsUpto(beyond.rows + 1, entry.seq)
+        return beyond
 
 
 def _skipped(before: Event | None, event: Event) -> Event:
