@@ -29,7 +29,7 @@ def test_a_checkpoint_that_is_not_understood_is_not_known_and_counted_once(tmp_p
     checkpoints.refresh()
     checkpoints.refresh()
     expected = UNREADABLE if damaged else -1  # a broker makes the file empty
-    assert (checkpoints.high_watermark(log), checkpoints.log_start(log), checkpoints.cleaned(log)) == (expected,) * 3
+    assert (checkpoints.high_watermark(log), *checkpoints.log_starts([log]), *checkpoints.cleaned([log])) == (expected,) * 3
     assert checkpoints.unreadable == (3 if damaged else 0)
     seen = Inventory(thorough=True).look(log)
     assert seen is not None

@@ -104,33 +104,45 @@ class LadderedLog:
         if steps is NO_STEPS and sums.batches == len(batches):  # as nearly always
             self.note_plain(sums.next_offset, sums.records, sums.bytes, seen_ms, lambda: batches, now_ms)
         else:
-            self._add(lambda ladder, cursor: ladder.append(cursor.segment, cursor.position, batches, seen_ms, steps), now_ms)
+            self._note_all(batches, seen_ms, steps, now_ms)
 
     def note_plain(self, next_offset: int, records: int, size: int, seen_ms: int, batches: Callable[[], Batches], now_ms: int) -> None:
         """The same for a range without transactional and control batches; ``batches`` makes its columns where its sums are not enough."""
-        if size <= RUNG_BYTES:
-            self._add(
-                lambda ladder, cursor: ladder.append_plain(cursor.segment, cursor.position, next_offset, records, size, seen_ms), now_ms
-            )
-        else:
-            self._add(lambda ladder, cursor: ladder.append(cursor.segment, cursor.position, batches(), seen_ms, NO_STEPS), now_ms)
-
-    def _add(self, append: Callable[[LogLadder, Cursor], bool | None], now_ms: int) -> None:
-        """Add a range; where ``append`` returns False, it is not known any more which data is aborted."""
-        ladder, cursor = self._ladder, self.tail.cursor
-        if ladder is None or self._gap or self.tail.breaks != self._breaks:
+        if size > RUNG_BYTES:
+            self._note_all(batches(), seen_ms, NO_STEPS, now_ms)
             return
         try:
-            if cursor.segment != ladder.active_offset:
-                with self._lock:
-                    self._follow_roll(ladder, now_ms)
-            if (cursor.segment, cursor.position) != (ladder.active_offset, ladder.position):
-                self._gap = True
-            elif append(ladder, cursor) is False:
+            ladder, cursor = self._follow(now_ms), self.tail.cursor
+            if ladder is not None and not ladder.append_plain(cursor.segment, cursor.position, next_offset, records, size, seen_ms):
                 self._lost = True
         except Exception as error:  # the watcher does not depend on the ladder
-            log.warning("a ladder is begun again", exc_info=error, extra={"log": str(cursor.log), "position": cursor.position})
-            self._lost = True
+            self._lose(error)
+
+    def _note_all(self, batches: Batches, seen_ms: int, steps: Steps, now_ms: int) -> None:
+        try:
+            ladder, cursor = self._follow(now_ms), self.tail.cursor
+            if ladder is not None and not ladder.append(cursor.segment, cursor.position, batches, seen_ms, steps):
+                self._lost = True
+        except Exception as error:  # as above
+            self._lose(error)
+
+    def _follow(self, now_ms: int) -> LogLadder | None:
+        """The ladder, if it goes as far as the cursor, so that a range that is read there can be added."""
+        ladder, tail = self._ladder, self.tail
+        if ladder is None or self._gap or tail.breaks != self._breaks:
+            return None
+        cursor = tail.cursor
+        if cursor.segment != ladder.active_offset:
+            with self._lock:
+                self._follow_roll(ladder, now_ms)
+        if ladder.is_at(cursor.segment, cursor.position):
+            return ladder
+        self._gap = True
+        return None
+
+    def _lose(self, error: Exception) -> None:
+        log.warning("a ladder is begun again", exc_info=error, extra={"log": str(self.tail.cursor.log), "position": self.tail.cursor.position})
+        self._lost = True
 
     def _follow_roll(self, ladder: LogLadder, now_ms: int) -> None:
         """Go on in the segment that the watcher has gone on to, if all of the one before was noted."""

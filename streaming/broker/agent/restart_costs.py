@@ -1,6 +1,6 @@
 """What a start after a crash would cost each log dir, from the logs that are watched: computed again only for logs that have changed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import compress, count
 from operator import attrgetter, is_not
@@ -26,8 +26,8 @@ class DirRestart:
 NOTHING_KNOWN = DirRestart(NOT_KNOWN, NOT_KNOWN, NOT_KNOWN)
 
 
-_SEEN = tuple(map(attrgetter, ("last_found", "cursor", "segments", "pace")))
-"""Of what a log's values are made, besides its recovery point. Each of these is replaced when it changes."""
+_SEEN = tuple(map(attrgetter, ("last_found", "segments", "cursor", "pace")))
+"""Of what a log's values are made, besides its recovery point: its lists, then how far it has grown. Each is replaced when it changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,33 +59,38 @@ class RestartCosts:
     def look(self) -> DirRestart:
         """The log dir as it is now."""
         version, seen = self._points.version, [list(map(get, self._tails)) for get in _SEEN]
-        changed = {number for now, before in zip(seen, self._seen, strict=True) for number in compress(count(), map(is_not, now, before))}
-        if version != self._version:
-            changed.update(range(len(self._tails)))
-        if changed:
+        changed = [set(compress(count(), map(is_not, now, before))) for now, before in zip(seen, self._seen, strict=True)]
+        others = set(range(len(self._tails))) if version != self._version else set().union(*changed[:2])
+        grown = others.union(*changed[2:])
+        if grown:
             self._version, self._seen = version, seen
-            self._compute(changed)
+            self._take_lists([number for number in others if self._tails[number].last_found is not None])
+            self._take_growth([number for number in grown if self._listed[number] is not None])
             self._sums = self._summed()
         return self._sums
 
-    def _compute(self, numbers: Iterable[int]) -> None:
-        """Bring up to date what is known of some logs."""
+    def _take_lists(self, numbers: Sequence[int]) -> None:
+        """Bring up to date what a start would read of the lists of some logs."""
         others: list[int] = []
-        for number in numbers:
-            tail, point, listed = self._tails[number], self._points.of(self._tails[number]), self._listed[number]
-            if tail.last_found is None:
-                continue
-            inventory = tail.last_found.inventory
-            if listed is None or listed.inventory is not inventory or point != (self._point[number], self._position[number]):
-                last = inventory.segments[-1]
-                self._listed[number] = listed = _Listed(inventory, int(last["base_offset"]), int(last["size"]))
+        points = self._points.of([self._tails[number] for number in numbers])
+        for number, point in zip(numbers, points, strict=True):
+            last, listed = self._tails[number].last_found, self._listed[number]
+            assert last is not None
+            if listed is None or listed.inventory is not last.inventory or point != (self._point[number], self._position[number]):
+                active = last.inventory.segments[-1]
+                self._listed[number] = _Listed(last.inventory, int(active["base_offset"]), int(active["size"]))
                 self._point[number], self._position[number] = point
                 others.append(number)
-            self._grown[number], self._end[number] = _grown(tail, listed), _end(tail)
         if others:
             segments = LogSegments.of([each.inventory.segments for number in others if (each := self._listed[number]) is not None])
-            points = RecoveryPoints(offset=self._point[others], position=self._position[others])
-            self._scanned[others] = scanned_bytes(segments, points)
+            recovery = RecoveryPoints(offset=self._point[others], position=self._position[others])
+            self._scanned[others] = scanned_bytes(segments, recovery)
+
+    def _take_growth(self, numbers: Sequence[int]) -> None:
+        """Bring up to date how far some logs have grown. Nearly all do so all the time, while their lists and recovery points stay."""
+        rows = [(self._tails[number], each) for number in numbers if (each := self._listed[number]) is not None]
+        self._grown[numbers] = [_grown(tail, listed) for tail, listed in rows]
+        self._end[numbers] = [_end(tail) for tail, _ in rows]
 
     def _summed(self) -> DirRestart:
         if any(each is None for each in self._listed) or (self._scanned < 0).any():

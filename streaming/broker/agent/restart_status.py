@@ -119,12 +119,13 @@ class RestartStatus:
         """
         if self._clean_ms.get(contents.log_dir.path, -1) > contents.checkpoint_ms:
             return True
-        return all(self._points.of(tail)[0] >= tail.cursor.next_offset for tail in tails)
+        return all(point >= tail.cursor.next_offset for tail, (point, _) in zip(tails, self._points.of(tails), strict=True))
 
     def _to_recover(self, tail: Tail) -> ToRecover:
         """What a start reads of a log: of the segment that grew, also what came after it was listed, up to where it is read here."""
         sizes, cursor = {each.base_offset: each.size for each in tail.segments}, tail.cursor
         sizes[cursor.segment] = max(sizes.get(cursor.segment, 0), cursor.position)
-        offset = max(self._points.of(tail)[0], 0)
+        ((point, _),) = self._points.of([tail])
+        offset = max(point, 0)
         held = max((base_offset for base_offset in sizes if base_offset <= offset), default=-1)
         return ToRecover(tail.partition.path, sorted(each for each in sizes.items() if each[0] >= held))

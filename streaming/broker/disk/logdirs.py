@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -119,8 +119,15 @@ class OffsetCheckpoint:
         return self.offsets is not None
 
     def of(self, partition: Partition) -> int:
-        """The offset of a partition, -1 if there is none, `UNREADABLE` if the file cannot be read or is not understood."""
-        return UNREADABLE if self.offsets is None else self.offsets.get((partition.topic, partition.partition), -1)
+        """The offset of a partition, as `of_all` has it."""
+        return self.of_all([partition])[0]
+
+    def of_all(self, partitions: Iterable[Partition]) -> list[int]:
+        """The offset of each partition, -1 if there is none, `UNREADABLE` if the file cannot be read or is not understood."""
+        if self.offsets is None:
+            return [UNREADABLE for _ in partitions]
+        get = self.offsets.get
+        return [get((each.topic, each.partition), -1) for each in partitions]
 
     def differing(self, before: "OffsetCheckpoint") -> Collection[tuple[str, int]] | None:
         """Topic and partition of whatever has another offset than before, None for all there are."""

@@ -87,6 +87,11 @@ class LogLadder:
         """The base offset of the segment that grows."""
         return self._active.base_offset
 
+    def is_at(self, base_offset: int, position: int) -> bool:
+        """Whether the segment that grows is this one, and its last batch ends at this position."""
+        active = self._active
+        return active.base_offset == base_offset and active.position == position
+
     @property
     def position(self) -> int:
         """The position after the last batch, in the segment that grows."""

@@ -164,17 +164,19 @@ class FoundPublisher:
             if last is not None and not tail.list_due and _is_read(tail) and self._is_changed(tail, last):
                 tail.make_list_due()
         self._quiet.clear()
-        for tail in list(self._unequal):
+        unequal = [tail for tail in self._unequal if tail.last_found is not None and not tail.list_due and _is_read(tail)]
+        places = [tail.partition for tail in unequal]
+        columns = self._checkpoints.high_watermarks(places), self._checkpoints.log_starts(places), self._checkpoints.cleaned(places)
+        for tail, high_watermark, *starts in zip(unequal, *columns, strict=True):
             last = tail.last_found
-            if last is None or tail.list_due or not _is_read(tail):
-                continue
-            quiet = tail.high_watermark != last.high_watermark and not 0 <= now - tail.appended_ms < QUIET_MS
-            if self._is_moved(tail, last):
+            assert last is not None
+            tail.note_high_watermark(high_watermark)
+            if starts != [last.inventory.start_checkpoint, last.inventory.cleaner_checkpoint]:
                 tail.make_list_due()
-            elif quiet:
-                self._quiet.append(tail)
             elif tail.high_watermark == last.high_watermark:
                 del self._unequal[tail]
+            elif not 0 <= now - tail.appended_ms < QUIET_MS:
+                self._quiet.append(tail)
 
     def _forget(self, tails: Iterable[Tail]) -> None:
         """Forget logs that have left."""
@@ -182,12 +184,6 @@ class FoundPublisher:
             there = {tail.partition.path for tail in tails}
             for path in [path for path in self._looked_at if path not in there]:
                 self._inventory.forget(self._looked_at.pop(path))
-
-    def _is_moved(self, tail: Tail, last: LastFound) -> bool:
-        """Whether the checkpoints contain other offsets than before."""
-        tail.note_high_watermark(self._checkpoints.high_watermark(tail.partition))
-        starts = self._checkpoints.log_start(tail.partition), self._checkpoints.cleaned(tail.partition)
-        return starts != (last.inventory.start_checkpoint, last.inventory.cleaner_checkpoint)
 
     def _is_changed(self, tail: Tail, last: LastFound) -> bool:
         """Whether the metadata log has another leader, or a configuration that changes how the log start or what expires is determined."""

@@ -47,16 +47,19 @@ class LogRows:
         self._recovery.begin(self._tails)
         unsettled = self._recovery.unsettled
         again = [number for number, tail in enumerate(self._tails) if tail in unsettled] if unsettled else []
-        for number in {*changed, *again}:
-            self._offsets[:, number] = self._read(self._tails[number])
+        numbers = sorted({*changed, *again})
+        if numbers:
+            self._offsets[:, numbers] = self._read([self._tails[number] for number in numbers])
 
-    def _read(self, tail: Tail) -> tuple[int, ...]:
-        checkpoints, where = self._checkpoints, tail.partition
-        point, position = self._recovery.of(tail)
-        offsets = checkpoints.high_watermark(where), checkpoints.cleaned(where), checkpoints.log_start(where), point
-        if tail.away:  # its log dir may never have been read: then it is not known whether there is an entry
-            return *(UNREADABLE if offset < 0 else offset for offset in offsets), position
-        return *offsets, position
+    def _read(self, tails: Sequence[Tail]) -> Longs:
+        checkpoints, places = self._checkpoints, [tail.partition for tail in tails]
+        points, positions = zip(*self._recovery.of(tails), strict=True)
+        rows = [checkpoints.high_watermarks(places), checkpoints.cleaned(places), checkpoints.log_starts(places), points, positions]
+        found = np.array(rows, np.int64)
+        # a log dir that is away may never have been read: then it is not known whether there is an entry
+        away = np.array([tail.away for tail in tails], bool)
+        found[:-1][(found[:-1] < 0) & away] = UNREADABLE
+        return found
 
     def table(self) -> pa.Table:
         """The rows as they are now."""

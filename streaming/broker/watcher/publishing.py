@@ -16,8 +16,8 @@ from streaming.broker.watcher.tail import Tail
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 
-MOST_MOVES = 50_000
-"""After so many moves, the logs that have moved get rows: so many moves take a few megabytes."""
+MOST_MOVES = 200_000
+"""After so many moves, the logs that have moved get rows: so many moves take some twenty megabytes."""
 
 
 @dataclass(frozen=True, slots=True)

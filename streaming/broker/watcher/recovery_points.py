@@ -1,7 +1,7 @@
 """Up to where each watched log is known to be on disk: its recovery point, and how much of its segment lies below that."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from streaming.broker.disk.locate import start_near
 from streaming.broker.disk.segment_files import OpenSegment
@@ -39,14 +39,18 @@ class RecoveryPositions:
             self._found = {tail: point for tail, point in self._found.items() if tail in there}
             self.unsettled = {tail: offset for tail, offset in self.unsettled.items() if tail in there}
 
-    def of(self, tail: Tail) -> Point:
-        """The recovery point of a log as in `OffsetCheckpoint.of`, and so many bytes of the segment that holds it lie below it, at least.
+    def of(self, tails: Sequence[Tail]) -> list[Point]:
+        """The recovery point of each log as `OffsetCheckpoint.of_all` has it, and so many bytes of its segment lie below it, at least.
 
         Kafka flushes a segment when it rolls, so mostly the recovery point is where the active segment begins.
         """
-        offset, found = self._checkpoints.recovery_point(tail.partition), self._found.get(tail)
-        if found is not None and found[0] == offset:
-            return found
+        points: list[Point] = []
+        for tail, offset in zip(tails, self._checkpoints.recovery_points([tail.partition for tail in tails]), strict=True):
+            found = self._found.get(tail)
+            points.append(found if found is not None and found[0] == offset else self._look_up(tail, offset))
+        return points
+
+    def _look_up(self, tail: Tail, offset: int) -> Point:
         if tail.away:
             return offset, 0
         position: int | None = 0
