@@ -746,8 +746,8 @@ MUTATIONS: tuple[Mutation, ...] = (
     Mutation(
         name="disk-no-checkpoint",
         file="streaming/broker/disk/logdirs.py",
-        before="return UNREADABLE if self.offsets is None else self.offsets.get((partition.topic, partition.partition), -1)",
-        after="return UNREADABLE if self.offsets is None else self.offsets.get((partition.topic, partition.partition), 0)",
+        before="return [get((each.topic, each.partition), -1) for each in partitions]",
+        after="return [get((each.topic, each.partition), 0) for each in partitions]",
         why="A partition without a checkpoint would have one at offset 0.",
         tests=("tests/disk/test_log_inventory.py", "tests/watcher/test_offset_checkpoints.py"),
     ),
