@@ -1,6 +1,7 @@
 """Rounds over consumer groups: what agents say of commits and positions, held against the table, and what a page shows of it."""
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from streaming.cluster.consumers.group_places import RETRIED_ROUNDS
 from streaming.cluster.consumers.group_rounds import FIRST_ASKED, HEARD_SECONDS, KEPT_SECONDS, REFUSED_SECONDS
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_tracker import UNREAD_MS
+from streaming.cluster.view.exported import RetentionResults
 from streaming.errors import AgentError
 from tests.consumers.group_agents import GROUP, WAITING, FakeAgent, Records
 from tests.consumers.group_world import STOPPED_MS, TOPIC_ID, world
@@ -613,3 +615,27 @@ def test_a_group_that_stops_after_the_clock_is_set_back_is_found_as_soon() -> No
     job.round(1)
     job.round(STOPPED_MS / 1000 + 1)
     assert job.page()["group_stopped_partitions{g,orders}"] == 1
+
+
+def test_what_retention_keeps_is_worked_out_where_a_group_has_committed_and_once_in_a_round() -> None:
+    job = world()
+    looked: list[int] = []
+
+    def rounds_look() -> None:
+        view = job.rounds.view(job.now)
+
+        def retention() -> RetentionResults:
+            looked.append(len(view.observed.names))
+            return view.retention()
+
+        assert view.retention() is view.retention()
+        job.rounds.take_groups(job.agents, job.now)
+        job.tracker.begin(replace(view, retention=retention))
+        job.tracker.ask()
+        job.tracker.finish()
+
+    rounds_look()
+    assert looked == [], "nobody has committed"
+    job.agents["a1"].commit(3)
+    rounds_look()
+    assert looked == [2]

@@ -64,16 +64,16 @@ class LogNumbers:
         return self._found
 
 
-def current_replicas(observed: Observed) -> dict[TopicPartition, int]:
-    """The replica of each partition that counts, as an index in ``observed``: the leader's, or where that is not read one in sync.
+def current_replicas(observed: Observed, topics: Collection[str]) -> dict[TopicPartition, int]:
+    """The replica of each partition of some topics that counts, as an index in ``observed``.
 
-    Where nothing shows who leads, it is the one that would win an election.
+    It is the leader's, or where that is not read one in sync. Where nothing shows who leads, it is the one that would win an election.
     """
-    roles = observed.roles
+    roles, concerned = observed.roles, np.array([name in topics for name in observed.names], np.bool_)
     counts = roles.speaks & (roles.leads | (observed.read_ms >= 0))
-    items = [*np.flatnonzero(roles.leads).tolist(), *np.flatnonzero(counts).tolist()]
-    partitions = observed.columns["partition"].tolist()
-    return {(observed.names[item], partitions[item]): item for item in items}
+    items = np.concatenate([np.flatnonzero(roles.leads & concerned), np.flatnonzero(counts & concerned)])
+    partitions = observed.columns["partition"][items].tolist()
+    return {(observed.names[item], partition): item for item, partition in zip(items.tolist(), partitions, strict=True)}
 
 
 def group_logs(
@@ -102,7 +102,7 @@ def group_logs(
     code, of_row = numbers
     names = _names(rows, code, observed, topic_ids, topic_names)
     partition = (code & _PARTITIONS).astype(np.uint32).view(np.int32).astype(np.int64)
-    replicas = current_replicas(observed)
+    replicas = current_replicas(observed, {*names})
     item = np.array([replicas.get(log, ABSENT) for log in zip(names, partition.tolist(), strict=True)], np.int64)
     there = item != ABSENT
     agent_numbers = np.append(observed.columns["agent"], ABSENT)[item]

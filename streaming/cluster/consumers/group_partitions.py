@@ -35,7 +35,7 @@ class GroupPartitions:
     def __init__(self, snapshot: GroupSnapshot, logs: View, topics: Sequence[str]) -> None:
         self.snapshot = snapshot
         self._logs = logs
-        self._replicas = current_replicas(logs.observed)
+        self._replicas = current_replicas(logs.observed, {*logs.observed.names})
         self._waits = _Waits(logs, topics)
         named = [*zip(snapshot.logs.topics, snapshot.logs.partition.tolist(), strict=True)]  # one is there twice if named by id, too
         self.agents: dict[TopicPartition, str] = dict(zip(named, snapshot.logs.agents, strict=True))

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Protocol
 
 import numpy as np
@@ -267,7 +267,7 @@ class GroupRounds:
         observed = observe(there, snapshot)
         return RoundView(
             observed=observed,
-            retention=keep(observed, snapshot),
+            retention=cache(partial(keep, observed, snapshot)),
             topic_ids=[snapshot.topic_ids[slot] for slot in there["slot"].tolist()],
             agents=snapshot.agents,
             heard={agent for agent, at in self._heard.items() if steady - at < HEARD_SECONDS} | {*self._refused},

@@ -48,7 +48,7 @@ from streaming.kafka.groups.commit_store import CommitStore
 from streaming.kafka.groups.commit_table import Commits, CoordinatorLog, Current, LogName
 from streaming.kafka.groups.group_rows import GroupFacts
 from streaming.kafka.groups.group_states import simple_group
-from streaming.rules.group_loss import Losses
+from streaming.rules.group_loss import NOTHING, Losses
 
 UNREAD_MS = 60_000
 """What an agent says counts when the data that it is held against has arrived too, so it may be some rounds old. An agent that is further
@@ -63,7 +63,9 @@ COORDINATORS = (OFFSETS_TOPIC, SHARE_STATE_TOPIC)
 class RoundView:
     """What a round knows of the logs at its beginning.
 
-    ``retention``: its results. ``topic_ids``: of the observed logs. ``agents``: names, by the number in these. ``heard``: the agents whose
+    ``retention``: gives its results, always the same. They take most of a round, and only commits need them.
+
+    ``topic_ids``: of the observed logs. ``agents``: names, by the number in these. ``heard``: the agents whose
     answers count, ``silent``: those that have given none in this round; ``reading``: the coordinators' logs, by agent and broker, that they
     have not read to the end. ``cluster_topics``: how many partitions each topic has, None if that is not known. ``topic_names``,
     ``damaged``: as in `group_logs`. ``cut``: the coordinators' logs that have certainly lost their ends. ``coordinators``: the partitions
@@ -73,7 +75,7 @@ class RoundView:
     """
 
     observed: Observed
-    retention: RetentionResults
+    retention: Callable[[], RetentionResults]
     topic_ids: list[str]
     agents: list[str]
     heard: Collection[str]
@@ -292,8 +294,7 @@ class GroupTracker:
         data_age_ms = self._ages.data_age_ms(commits, logs, view.steady_ms)
         as_of_ms = view.now_ms - data_age_ms
         stopped = (since >= 0) & (as_of_ms - since >= after_ms)
-        loss = _losses(view, logs, lag)
-        assumed = limits_assumed(view.retention, logs.item)[logs.of_row] if len(rows) else np.empty(0, np.bool_)
+        kept = _kept(view, commits, logs, lag)
         found = CommitFacts(
             lags=unanswered(lag, _silent(view, logs)[logs.of_row]) if view.silent else lag,
             appended=appended,
@@ -301,13 +302,13 @@ class GroupTracker:
             perhaps_stopped=~stopped & (perhaps >= 0) & (as_of_ms - perhaps >= after_ms),
             lost_records=lost.records,
             loss_doubtful=lost.doubtful,
-            loss_ms=loss.at_ms,
-            loss_pace=loss.pace,
-            loss_start_of=loss.start_of,
-            loss_at_start=loss.at_start,
+            loss_ms=kept.losses.at_ms,
+            loss_pace=kept.losses.pace,
+            loss_start_of=kept.losses.start_of,
+            loss_at_start=kept.losses.at_start,
             holding_ms=believed(_holding(view, logs), view.now_ms)[logs.of_row],
-            assumed=(lag.next_offset >= 0) & assumed,
-            expiration_ms=expirations(rows, commits.groups, offsets_retention_ms(view.observed, view.retention)),
+            assumed=(lag.next_offset >= 0) & kept.assumed,
+            expiration_ms=kept.expiration_ms,
             data_age_ms=data_age_ms,
         )
         pairs = pair_sums(rows, found)
@@ -352,7 +353,7 @@ def _silent(view: RoundView, logs: GroupLogs) -> Flags:
 def currents(view: RoundView) -> dict[LogName, Current]:
     """The replicas of the coordinators' logs that count, as far as agents that answer have read them."""
     observed, found = view.observed, {}
-    for item in (item for (topic, _), item in current_replicas(view.observed).items() if topic in COORDINATORS):
+    for item in current_replicas(view.observed, COORDINATORS).values():
         agent, partition = view.agents[int(observed.columns["agent"][item])], int(observed.columns["partition"][item])
         high_watermark = int(observed.replica_offsets["high_watermark"][item])
         log = (observed.names[item], partition)
@@ -421,8 +422,24 @@ def _unread(view: RoundView, logs: Collection[CoordinatorLog]) -> dict[str, int]
     return {topic: sum(name == topic for name, _ in there - read) for topic in sorted({name for name, _ in there})}
 
 
-def _losses(view: RoundView, logs: GroupLogs, lag: Lags) -> Losses:
-    """When retention deletes the next unread record of each commit, and how fast its group has to be."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Kept:
+    """How long the next unread record of each commit is kept: ``losses``; ``assumed``: by limits that are; and the commit itself."""
+
+    losses: Losses
+    assumed: Flags
+    expiration_ms: Longs
+
+
+def _kept(view: RoundView, commits: Commits, logs: GroupLogs, lag: Lags) -> _Kept:
+    rows = commits.rows
+    if not len(rows):
+        return _Kept(losses=NOTHING, assumed=np.empty(0, np.bool_), expiration_ms=np.empty(0, np.int64))
+    retention = view.retention()
     unread = np.flatnonzero((lag.next_offset >= 0) & (logs.item[logs.of_row] >= 0))
     items, offsets, of_row = distinct(logs.item[logs.of_row[unread]], lag.next_offset[unread])
-    return losses_of(view.observed, view.retention, items, offsets, view.now_ms).take(of_row).spread(unread, len(lag.start))
+    return _Kept(
+        losses=losses_of(view.observed, retention, items, offsets, view.now_ms).take(of_row).spread(unread, len(rows)),
+        assumed=limits_assumed(retention, logs.item)[logs.of_row],
+        expiration_ms=expirations(rows, commits.groups, offsets_retention_ms(view.observed, retention)),
+    )

@@ -94,7 +94,8 @@ def with_logs(
     """The partitions with their logs as they are now. ``reasons``: why commits of a group are not known."""
     if not missing:
         return {}
-    replicas, columns, offsets = current_replicas(observed), observed.columns, observed.replica_offsets
+    replicas = current_replicas(observed, {topic for partitions in missing.values() for topic, _ in partitions})
+    columns, offsets = observed.columns, observed.replica_offsets
 
     def of(group: str, topic: str, partition: int) -> Uncommitted:
         item = replicas.get((topic, partition))

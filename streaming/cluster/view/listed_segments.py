@@ -1,6 +1,7 @@
 """The segments of many logs as columns, with their limits: made again only of logs that have changed, for they take most of a page.
 
-A page follows each round over consumer groups, with the same logs: it takes what the round has made, and only the clock has gone on.
+Where groups have committed, a page follows each round over them, with the same logs: it takes what the round has made, and only the clock
+has gone on.
 """
 
 from collections.abc import Iterator, Sequence

@@ -264,7 +264,7 @@ def _view(reading: SingleReading, logs: View, snapshot: Snapshot, tails: Mapping
     topics = cluster.topic_names()
     return RoundView(
         observed=observed,
-        retention=logs.retention,
+        retention=lambda: logs.retention,
         topic_ids=topic_ids,
         agents=snapshot.agents,
         heard={NAME},
