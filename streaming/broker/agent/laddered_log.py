@@ -198,7 +198,8 @@ class LadderedLog:
         cursor, ladder = self.tail.cursor, self._ladder
         if ladder is None or self._lost or self.tail.breaks != self._breaks:
             return False
-        return cursor.segment != ladder.active_offset or self._identity == FileIdentity(cursor.device, cursor.inode)
+        identity = self._identity
+        return cursor.segment != ladder.active_offset or (identity.inode == cursor.inode and identity.device == cursor.device)
 
     @property
     def has_gap(self) -> bool:
@@ -403,13 +404,13 @@ class LadderedLog:
         known = self.known() if ladder is not None and ladder.is_damaged else None
         return "" if known is None else CountedLog(known.segments, known.view).damage(0)
 
-    def totals(self) -> tuple[int, int, Counts] | None:
-        """The log start, the offset after the last batch, and what lies between them; None if that is not known now."""
+    def totals(self) -> tuple[int, int, int, int, int] | None:
+        """The log start, the offset after the last batch, and the records between them: of data, aborted ones among them, and in control
+        batches; None if that is not known now."""
         ladder, start = self._ladder, self._start
         if ladder is None or start is None or start[0] != ladder.edition or not self.valid or self._gap:
             return None
-        end_offset, counts = ladder.end()
-        return start[1], end_offset, counts - start[2]
+        return start[1], *ladder.counted_since(start[2])
 
     def holds(self, counted: CountedNow) -> bool:
         """Whether what was known still is: the log was not truncated, and its ladder not begun again."""

@@ -62,6 +62,11 @@ class ActiveLadder:
         return self._built.end_offset
 
     @property
+    def counted(self) -> tuple[int, int, int, int]:
+        """See `RungBuilder.counted`."""
+        return self._built.counted
+
+    @property
     def rungs(self) -> Rungs:
         """Its rungs."""
         return self._built.rungs

@@ -108,10 +108,12 @@ class LogLadder:
         with self._lock:
             return any(one.damage for one in self._closed)
 
-    def end(self) -> tuple[int, Counts]:
-        """The offset after the last batch, and what lies between the zero point and there."""
+    def counted_since(self, start: Counts) -> tuple[int, int, int, int]:
+        """The offset after the last batch, and the records between a position and there, as `RungBuilder.counted` has them."""
         with self._lock:
-            return self._active.end_offset, self._before[-1] + self._active.frozen().totals
+            (end_offset, data, aborted, control), before = self._active.counted, self._before[-1]
+        data, aborted, control = data + before.data, aborted + before.aborted, control + before.control
+        return end_offset, data - start.data, aborted - start.aborted, control - start.control
 
     @property
     def nbytes(self) -> int:

@@ -36,6 +36,11 @@ class RungBuilder:
         """The rungs so far; the last one is the end of what was added."""
         return self._rungs[: self._count]
 
+    @property
+    def counted(self) -> tuple[int, int, int, int]:
+        """The offset after the last batch, and the records so far: of data, aborted ones among them, and in control batches."""
+        return self.end_offset, self._data, self._aborted, self._control
+
     def add_plain(self, next_offset: int, records: int, size: int, seen_ms: int) -> None:
         """Add whole batches that follow directly, by the sums of their records and bytes; none of them is a control batch.
 
