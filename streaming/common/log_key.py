@@ -1,6 +1,7 @@
 """The identity of a log: the one declaration for watcher, journal, rows, fold, catalog and table."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import pyarrow as pa
@@ -46,6 +47,11 @@ def key_arrays(keys: Iterable[LogKey]) -> list[pa.Array]:
     """The columns `KEY_COLUMNS` of some keys."""
     columns = list(zip(*keys, strict=True)) or [()] * len(KEY)
     return [pa.array(column, each.type) for column, each in zip(columns, KEY_COLUMNS, strict=True)]
+
+
+def keys_in(rows: pa.Table) -> list[LogKey]:
+    """The keys of some rows: there are many, and a tuple is made twice as fast past the constructor of its names."""
+    return list(map(partial(tuple.__new__, LogKey), zip(*(rows[name].to_pylist() for name in KEY), strict=True)))
 
 
 KEY = LogKey._fields

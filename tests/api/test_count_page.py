@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from streaming.broker.protocol.status_messages import UnreadableLog
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.view.observer import AgentStatus
@@ -28,7 +30,8 @@ def state(table: Table, *agents: AgentStatus, live: bool = True) -> State:
 def counted(*topics: str, agent: str = "a1") -> Table:
     """A table with logs of these topics, of which those with "counted" in their name are counted."""
     table = new_table(*(log(topic, 0, agent=agent, log_dir="/d0", end_offset=7) for topic in topics))
-    table.set_records({LogKey(1, topic, 0, ""): (5, 1, 2) for topic in topics if "counted" in topic})
+    counted = [LogKey(1, topic, 0, "") for topic in topics if "counted" in topic]
+    table.set_records(counted, np.array([[5], [1], [2]]).repeat(len(counted), axis=1))
     return table
 
 
@@ -68,7 +71,7 @@ def test_one_partition_has_the_same_reason() -> None:
 
 def test_what_waits_for_the_same_is_one_doubt_and_a_topic_has_the_first_reason() -> None:
     table = new_table(*(log("orders", number, agent="a1", end_offset=7) for number in range(9)))
-    table.set_records({LogKey(1, "orders", 0, ""): (5, 1, 2)})
+    table.set_records([LogKey(1, "orders", 0, "")], np.array([[5], [1], [2]]))
     page = state(table).count("")
     assert page.doubts == [f"8 partitions are not counted: orders-1, orders-2, orders-3, orders-4, orders-5 and 3 more: {WAITS}"]
     assert [(row.topic, row.data, row.error) for row in page.rows] == [("orders", -1, WAITS)]

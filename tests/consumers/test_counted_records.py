@@ -98,6 +98,21 @@ def test_counts_of_a_log_that_is_not_in_the_table_yet_wait_for_it_and_go_with_it
     assert counts(table) == {}
 
 
+def test_counts_that_wait_are_those_of_the_last_answer_of_an_agent_that_takes_part() -> None:
+    table = new_table(log("other", 0))
+    records = CountedRecords(table)
+    records.take("a1", answer(*((topic, 0, 1, 0, 0) for topic in ("lost", "left", "orders")), whole=True))
+    records.take("a2", answer(("gone", 0, 1, 0, 0), whole=True))
+    records.take("a1", answer(("lost", 0, 0, 0, 0), end=-1))
+    records.take("a1", answer(("orders", 0, 7, 0, 0), ("other", 0, 5, 0, 0), whole=True))
+    records.forget({"a2"})
+    table.apply(states(*(log(topic, 0) for topic in ("lost", "left", "gone", "orders"))))
+    records.settle()
+    assert table.snapshot(1.0).records[0].tolist() == [5, -1, -1, -1, 7]
+    records.settle()
+    assert table.snapshot(1.0).records[0].tolist() == [5, -1, -1, -1, 7]
+
+
 def test_topics_have_the_sums_of_their_partitions() -> None:
     table = new_table(log("orders", 0), log("orders", 1), log("other", 0), export=Export(partitions=False))
     CountedRecords(table).take("a1", answer(("orders", 0, 10, 3, 2), ("orders", 1, 1, 1, 1), whole=True))

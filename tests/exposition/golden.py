@@ -3,6 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, Registered, TopicCounts
 from streaming.broker.protocol.scrub_messages import CorruptBatch, CorruptLog, ScrubStatus
 from streaming.broker.protocol.status_messages import BrokerStatus
@@ -66,7 +68,7 @@ def golden_table() -> Table:
         log('quote" backslash\\ line\nend', 0, old_format_batches=4),
         residue(3, [20, 0, 0, 0, 0]),
     )
-    table.set_records({LogKey(1, "orders", 0, "AAAAAAAAAAAAAAAAAAAAAQ"): (98_700, 50, 15)})
+    table.set_records([LogKey(1, "orders", 0, "AAAAAAAAAAAAAAAAAAAAAQ")], np.array([[98_700], [50], [15]]))
     return table
 
 

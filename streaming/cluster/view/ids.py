@@ -1,7 +1,11 @@
 """Small integers for keys, so that columns can be indexed by them. A number is used again when its key is gone."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Generic, TypeVar
+
+import numpy as np
+
+from streaming.common.arrays import Longs
 
 K = TypeVar("K", bound=Hashable)
 
@@ -21,6 +25,11 @@ class Ids(Generic[K]):
     def find(self, key: K) -> int | None:
         """The key's number, or None if it has none."""
         return self._of.get(key)
+
+    def find_all(self, keys: Sequence[K], missing: int) -> Longs:
+        """The numbers of keys; ``missing`` for those that have none."""
+        of = self._of
+        return np.fromiter((of.get(key, missing) for key in keys), np.int64, len(keys))
 
     def take(self, key: K) -> int:
         """The key's number; a free number at its first use. Every `take` needs one `release`."""

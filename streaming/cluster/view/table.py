@@ -3,7 +3,7 @@
 Rows only ever set values. So a row may come again, and a micro-batch that is run again changes nothing.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Literal, NamedTuple
@@ -27,7 +27,7 @@ from streaming.cluster.view.value_matrix import FREE, LOG, Columns, empty_column
 from streaming.cluster.view.waiting_groups import WaitingGroups
 from streaming.common.arrays import Flags, Longs
 from streaming.common.catalog.catalog_tables import Catalog
-from streaming.common.log_key import KEY, LogKey
+from streaming.common.log_key import LogKey, keys_in
 from streaming.common.rows import Change
 from streaming.common.state_row import STATES
 
@@ -145,7 +145,7 @@ class Table:
         arrived = pc.equal(states["change"], str(Change.ARRIVED))
         ends = states.filter(arrived)
         rows = states.filter(pc.invert(pc.or_(recalled, arrived)))
-        last = {key: row for row, key in enumerate(_keys(rows))}  # no key twice: numpy promises no order within one assignment
+        last = {key: row for row, key in enumerate(keys_in(rows))}  # no key twice: numpy promises no order within one assignment
         change = rows["change"].to_pylist()
         removed = [key for key, row in last.items() if change[row] == Change.REMOVED]
         kept = {key: row for key, row in last.items() if change[row] != Change.REMOVED}
@@ -266,14 +266,16 @@ class Table:
         with self._lock:
             self._scrubbed = batches
 
-    def set_records(self, counts: Mapping[LogKey, tuple[int, ...]]) -> list[LogKey]:
-        """Set how many records of each of `RECORD_KINDS` logs have on disk; returns the logs that are not in the table."""
+    def set_records(self, keys: Sequence[LogKey], counts: Longs) -> Longs:
+        """Set how many records logs have on disk, shape (`RECORD_KINDS`, logs); returns the indexes of those that are not in the table.
+
+        No log is there twice.
+        """
         with self._lock:
-            slots = {key: self._slots.find(key) for key in counts}
-            for key, slot in slots.items():
-                if slot is not None:
-                    self._records[:, slot] = counts[key]
-        return [key for key, slot in slots.items() if slot is None]
+            slots = self._slots.find_all(keys, -1)
+            there = slots >= 0
+            self._records[:, slots[there]] = counts[:, there]
+        return np.flatnonzero(~there)
 
     def set_uncounted(self, uncounted: Uncounted) -> None:
         """Set what agents say of logs whose records they have not counted."""
@@ -411,10 +413,6 @@ class Table:
 
     def _unreadable_slots(self) -> list[int]:
         return [slot for key in self._unreadable if (slot := self._slots.find(key)) is not None]
-
-
-def _keys(rows: pa.Table) -> Iterable[LogKey]:
-    return map(LogKey, *(rows[name].to_pylist() for name in KEY))
 
 
 def _partition(key: LogKey) -> tuple[str, str, int]:
