@@ -115,7 +115,7 @@ class LadderedLog:
             ladder, cursor = self._follow(now_ms), self.tail.cursor
             if ladder is not None and not ladder.append_plain(cursor.segment, cursor.position, next_offset, records, size, seen_ms):
                 self._lost = True
-        except Exception as error:  # the watcher does not depend on the ladder
+        except Exception as error:  # noqa: BLE001 - the watcher does not depend on the ladder
             self._lose(error)
 
     def _note_all(self, batches: Batches, seen_ms: int, steps: Steps, now_ms: int) -> None:
@@ -123,7 +123,7 @@ class LadderedLog:
             ladder, cursor = self._follow(now_ms), self.tail.cursor
             if ladder is not None and not ladder.append(cursor.segment, cursor.position, batches, seen_ms, steps):
                 self._lost = True
-        except Exception as error:  # as above
+        except Exception as error:  # noqa: BLE001 - as above
             self._lose(error)
 
     def _follow(self, now_ms: int) -> LogLadder | None:
@@ -141,7 +141,9 @@ class LadderedLog:
         return None
 
     def _lose(self, error: Exception) -> None:
-        log.warning("a ladder is begun again", exc_info=error, extra={"log": str(self.tail.cursor.log), "position": self.tail.cursor.position})
+        log.warning(
+            "a ladder is begun again", exc_info=error, extra={"log": str(self.tail.cursor.log), "position": self.tail.cursor.position}
+        )
         self._lost = True
 
     def _follow_roll(self, ladder: LogLadder, now_ms: int) -> None:
