@@ -14,7 +14,7 @@ from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segme
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.ladder.active_ladder import ActiveLadder
 from streaming.broker.ladder.count_log import CountedLog
-from streaming.broker.ladder.counts import Counts
+from streaming.broker.ladder.counts import NOTHING, Counts
 from streaming.broker.ladder.filling import count_segment, opened_at, read_aborted, read_on
 from streaming.broker.ladder.log_ladder import LadderView, LogLadder
 from streaming.broker.ladder.positions import PositionState, positions
@@ -336,7 +336,8 @@ class LadderedLog:
             return
         (found,) = positions(known.segments, known.view, (max(start, known.segments[0].base_offset),), 0)
         if found.state is PositionState.KNOWN:
-            self._start = ladder.edition, start, Counts(found.data, found.aborted, found.control, found.bytes)
+            before = Counts(found.data, found.aborted, found.control, found.bytes)
+            self._start = ladder.edition, start, before if before != NOTHING else NOTHING
 
     @property
     def _log_start(self) -> int:

@@ -21,6 +21,9 @@ EXPIRE_EVERY_MS = 600_000
 
 _DROPPED = -1  # the page with the newest time of any producer that was forgotten
 
+_NO_PAGES: frozenset[int] = frozenset()
+"""One for all logs, because most have no others: Python makes each empty set anew."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pages:
@@ -44,8 +47,8 @@ class KnownProducers:
     def __init__(self, limit: int, now: Producers | None = None) -> None:
         self.limit = limit
         self.now = now
-        self._changed: frozenset[int] = frozenset()  # of an empty one there is only one, and most are empty
-        self._moved: frozenset[int] = frozenset()  # pages that the journal has, with the moves since
+        self._changed = _NO_PAGES
+        self._moved = _NO_PAGES  # pages that the journal has, with the moves since
         self._whole = False
         self.expiration_ms = EXPIRATION_MS
         self._expired_ms = 0  # when silent producers were forgotten last
@@ -68,7 +71,7 @@ class KnownProducers:
         """Replace all producers."""
         self.now = now
         self._expired_ms = 0
-        self._changed = self._moved = frozenset()
+        self._changed = self._moved = _NO_PAGES
         self._whole = True
 
     def take(self, batches: Batches, now_ms: int, *, compacted: bool) -> int:
@@ -124,7 +127,7 @@ class KnownProducers:
         if not self._whole and not self._changed and not self._moved:
             return None
         numbers, whole = sorted(self._changed | self._moved), self._whole
-        self._changed, self._moved, self._whole = frozenset(), frozenset(), False
+        self._changed, self._moved, self._whole = _NO_PAGES, _NO_PAGES, False
         if self.now is None:
             return Pages(log, whole, ())
         if whole:

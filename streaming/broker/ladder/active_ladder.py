@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from streaming.broker.ladder.counts import Aborted
+from streaming.broker.ladder.counts import NO_ENTRIES, Aborted
 from streaming.broker.ladder.rung_builder import RungBuilder
 from streaming.broker.ladder.runs import Pending, Run, transaction_runs
 from streaming.broker.ladder.segment_ladder import Rungs, SegmentLadder
@@ -20,6 +19,9 @@ from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps
 
 _MARKED = TRANSACTIONAL_BIT | CONTROL_BIT
+
+_NOBODY: frozenset[int] = frozenset()
+"""Python makes each empty set anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +41,27 @@ class ActiveLadder:
         opened: the transactions that are open at the beginning of the segment: producer id and first offset of each. None: not known.
     """
 
+    __slots__ = (
+        "_aborted",
+        "_aborted_count",
+        "_began_here",
+        "_built",
+        "_pending",
+        "base_offset",
+        "knows_all",
+        "opened",
+    )  # there is one for each log
+
     def __init__(self, base_offset: int, opened: Mapping[int, int] | None) -> None:
         self.base_offset = base_offset
         self.opened: dict[int, int] = dict(opened or {})
         """The transactions that are open at its end: first offset by producer id, -1 if it may be in an earlier segment."""
         self.knows_all = opened is not None
         """Whether these are all of them."""
-        self._began_here: frozenset[int] = frozenset()  # producers of which a marker was seen: what they have open since is known
+        self._began_here = _NOBODY  # producers of which a marker was seen: what they have open since is known
         self._built = RungBuilder(base_offset)
         self._pending: dict[int, Pending] = {}
-        self._aborted: NDArray[np.void] = np.empty(0, ABORTED)
+        self._aborted = NO_ENTRIES
         self._aborted_count = 0
 
     @property
@@ -127,7 +140,7 @@ class ActiveLadder:
     def _end(self, producer_id: int, offset: int, *, committed: bool) -> EndedTransaction | None:
         """End a transaction; None if its marker ends nothing."""
         first_offset, pending = self.opened.pop(producer_id, None), self._pending.pop(producer_id, None)
-        self._began_here |= frozenset() if self.knows_all else {producer_id}
+        self._began_here = self._began_here if self.knows_all else self._began_here | {producer_id}
         if first_offset is None:
             return None if self.knows_all else EndedTransaction(producer_id, -1, offset, committed)
         if not committed and pending is not None:

@@ -27,6 +27,13 @@ class Counts:
         return Counts(self.data - other.data, self.aborted - other.aborted, self.control - other.control, self.bytes - other.bytes)
 
 
+NOTHING = Counts()
+"""Of what has nothing in it, as most logs have before their first segment."""
+
+NO_ENTRIES: NDArray[np.void] = np.empty(0, ABORTED)
+"""No aborted transaction: one for all logs."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Aborted:
     """Aborted transactions: records of `streaming.kafka.formats.transaction_index.ABORTED`, in any order. One may be there twice."""
@@ -36,7 +43,7 @@ class Aborted:
     @classmethod
     def none(cls) -> Self:
         """No transaction."""
-        return cls(np.empty(0, ABORTED))
+        return cls(NO_ENTRIES)
 
     def __len__(self) -> int:
         return len(self.entries)

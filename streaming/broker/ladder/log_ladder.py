@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from secrets import token_hex
 
 from streaming.broker.ladder.active_ladder import ActiveLadder, EndedTransaction
-from streaming.broker.ladder.counts import Aborted, Counts
+from streaming.broker.ladder.counts import NOTHING, Aborted, Counts
 from streaming.broker.ladder.segment_ladder import SegmentLadder
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps
@@ -64,13 +64,15 @@ class LogLadder:
         closed: ladders of segments directly before it, in order.
     """
 
+    __slots__ = ("_active", "_before", "_closed", "_lock", "_recent", "_zero", "edition")  # there is one for each log
+
     def __init__(self, active: ActiveLadder, closed: Sequence[SegmentLadder] = ()) -> None:
         self.edition = token_hex(8)
         """Positions can be compared if they are of one edition."""
         self._lock = threading.Lock()
         self._active = active
         self._closed: tuple[SegmentLadder, ...] = ()
-        self._before: tuple[Counts, ...] = (Counts(),)  # of each closed segment, and of the active one
+        self._before: tuple[Counts, ...] = (NOTHING,)  # of each closed segment, and of the active one
         self._recent = Aborted.none()
         self._zero = active.base_offset  # the segment that begins at the zero point, or began there
         for ladder in reversed(closed):
@@ -175,7 +177,7 @@ class LogLadder:
         before = self._closed[number]
         self._closed = (*self._closed[:number], ladder, *self._closed[number + 1 :])
         grown = ladder.totals - before.totals
-        if grown == Counts():
+        if grown == NOTHING:
             return
         if before.base_offset < self._zero:  # counts that were given out below the zero point would be wrong now
             self.edition = token_hex(8)

@@ -22,6 +22,18 @@ _FIRST_ROOM = 4
 class RungBuilder:
     """The rungs from the beginning of a segment on. Rungs that were handed out do not change."""
 
+    __slots__ = (
+        "_aborted",
+        "_control",
+        "_count",
+        "_data",
+        "_rungs",
+        "_thin_at",
+        "base_offset",
+        "end_offset",
+        "position",
+    )  # one for each log
+
     def __init__(self, base_offset: int) -> None:
         self.base_offset = base_offset
         self.end_offset = base_offset
