@@ -106,7 +106,7 @@ class ContentsReader:
         others = [name for name in names if name not in known]
         if len(names) - len(others) < len(known):
             known = {name: known[name] for name in names if name in known}
-        come = {name: (sys.intern(parsed.topic), parsed.partition) for name in others if (parsed := _live(name)) is not None}
+        come = {sys.intern(name): (sys.intern(parsed.topic), parsed.partition) for name in others if (parsed := _live(name)) is not None}
         if come or known is not self._live:
             self._live = known | come
             self._listed = tuple(self._live.values())

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,8 +69,8 @@ def partitions_by_name(
             if topic_id is None:
                 continue
             if known is None or known.topic_id != topic_id or (known.log_dir is not log_dir and known.log_dir != log_dir):
-                known = Partition(log_dir, path, name.topic, name.partition, topic_id, name.state)
-            found[entry.name] = known
+                known = Partition(log_dir, path, sys.intern(name.topic), name.partition, topic_id, name.state)
+            found[sys.intern(entry.name)] = known  # the name is kept in several places
     return found
 
 
@@ -98,7 +99,7 @@ def live_directories(log_dir: Path, before: dict[str, int]) -> dict[str, int]:
         OSError: the log dir cannot be read at this moment.
     """
     with Calling(log_dir), os.scandir(log_dir) as entries:
-        return {entry.name: entry.inode() for entry in entries if entry.name in before or _is_live(entry.name)}
+        return {sys.intern(entry.name): entry.inode() for entry in entries if entry.name in before or _is_live(entry.name)}
 
 
 def _is_live(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import sys
 from collections.abc import Collection
 from pathlib import Path
 
@@ -31,7 +32,7 @@ class TopicIds:
         try:
             stamp, stored = _stamp(directory), self._read.get(directory)
             if stored is None or stored[0] != stamp:
-                stored = self._read[directory] = stamp, _parse(directory)
+                stored = self._read[directory] = stamp, sys.intern(_parse(directory))
             topic_id = stored[1]
         except FileNotFoundError:
             # without it, a directory is either older than topic ids, or half created: a broker writes it before the first data

@@ -4,6 +4,7 @@ Kafka replaces each of them by a rename, so a reader gets either the old or the 
 """
 
 import re
+import sys
 from dataclasses import dataclass
 from itertools import repeat
 from typing import NamedTuple
@@ -42,7 +43,7 @@ def parse_offset_checkpoint(data: bytes) -> tuple[CheckpointEntry, ...]:
     if entries is not None:
         return entries
     return tuple(
-        CheckpointEntry(topic, _number(partition, _MAX_INT, line), _number(offset, _MAX_LONG, line))
+        CheckpointEntry(sys.intern(topic), _number(partition, _MAX_INT, line), _number(offset, _MAX_LONG, line))
         for line, (topic, partition, offset) in _entries(data, 3)
     )
 
@@ -60,7 +61,9 @@ def _entries_as_written(data: bytes) -> tuple[CheckpointEntry, ...] | None:
     topics, partitions, offsets = words[2::3], words[3::3], words[4::3]
     if len(topics) != int(whole[1]):
         return None
-    return tuple(map(tuple.__new__, repeat(CheckpointEntry), zip(topics, map(int, partitions), map(int, offsets), strict=True)))
+    return tuple(
+        map(tuple.__new__, repeat(CheckpointEntry), zip(map(sys.intern, topics), map(int, partitions), map(int, offsets), strict=True))
+    )
 
 
 def changed_entries(data: bytes, before: bytes) -> tuple[CheckpointEntry, ...] | None:

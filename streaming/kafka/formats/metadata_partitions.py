@@ -1,7 +1,8 @@
 """The state of a partition, and the records of the metadata log that make and change it (`PartitionRegistration`, `PartitionRecord`)."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from functools import lru_cache
+from typing import Annotated, Any
 
 from streaming.errors import FormatError
 from streaming.kafka.formats.message_schema import Int32, Uuid, tagged, versions
@@ -158,8 +159,8 @@ def is_unclean(before: PartitionState, change: PartitionChangeRecord, after: Par
 def created(record: PartitionRecord) -> PartitionState:
     """The state of a partition from a record that describes it completely."""
     return PartitionState(
-        replicas=record.replicas,
-        isr=record.isr,
+        replicas=_shared(record.replicas),
+        isr=_shared(record.isr),
         leader=record.leader,
         leader_epoch=record.leader_epoch,
         partition_epoch=record.partition_epoch,
@@ -180,8 +181,8 @@ def merged(state: PartitionState, change: PartitionChangeRecord) -> PartitionSta
     """
     replicas = _either(change.replicas, state.replicas)
     return PartitionState(
-        replicas=replicas,
-        isr=_either(change.isr, state.isr),
+        replicas=_shared(replicas),
+        isr=_shared(_either(change.isr, state.isr)),
         leader=state.leader if change.leader is None else change.leader,
         leader_epoch=state.leader_epoch if change.leader is None else state.leader_epoch + 1,
         partition_epoch=state.partition_epoch + 1,
@@ -208,4 +209,10 @@ def _either(changed: tuple[int, ...] | None, before: tuple[int, ...]) -> tuple[i
 def _directories(directories: tuple[str, ...], replicas: tuple[int, ...]) -> tuple[str, ...]:
     if directories and len(directories) != len(replicas):
         raise FormatError(f"{len(directories)} directories for {len(replicas)} replicas of a partition")
-    return directories
+    return _shared(directories)
+
+
+@lru_cache(maxsize=4096)
+def _shared(one: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same of those that are equal, because the partitions of a broker have few different ones."""
+    return one
