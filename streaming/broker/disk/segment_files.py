@@ -221,18 +221,23 @@ def log_start_offset(directory: Path, segments: tuple[Segment, ...]) -> int:
 class OpenSegment:
     """An open ``.log``. It stays readable when Kafka renames or unlinks it. Close it, otherwise it keeps disk space occupied."""
 
-    __slots__ = ("_entry", "_fd", "_reads_ahead", "base_offset", "identity", "path")  # most logs have one
+    __slots__ = ("_entry", "_fd", "_path", "_reads_ahead", "base_offset", "identity")  # most logs have one
 
     def __init__(self, segment_path: Path, base_offset: int) -> None:
         """Open the file for reading. Raises OSError."""
-        self.path = segment_path
+        self._path = str(segment_path)
         self.base_offset = base_offset
-        with Calling(segment_path):
-            self._fd = open_file(segment_path)
+        with Calling(self._path):
+            self._fd = open_file(self._path)
             stat = os.fstat(self._fd)
         self.identity = FileIdentity(stat.st_dev, stat.st_ino)
         self._reads_ahead = True
         self._entry = 0  # in the index: the number of the entry after those that were read last
+
+    @property
+    def path(self) -> Path:
+        """The path that it was opened at: made when it is asked for, because it takes as much memory as all the rest."""
+        return Path(self._path)
 
     def close(self) -> None:
         """Close the descriptor."""
@@ -240,14 +245,14 @@ class OpenSegment:
 
     def size(self) -> int:
         """The file's size in bytes, including a preallocated tail. This is the cheapest check: one lseek."""
-        with Calling(self.path):
+        with Calling(self._path):
             return os.lseek(self._fd, 0, os.SEEK_END)
 
     def stored_end(self, position: int) -> int:
         """Where the last bytes after ``position`` end that the file system stores, ``position`` if it stores none. The size of the file
         where it stores holes too, as in a copy, or does not know them.
         """
-        with Calling(self.path):
+        with Calling(self._path):
             end = position
             try:
                 for _ in range(MOST_HOLES):
@@ -261,17 +266,17 @@ class OpenSegment:
 
     def modified_ms(self) -> int:
         """The file's modification time, Unix milliseconds."""
-        with Calling(self.path):
+        with Calling(self._path):
             return os.fstat(self._fd).st_mtime_ns // 1_000_000
 
     def unlinked(self) -> bool:
         """Whether the file has no name any more."""
-        with Calling(self.path):
+        with Calling(self._path):
             return os.fstat(self._fd).st_nlink == 0
 
     def read(self, position: int, size: int) -> bytes:
         """Up to ``size`` bytes from ``position``; fewer at the end of the file."""
-        with Calling(self.path):
+        with Calling(self._path):
             found = os.pread(self._fd, size, position)
         note_read(len(found))
         return found
@@ -281,7 +286,7 @@ class OpenSegment:
 
         -1 if the file ends earlier, or if it does not hold these bytes at ``anchor_position`` any more.
         """
-        with Calling(self.path):
+        with Calling(self._path):
             read = os.preadv(self._fd, [buffer.data], position)
             same = os.pread(self._fd, len(anchor), anchor_position) == anchor
             modified_ms = os.fstat(self._fd).st_mtime_ns // 1_000_000
@@ -295,7 +300,7 @@ class OpenSegment:
             The headers, and the file's modification time as from `read_growth`, -1 also if there is something else than whole batches.
         """
         headers: list[bytes] = []
-        with Calling(self.path):
+        with Calling(self._path):
             while position < end:
                 header = os.pread(self._fd, HEADER_BYTES, position)
                 if len(header) < HEADER_BYTES or (size := batch_size_at(header)) < HEADER_BYTES:
@@ -320,7 +325,7 @@ class OpenSegment:
             self._reads_ahead = False
             os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_RANDOM)
         ours = spare_cache and not self._cached(min(position + len(buffer), self.size()) - 1)
-        with Calling(self.path):
+        with Calling(self._path):
             read = os.preadv(self._fd, [buffer.data], position)
             if ours and read:  # a length of 0 would mean the whole file
                 # Whole pages: if a page is released in part only, the kernel keeps it, together with the memory that belongs to the same
