@@ -49,6 +49,7 @@ class Tail:
     """
 
     __slots__ = (  # there is one tail for each log, and a dict is four times as large
+        "_relisted",
         "anchor_unchecked",
         "appended_ms",
         "awaited",
@@ -81,7 +82,6 @@ class Tail:
         "replayed_whole",
         "segments",
         "size",
-        "sizes",
         "stamp",
         "stored_cursor",
         "suspect_since_ms",
@@ -111,7 +111,7 @@ class Tail:
         self.replayed_whole = True  # the log was understood up to where reading began, so what is open there is known
         self.appended_ms = -1  # when an append was last seen
         self.segments: tuple[Segment, ...] = ()
-        self.sizes: dict[int, int] = {}  # of segments by base offset, also of those that have vanished since `set_listing` was called
+        self._relisted: dict[int, int] | None = None  # see `sizes`; None if there was no other listing, as there is of most logs
         self.set_listing(segments)
         self.log_start = segments[0].base_offset
         self.stamp: Stamp | None = None  # of the directory when it was listed
@@ -225,6 +225,11 @@ class Tail:
         if size >= 0:
             sizes[self.cursor.segment] = size
         return max(0, sum(self.written_of(sizes).values()) - self.cursor.position)
+
+    @property
+    def sizes(self) -> dict[int, int]:
+        """Of segments by base offset, also of those that have vanished since `set_listing` was called. Not to be changed."""
+        return {segment.base_offset: segment.size for segment in self.segments} if self._relisted is None else self._relisted
 
     def written_of(self, sizes: dict[int, int]) -> dict[int, int]:
         """Sizes of its segments by base offset, of a preallocated file only what was written when it was measured."""
@@ -594,17 +599,19 @@ class Tail:
 
     def set_listing(self, segments: Sequence[Segment]) -> None:
         """Take over the segments of a listing; the cursor is in one of them."""
-        self.restore_listing(segments, {segment.base_offset: segment.size for segment in segments})
+        self.segments, self._relisted = tuple(segments), None
         self.list_due = True
 
     def restore_listing(self, segments: Sequence[Segment], sizes: dict[int, int]) -> None:
         """Go back to an earlier listing, from which growth is counted."""
-        self.segments, self.sizes = tuple(segments), sizes
+        self.segments, self._relisted = tuple(segments), sizes
 
     def relist(self, segments: Sequence[Segment], now_ms: int) -> None:
         """Take over another listing of the directory; it is not known yet where the cursor is in it."""
-        self.segments = tuple(segments)
-        self.sizes.update((segment.base_offset, segment.size) for segment in segments if segment.base_offset >= self.cursor.segment)
+        listed = {segment.base_offset: segment.size for segment in segments if segment.base_offset >= self.cursor.segment}
+        sizes = self.sizes | listed
+        self.segments, self._relisted = tuple(segments), None
+        self._relisted = None if sizes == self.sizes else sizes
         self.recheck_anchor()
         self.list_due = True
         if self.file is None or any(self.is_at(segment) for segment in segments):
