@@ -6,6 +6,7 @@ has changed. A closed segment is read once. The scan of the active segment conti
 
 import logging
 import os
+import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -22,13 +23,15 @@ from streaming.broker.disk.logdirs import NOTHING_WRITTEN, LogDir, Partition, lo
 from streaming.broker.disk.oldest_record import Oldest, oldest_record
 from streaming.broker.disk.scanned_timestamps import ScannedTimes, SegmentKey
 from streaming.broker.disk.scanning import window
-from streaming.broker.disk.segment_files import FileIdentity, Segment, SegmentListing, directory_stamp, list_segments, log_start_offset
+from streaming.broker.disk.segment_files import Segment, SegmentListing, directory_stamp, list_segments, log_start_offset
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.errors import FormatError
 from streaming.kafka.formats import names
 from streaming.kafka.scan.walk import Bytes
 
 log = logging.getLogger(__name__)
+
+_KEY = struct.Struct("<5q")
 
 READ_BYTES = 64 << 10
 """How much of an active segment is scanned in one call, unless it is thorough. The rest is left to `Inventory.scan`."""
@@ -227,7 +230,7 @@ class _InventoriedLog:
         self._leftovers = (0, 0)
         self._checkpoints = (-1, -1)
         self._oldest: Oldest | None = None
-        self._oldest_in: Segment | None = None  # as it was then: a segment that grew may have been truncated and written again
+        self._oldest_in = b""  # its segment as it was then: one that grew may have been truncated and written again
         self._inventory: LogInventory | None = None
 
     def look(
@@ -267,7 +270,7 @@ class _InventoriedLog:
             self._leftovers = _leftovers(self.partition.path)
             self._active_created_ms = _created_ms(self.partition.path, segments[-1].base_offset)
             self.closed.take(segments, self.read, buffer)
-        self.listed = stamp
+        self.listed = stamp if known is None else known.stamp  # one object for both
         return True
 
     def _read_active(self, last: Segment, buffer: Bytes, *, listed: bool) -> bool:
@@ -279,9 +282,10 @@ class _InventoriedLog:
         path = last.path
         with Calling(path):
             stat = path.stat()
-        now = replace(last, size=stat.st_size, modified_ms=stat.st_mtime_ns // 1_000_000, identity=FileIdentity(stat.st_dev, stat.st_ino))
-        if now.identity != last.identity:
+        if (stat.st_dev, stat.st_ino) != (last.identity.device, last.identity.inode):
             raise FileNotFoundError(f"{path} is another file than the one that was listed")
+        size, modified_ms = stat.st_size, stat.st_mtime_ns // 1_000_000
+        now = last if (size, modified_ms) == (last.size, last.modified_ms) else replace(last, size=size, modified_ms=modified_ms)
         before = self.read
         if before is None or listed or now != last or before.zero_tail:
             window, budget = (buffer, None) if self._thorough else (buffer[:READ_BYTES], READ_BYTES)
@@ -293,7 +297,7 @@ class _InventoriedLog:
         log_start = max(self._own_start, self._checkpoints[0])
         assert self._active is not None
         segments = (*self.closed.segments(), self._active)
-        if self._oldest is not None and self._oldest_in in segments and self._oldest.next_offset > log_start:
+        if self._oldest is not None and self._oldest.next_offset > log_start and self._oldest_in == _as_it_is(self._oldest, segments):
             return
         try:
             self._oldest = oldest_record(segments, log_start)
@@ -301,8 +305,7 @@ class _InventoriedLog:
             self._oldest = None
             log.warning("the oldest record cannot be found", extra={"path": str(self.partition.path), "error": str(error)})
         if self._oldest is not None:
-            found_in = self._oldest.segment
-            self._oldest_in = next(segment for segment in segments if segment.base_offset == found_in)
+            self._oldest_in = _as_it_is(self._oldest, segments)
 
     def _as_found(self) -> LogInventory:
         read, active = self.read, self._active
@@ -324,6 +327,11 @@ class _InventoriedLog:
             deleted_bytes=self._leftovers[0],
             index_bytes=self._leftovers[1],
         )
+
+
+def _as_it_is(oldest: Oldest, segments: tuple[Segment, ...]) -> bytes:
+    """The segment that a record is in, packed: there is one for each log. Nothing if it is gone."""
+    return next((_KEY.pack(*SegmentKey.of(segment)) for segment in segments if segment.base_offset == oldest.segment), b"")
 
 
 def _created_ms(directory: Path, base_offset: int) -> int:
