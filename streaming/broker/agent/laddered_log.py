@@ -90,7 +90,7 @@ class LadderedLog:
         self._identity = FileIdentity(-1, -1)  # of the file of the active segment
         self._gap = False  # the watcher has read a range that the ladder lacks; nothing is added before the gap is closed
         self._lost = False  # it is not known any more which data is aborted
-        self._keys: dict[int, SegmentKey] = {}  # of the closed segments in the ladder
+        self._keys: tuple[SegmentKey, ...] = ()  # of the closed segments in the ladder
         self._compared: tuple[Segment, ...] = ()  # the listing that the ladder was last compared with
         self._listed: tuple[Segment, ...] = ()  # the same; once `fill` has looked, without what a compaction has replaced
         self._start: tuple[str, int, Counts] | None = None  # edition, log start, what lies before it
@@ -235,7 +235,7 @@ class LadderedLog:
         self._breaks, self._identity = breaks, segment.identity
         self._gap, self._lost = True, False  # the watcher may have read more by now
         with self._lock:
-            self._keys, self._listed, self._compared = {}, (), ()
+            self._keys, self._listed, self._compared = (), (), ()
             self._ladder = LogLadder(active)
         return True
 
@@ -307,7 +307,7 @@ class LadderedLog:
             if ladder is not self._ladder or segments is not self._listed or number != self._next(segments):
                 return
             ladder.add(found)
-            self._keys[key.base_offset] = key
+            self._keys += (key,)
             if not kept and not found.damage:
                 self._unsaved[key] = packed
 
@@ -367,28 +367,30 @@ class LadderedLog:
             self._follow_roll(ladder, 0)
             if ladder.active_offset not in {each.base_offset for each in segments}:
                 return set()
-            before = dict(self._keys)
+            before = self._keys
             listed = self._take_listing(ladder, segments)
             self._compared = segments
-            return {key for base, key in before.items() if listed.get(base) != key}
+            return {key for key in before if listed.get(key.base_offset) != key}
 
     def _take_listing(self, ladder: LogLadder, segments: tuple[Segment, ...]) -> Mapping[int, SegmentKey]:
         """Forget what is counted of segments that are not in a listing; returns the keys of those that are."""
         listed = {each.base_offset: SegmentKey.of(each) for each in segments}
         self._note_rolled(ladder, listed)
         ladder.drop_below(segments[0].base_offset)
-        ladder.forget(lambda one: self._keys.get(one.base_offset) != listed.get(one.base_offset, ()))
+        keys = {key.base_offset: key for key in self._keys}
+        ladder.forget(lambda one: keys.get(one.base_offset) != listed.get(one.base_offset, ()))
         begin = ladder.begin_offset
-        self._keys = {base: key for base, key in self._keys.items() if base >= begin}
+        self._keys = tuple(key for key in self._keys if key.base_offset >= begin)
         self._listed = segments
         return listed
 
     def _note_rolled(self, ladder: LogLadder, listed: Mapping[int, SegmentKey]) -> None:
         """Name segments that have been closed since the last comparison, and store their ladders."""
+        named = {key.base_offset for key in self._keys}
         for one in ladder.view().segments[:-1]:
             key = listed.get(one.base_offset)
-            if one.base_offset not in self._keys and key is not None and key.size == one.totals.bytes:
-                self._keys[one.base_offset] = key
+            if one.base_offset not in named and key is not None and key.size == one.totals.bytes:
+                self._keys += (key,)
                 self._unsaved[key] = one.pack()
 
     def known(self) -> CountedNow | None:
@@ -439,7 +441,7 @@ class LadderedLog:
     def stored_keys(self) -> set[SegmentKey]:
         """The segments whose ladders are stored, or will be."""
         with self._lock:
-            return set(self._keys.values())
+            return set(self._keys)
 
     @property
     def unfilled_bytes(self) -> int:

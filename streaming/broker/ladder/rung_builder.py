@@ -15,7 +15,7 @@ SEEN_WITHIN_AGE = 0.05
 
 _FEW = 24
 
-_FIRST_ROOM = 4
+_FIRST_ROOM = 2
 """Most logs of a large broker rest, with a rung or two."""
 
 
