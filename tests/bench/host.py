@@ -4,10 +4,12 @@ its own.
 The agent's own parts, put together as `streaming.broker.agent.parts` does. What is left out is what answers others: servers, jobs that
 ask, consumer groups, the trimming of the journal.
 
-``python -m tests.bench.host LOG_DIR JOURNAL`` does what each line of its input names, and prints what it took (`HostProcess`).
+A process of its own (`HostProcess`) is without what an agent leaves out. It does what each line of its input names, and prints what it
+took.
 """
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -41,6 +43,13 @@ READER = "bench"
 
 START_SECONDS = 60.0
 """How long the partitions of a broker may be unknown after a start of its agent that has a core for itself."""
+
+
+_AS_AN_AGENT = (
+    "from streaming.terminal.cli.spark_extra import leave_out_pandas; leave_out_pandas(); from tests.bench import host; host.main()"
+)
+_ENVIRONMENT = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"}
+"""As `segtail agent` sets it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +130,13 @@ class HostProcess:
     """A host in a process of its own, which holds what an agent's holds; until the block is left."""
 
     def __init__(self, log_dir: Path, journal: Path) -> None:
-        self._command = [sys.executable, "-m", "tests.bench.host", str(log_dir), str(journal)]
+        self._command = [sys.executable, "-c", _AS_AN_AGENT, str(log_dir), str(journal)]
 
     def __enter__(self) -> Self:
         root = Path(__file__).parents[2]
-        self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root)
+        self._process = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root, env=_ENVIRONMENT
+        )
         self._answer()  # the code is loaded
         return self
 
@@ -183,7 +194,3 @@ def main() -> None:
 def _do_not_wait(_seconds: float) -> bool:
     """The pace of ladders is not measured, and the agent does not end."""
     return False
-
-
-if __name__ == "__main__":
-    main()

@@ -1,5 +1,6 @@
 """``segtail agent``: watch the log dirs of this host and serve what is appended."""
 
+import os
 import platform
 from datetime import timedelta
 from pathlib import Path
@@ -58,6 +59,9 @@ def command(settings: Settings, journal: Path, listen: str, name: str, let_go_af
     It reads Kafka's files, and never writes or locks them. Without --tls-cert and a way to authenticate its jobs (--token-file or
     --tls-client-ca), it listens on loopback addresses only. Changed certificates and tokens are used while it runs.
     """
+    os.environ.setdefault(
+        "ARROW_DEFAULT_MEMORY_POOL", "system"
+    )  # as `serve` sets it; where Arrow makes its own first, that takes 4 MB for ever
     from streaming.broker.agent.parts import AgentOptions
     from streaming.broker.agent.process import serve
     from streaming.broker.agent.security import ServerFiles
