@@ -16,7 +16,7 @@ from streaming.broker.agent.laddered_log import LadderedLog
 from streaming.broker.agent.record_totals import RecordTotals
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.scanned_timestamps import SegmentKey
-from streaming.broker.disk.scanning import window
+from streaming.broker.disk.scanning import kept_window
 from streaming.broker.journal.journal import Journal
 from streaming.broker.ladder.opened_batches import OpenedBatches
 from streaming.broker.protocol.group_messages import is_counted
@@ -342,6 +342,6 @@ class _LadderDir:
         self.left_alone: dict[LogKey, str] = {}  # why a log was left alone, until something succeeds with it
         self.gone: set[SegmentKey] = set()
         self.stored_at = now
-        self.buffer: Bytes = window()[:BUFFER_BYTES]
-        self.second: Bytes = window()[:BUFFER_BYTES]  # for gaps that are closed while a segment is filled
+        self.buffer: Bytes = kept_window(BUFFER_BYTES)
+        self.second: Bytes = kept_window(BUFFER_BYTES)  # for gaps that are closed while a segment is filled
         self.looked_at = now

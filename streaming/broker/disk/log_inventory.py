@@ -22,7 +22,7 @@ from streaming.broker.disk.contents import bytes_taken
 from streaming.broker.disk.logdirs import NOTHING_WRITTEN, LogDir, Partition, load_offset_checkpoint
 from streaming.broker.disk.oldest_record import Oldest, oldest_record
 from streaming.broker.disk.scanned_timestamps import ScannedTimes, SegmentKey
-from streaming.broker.disk.scanning import window
+from streaming.broker.disk.scanning import kept_window
 from streaming.broker.disk.segment_files import Segment, SegmentListing, directory_stamp, list_segments, log_start_offset
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.errors import FormatError
@@ -95,7 +95,7 @@ class Inventory:
         self._clock_ms = clock_ms
         self._logs: dict[Path, _InventoriedLog] = {}
         self._checkpoints: dict[Path, _Checkpoint] = {}
-        self._buffer = window()
+        self._buffer = kept_window()
         self._wrong = 0
 
     @property

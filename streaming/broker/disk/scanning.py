@@ -1,6 +1,6 @@
 """Scans a segment window by window, whatever the size of its batches."""
 
-from mmap import PAGESIZE
+from mmap import PAGESIZE, mmap
 
 import numpy as np
 
@@ -25,6 +25,15 @@ def window() -> Bytes:
     memory = np.empty(WINDOW_BYTES + PAGESIZE, np.uint8)
     skipped = -memory.ctypes.data % PAGESIZE
     return memory[skipped : skipped + WINDOW_BYTES]
+
+
+def kept_window(size: int = WINDOW_BYTES) -> Bytes:
+    """A buffer of a thread that keeps it: it takes memory as far as something was read into it, page by page.
+
+    numpy has the kernel back its own with pages of 2 MiB, so a buffer into which only a few batches are ever read takes as much. But one
+    that is made, filled and dropped again costs less that way.
+    """
+    return np.frombuffer(mmap(-1, size), np.uint8)
 
 
 def scan_on(file: OpenSegment, position: int, next_offset: int, buffer: Bytes, *, spare_cache: bool = False) -> Scanned:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import SEEDED_BYTES, scan_on, window
 from streaming.broker.disk.preallocated import without_half_written
+from streaming.broker.disk.scanning import kept_window
 from streaming.broker.journal.blobs import encode_steps
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.watcher.carrying import still_open
@@ -86,7 +87,7 @@ class GrowthReader:
         self._redact = redact
         self._clock_ms = clock_ms
         self._note = note
-        self.buffer: Bytes = window()
+        self.buffer: Bytes = kept_window()
 
     def grown(self, tail: Tail) -> bool:
         """Whether there is something to read or to check, or another file to go on in. Raises OSError."""

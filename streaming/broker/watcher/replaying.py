@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streaming.broker.disk.locate import window
+from streaming.broker.disk.scanning import kept_window
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.journal.cursor import Replays
 from streaming.broker.watcher.bootstrap import Replay
@@ -39,7 +39,7 @@ class Replaying:
         self._queued: set[Tail] = set()
         self._tries = Tries()
         self._current: _CurrentReplay | None = None
-        self._buffer = window()[:REPLAY_BYTES]
+        self._buffer = kept_window(REPLAY_BYTES)
 
     def put(self, tail: Tail) -> None:
         """Queue a log whose cursor requires a replay; logs that cannot be read on before their replay come first."""

@@ -11,8 +11,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from streaming.broker.disk.calls import bytes_read
-from streaming.broker.disk.locate import window
 from streaming.broker.disk.replay import batches_between
+from streaming.broker.disk.scanning import kept_window
 from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.journal.blobs import NO_ENTRIES, encode_entries
 from streaming.broker.journal.cursor import Replays
@@ -149,7 +149,7 @@ class Rereading:
 
     def _pieces(self, current: _CurrentReread, segments: Sequence[Segment]) -> Iterator[int]:
         if self._buffer is None:
-            self._buffer = window()[:_PIECE_BYTES]
+            self._buffer = kept_window(_PIECE_BYTES)
         reached = current.reached
         for batches, _ in batches_between(segments, reached, current.end, self._buffer):
             found = coordinator_entries(batches, self._buffer)
