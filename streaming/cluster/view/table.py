@@ -6,7 +6,7 @@ Rows only ever set values. So a row may come again, and a micro-batch that is ru
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -27,11 +27,17 @@ from streaming.cluster.view.value_matrix import FREE, LOG, Columns, empty_column
 from streaming.cluster.view.waiting_groups import WaitingGroups
 from streaming.common.arrays import Flags, Longs
 from streaming.common.catalog.catalog_tables import Catalog
-from streaming.common.log_key import LogKey, keys_in
+from streaming.common.log_key import KEY, LogKey
 from streaming.common.rows import Change
 from streaming.common.state_row import STATES
+from streaming.rules.transaction_fold import NO_TRANSACTIONS
 
 _FIRST_SLOTS = 1024
+
+_Key: TypeAlias = tuple[Any, ...]
+"""The fields of a `LogKey`, equal to it as a tuple: in most micro-batches all logs are known, and no key is made."""
+
+_UNCARRIED = (None,) * len(CARRIED)
 
 RECORD_KINDS = ("data", "aborted", "control")
 """What is counted of the records on disk; aborted ones are data too."""
@@ -108,7 +114,7 @@ class Table:
         self._columns = empty_columns(_FIRST_SLOTS)
         self._records = np.full((len(RECORD_KINDS), _FIRST_SLOTS), -1, np.int64)
         self._carried: list[Carried] = []
-        self._slots: Ids[LogKey] = Ids()
+        self._slots: Ids[_Key] = Ids()
         self._topics: Ids[tuple[int, str]] = Ids()
         self._partitions: Ids[tuple[str, str, int]] = Ids()
         self._log_dirs: dict[tuple[int, str], int] = {}
@@ -145,17 +151,19 @@ class Table:
         arrived = pc.equal(states["change"], str(Change.ARRIVED))
         ends = states.filter(arrived)
         rows = states.filter(pc.invert(pc.or_(recalled, arrived)))
-        last = {key: row for row, key in enumerate(keys_in(rows))}  # no key twice: numpy promises no order within one assignment
-        change = rows["change"].to_pylist()
-        removed = [key for key, row in last.items() if change[row] == Change.REMOVED]
-        kept = {key: row for key, row in last.items() if change[row] != Change.REMOVED}
-        rows = rows.take(pa.array(list(kept.values()), pa.int64()))
+        last = {key: row for row, key in enumerate(_keys(rows))}  # no key twice: numpy promises no order within one assignment
+        is_removed = pc.equal(rows["change"], str(Change.REMOVED)).to_numpy()
+        removed = [key for key, row in last.items() if is_removed[row]]
+        kept = [key for key, row in last.items() if not is_removed[row]] if removed else list(last)
+        if len(kept) < len(rows):
+            rows = rows.take(pa.array([last[key] for key in kept], pa.int64()))
         values, carried = read_values(rows), [rows[name].to_pylist() for name in CARRIED]
         with self._lock:
             for key in removed:
                 self._drop(key)
-            self._set(list(kept), rows["agent"].to_pylist(), rows["log_dir"].to_pylist(), values)
-            self._carry(list(kept), zip(*carried, strict=True))
+            slots = [self._slot(key) for key in kept]
+            self._set(np.array(slots, np.int64), rows, values)
+            self._carry(slots, zip(*carried, strict=True))
             self._recalled.update(states.filter(recalled)["partition"].to_pylist())
             for agent, *end in zip(*(ends[name].to_pylist() for name in ("agent", "topic_id", "log_end_offset")), strict=True):
                 number = self._agent(agent)
@@ -337,25 +345,27 @@ class Table:
             read_ms[agent] = int((seconds + ahead) * 1000)
         return read_ms
 
-    def _set(self, keys: list[LogKey], agents: list[str], log_dirs: list[str], values: Columns) -> None:
-        slots = np.array([self._slot(key) for key in keys], np.int64)
-        values["agent"][:] = [self._agent(agent) for agent in agents]
+    def _set(self, slots: Longs, rows: pa.Table, values: Columns) -> None:
+        values["agent"][:] = [self._agent(agent) for agent in rows["agent"].to_pylist()]
         values["log_dir"][:] = [
-            self._log_dirs.setdefault((key.broker, log_dir or ""), len(self._log_dirs)) for key, log_dir in zip(keys, log_dirs, strict=True)
+            self._log_dirs.setdefault((broker, log_dir or ""), len(self._log_dirs))
+            for broker, log_dir in zip(rows["broker"].to_pylist(), rows["log_dir"].to_pylist(), strict=True)
         ]
         for name in ("topic", "replicas_of", "slot"):
             values[name][:] = self._columns[name][slots]
         self._columns.matrix[:, slots] = values.matrix
 
-    def _carry(self, keys: list[LogKey], blobs: Iterable[tuple[bytes | None, ...]]) -> None:
-        for key, values in zip(keys, blobs, strict=True):
-            slot = self._slot(key)
-            self._carried[slot] = self._carried[slot].updated(*values)
+    def _carry(self, slots: list[int], blobs: Iterable[tuple[bytes | None, ...]]) -> None:
+        for slot, values in zip(slots, blobs, strict=True):
+            before = self._carried[slot]
+            if values != _UNCARRIED or before.transactions is not NO_TRANSACTIONS:
+                self._carried[slot] = before.updated(*values)
 
-    def _slot(self, key: LogKey) -> int:
-        slot = self._slots.find(key)
-        if slot is not None:
-            return slot
+    def _slot(self, log: _Key) -> int:
+        slot = self._slots.find(log)
+        return self._new_slot(LogKey(*log)) if slot is None else slot
+
+    def _new_slot(self, key: LogKey) -> int:
         slot = self._slots.take(key)
         if slot == len(self._columns):
             self._columns = self._columns.grown(2 * slot)
@@ -377,9 +387,10 @@ class Table:
         self._columns["replicas_of"][slot] = self._partitions.take(_partition(key))
         return slot
 
-    def _drop(self, key: LogKey) -> None:
-        if self._slots.find(key) is None:
+    def _drop(self, log: _Key) -> None:
+        if self._slots.find(log) is None:
             return
+        key = LogKey(*log)
         slot = self._slots.release(key)
         assert slot is not None  # a log takes its slot once
         self._columns["kind"][slot], self._carried[slot] = FREE, NOTHING_CARRIED
@@ -413,6 +424,10 @@ class Table:
 
     def _unreadable_slots(self) -> list[int]:
         return [slot for key in self._unreadable if (slot := self._slots.find(key)) is not None]
+
+
+def _keys(rows: pa.Table) -> Iterable[_Key]:
+    return zip(*(rows[name].to_pylist() for name in KEY), strict=True)
 
 
 def _partition(key: LogKey) -> tuple[str, str, int]:

@@ -4,15 +4,26 @@ import zlib
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from streaming.broker.protocol.event_tables import events_table
+from streaming.common.arrays import Longs
 from streaming.common.event_row import Event
 from streaming.common.rows import PACKED, Kind, pack_rows
 
 
 def shard_of(topic: str, partition: int, shards: int) -> int:
     """The shard that holds all replicas of a partition. It never changes, because it is part of the checkpoint."""
-    return zlib.crc32(f"{topic}-{partition}".encode()) % shards
+    return zlib.crc32(_spelled(partition), _begun(topic)) % shards
+
+
+def _begun(topic: str) -> int:
+    """The checksum of a partition's name, up to its number."""
+    return zlib.crc32(f"{topic}-".encode())
+
+
+def _spelled(partition: int) -> bytes:
+    return str(partition).encode()
 
 
 def by_shard(events: pa.Table, shards: int) -> pa.Table:
@@ -21,8 +32,7 @@ def by_shard(events: pa.Table, shards: int) -> pa.Table:
     An ``ARRIVED`` row goes to the same shard as another row, so that no shard is folded for it alone.
     """
     rows = events.combine_chunks()
-    kinds = np.array(rows["kind"].to_pylist(), dtype=object)
-    closing, arrived = kinds == str(Kind.CENSUS_END), kinds == str(Kind.ARRIVED)
+    closing, arrived = (pc.equal(rows["kind"], str(kind)).to_numpy() for kind in (Kind.CENSUS_END, Kind.ARRIVED))
     shard_of_row = _shards_of(rows, shards)
     shard_of_row[arrived] = shard_of_row[~arrived & ~closing][:1] if (~arrived & ~closing).any() else 0
     own, copied = np.flatnonzero(~closing), np.flatnonzero(closing)
@@ -41,14 +51,13 @@ def recall(shards: range) -> pa.Table:
     return pa.table([list(shards), [row] * len(shards)], schema=PACKED)
 
 
-def _shards_of(rows: pa.Table, shards: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    known: dict[tuple[str, int], int] = {}
-    keys = np.zeros(len(rows), np.int64)
-    for item, name in enumerate(zip(rows["topic"].to_pylist(), rows["partition"].to_pylist(), strict=True)):
-        if name not in known:
-            known[name] = shard_of(*name, shards)
-        keys[item] = known[name]
-    return keys
+def _shards_of(rows: pa.Table, shards: int) -> Longs:
+    """`shard_of` each row. A topic has many partitions and a number comes in many topics: each is spelled once."""
+    topics, partitions = rows["topic"].combine_chunks().dictionary_encode(), rows["partition"].to_pylist()
+    begun = [_begun(topic) for topic in topics.dictionary.to_pylist()]
+    spelled = {partition: _spelled(partition) for partition in set(partitions)}
+    sums = [zlib.crc32(spelled[partition], begun[topic]) for topic, partition in zip(topics.indices.to_pylist(), partitions, strict=True)]
+    return np.array(sums, np.int64) % shards
 
 
 def _packed(rows: pa.Table) -> bytes:
