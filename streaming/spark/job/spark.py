@@ -72,7 +72,7 @@ _JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 _HEAP_OPTIONS = "-Xms64m -Xmn48m -XX:MinHeapFreeRatio=30 -XX:MaxHeapFreeRatio=60"
 """The live objects of a local job take some 70 MB. The heap grows up to `spark.driver.memory` if needed, and shrinks again.
-With half as much to spare it takes 10 MB less, and collecting old objects at every second micro-batch of 10,000 rows costs half as much again.
+With half as much to spare it takes 10 MB less, and collects old objects half as often again where 10,000 logs grow.
 """
 
 _CLASSES = "classes"
