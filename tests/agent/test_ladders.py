@@ -156,6 +156,22 @@ def test_a_log_in_which_nothing_happens_is_left_alone_until_something_does(
                 patch.setattr(laddered_log.LadderedLog, name, lambda *_: pytest.fail("looked at again"))
             agent.count()
             assert rows() == before
+        log.append(batch(2))
+        agent.look()
+        agent.count()
+        before = rows()
+        with monkeypatch.context() as patch:  # what it grows by is noted already, and its list is not due again
+            for name in ("wake", "next_modified_ms"):
+                patch.setattr(laddered_log.LadderedLog, name, lambda *_: pytest.fail("looked at again"))
+            each.tail.note_high_watermark(1)  # as a checkpoint shows it meanwhile
+            log.append(batch(2))
+            agent.watcher.poll(set())
+            agent.count()
+            assert rows() != before
+            before = rows()
+            agent.count()
+            assert rows() == before
+        check(agent, log)
 
         def appended() -> None:
             log.append(batch(2))

@@ -46,6 +46,15 @@ def test_an_offset_checkpoint_reads_back_what_was_written(entries: list[Checkpoi
     assert parse_offset_checkpoint(text.encode()) == tuple(entries)
 
 
+@given(ENTRIES)
+def test_a_checkpoint_that_looks_as_it_is_written_is_understood_as_one_that_does_not(entries: list[CheckpointEntry]) -> None:
+    text = f"0\n{len(entries)}\n" + "".join(f"{e.topic} {e.partition % 10**9} {e.offset % 10**18}\n" for e in entries)
+    assert parse_offset_checkpoint(text.encode()) == parse_offset_checkpoint(text.replace(" ", "  ").encode())
+    for wrong in (text + "a 0 1\n", text + "a 0\n", text + "a 0 1 2\n", text + "a 0 x\n", text.replace("0\n", "1\n", 1)):
+        with pytest.raises(FormatError):
+            parse_offset_checkpoint(wrong.encode())
+
+
 @given(ENTRIES, st.data())
 def test_what_changed_in_an_offset_checkpoint_is_what_parsing_all_of_it_shows(entries: list[CheckpointEntry], data: st.DataObject) -> None:
     before = {(e.topic, e.partition): e.offset for e in entries}

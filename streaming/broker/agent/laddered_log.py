@@ -19,7 +19,6 @@ from streaming.broker.ladder.filling import count_segment, opened_at, read_abort
 from streaming.broker.ladder.log_ladder import LadderView, LogLadder
 from streaming.broker.ladder.positions import PositionState, positions
 from streaming.broker.ladder.segment_ladder import RUNG_BYTES, SegmentLadder
-from streaming.broker.watcher.last_found import LastFound
 from streaming.broker.watcher.tail import Tail
 from streaming.errors import FormatError
 from streaming.kafka.scan.headers import Batches
@@ -56,7 +55,6 @@ class _Seen(NamedTuple):
     cursor: Cursor
     segments: tuple[Segment, ...]
     breaks: int
-    found: LastFound | None
     log_start: int
 
 
@@ -171,7 +169,7 @@ class LadderedLog:
         tail = self.tail
         if self._gap or self._lost or done.tail is not tail or tail.segments is not done.segments:
             return False
-        return tail.last_found is done.found and tail.breaks == done.breaks and tail.log_start == done.log_start
+        return tail.breaks == done.breaks and self._log_start == done.log_start
 
     @property
     def done_at(self) -> object | None:
@@ -192,7 +190,7 @@ class LadderedLog:
 
     def _seen(self) -> "_Seen":
         tail = self.tail
-        return _Seen(tail, tail.cursor, tail.segments, tail.breaks, tail.last_found, tail.log_start)
+        return _Seen(tail, tail.cursor, tail.segments, tail.breaks, self._log_start)
 
     @property
     def valid(self) -> bool:
