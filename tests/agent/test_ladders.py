@@ -17,7 +17,7 @@ from streaming.broker.agent import laddered_log, position_answers
 from streaming.broker.agent.dir_calls import DirCalls, R
 from streaming.broker.agent.dir_threads import GONE_SECONDS
 from streaming.broker.agent.laddered_log import LadderedLog
-from streaming.broker.agent.ladders import RETRY_SECONDS, STORE_SECONDS, SWEEP_SECONDS
+from streaming.broker.agent.ladders import REST_SECONDS, RETRY_SECONDS, STORE_SECONDS, SWEEP_SECONDS
 from streaming.broker.agent.position_answers import find_positions
 from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.scanning import window
@@ -421,6 +421,20 @@ def test_why_the_records_of_a_damaged_log_are_not_counted_is_reported_as_long_as
         agent.look()
         agent.count()
         assert errors(agent) == {}
+        check(agent, log)
+
+
+def test_a_log_of_which_a_file_went_since_it_was_listed_is_counted_after_the_next_look(tmp_path: Path, log: PartitionLog) -> None:
+    path = log.segments[0].path("log")
+    with beside(tmp_path, log) as agent:
+        copy = tmp_path / "cleaned"
+        copy.write_bytes(path.read_bytes())
+        copy.replace(path)  # as a compaction does
+        agent.count()
+        assert agent.ladders.errors == 1
+        agent.now += int(REST_SECONDS * 1000)
+        agent.watcher.poll({log.directory})
+        agent.count()
         check(agent, log)
 
 

@@ -17,6 +17,7 @@ from streaming.cluster.verdicts.circumstances import thresholds_of
 from streaming.cluster.verdicts.group_judge import judge_groups
 from streaming.cluster.view.view import view
 from streaming.common.settings import Settings
+from streaming.errors import NotYetError
 from streaming.pages.api import listed_groups
 from streaming.pages.api.listed_groups import GroupResults, ListedGroups
 from streaming.pages.api.looks import Looks
@@ -77,6 +78,16 @@ def test_pages_of_one_command_share_a_judgement_and_the_sums(calls: Counter[str]
     assert [row.verdict for page in pages for row in page.rows] == ["will_lose"] * 3
     assert named is not None
     assert named.summary == pages[1].rows[0]
+
+
+def test_that_there_are_no_groups_is_not_known_before_the_logs_of_coordinators_are_read() -> None:
+    board, table = GroupBoard(), new_table()
+    board.publish(replace(snapshot_of(now_ms=NOW), unread={"__consumer_offsets": 50}))
+    judged = JudgedLooks(
+        table, new_observer(), Looks(table, lambda: NOW / 1000), board, lambda _: None, thresholds_of(Settings()), redacted=False
+    )
+    with pytest.raises(NotYetError, match="nothing is known of consumer groups yet"):
+        State(judged.look).groups()
 
 
 def test_other_parameters_are_another_judgement(calls: Counter[str], state: State) -> None:

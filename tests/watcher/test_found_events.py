@@ -189,6 +189,22 @@ def test_a_high_watermark_that_nothing_is_appended_behind_is_reported_alone(stat
     assert reported(station, after_ms=QUIET_MS, hinted=False) == []
 
 
+def test_of_a_damaged_checkpoint_no_high_watermark_is_published_until_it_is_whole_again(
+    station: Station, log: PartitionLog, disk: LogDir
+) -> None:
+    checkpoint = disk.path / "replication-offset-checkpoint"
+    checkpoint.write_text("7\n1\nt 0 2\n")
+    station.look()
+    for _ in range(2):
+        log.append(batch())
+        station.turn(station.everything())
+        reported(station, after_ms=QUIET_MS)
+    assert {event.high_watermark for event in station.events} == {-1}
+    checkpoint.unlink()
+    disk.write_high_watermarks()
+    assert [event.high_watermark for event in reported(station, after_ms=QUIET_MS, hinted=False)] == [4]
+
+
 def test_a_change_of_leader_is_reported_and_of_replicas_only_by_the_catalog(station: Station, log: PartitionLog) -> None:
     station.look()
     station.cluster.leaders[key(station)], station.cluster.changes = (2, 5), 1

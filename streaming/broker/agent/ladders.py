@@ -38,7 +38,7 @@ STORE_SECONDS = 10.0
 """How often ladders are stored."""
 
 RETRY_SECONDS = 30.0
-"""How long a log that cannot be read is left alone."""
+"""How long a log that cannot be read is left alone. Once a file has gone since it was listed, as in a compaction, the next look helps."""
 
 SWEEP_SECONDS = 3600.0
 """How often ladders of segments that have gone while no agent ran are looked for."""
@@ -257,7 +257,7 @@ class Ladders:
         if isinstance(error, MemoryError):
             raise error
         self.errors += 1
-        here.again_at[key] = self._clock() + RETRY_SECONDS
+        here.again_at[key] = self._clock() + (REST_SECONDS if isinstance(error, FileNotFoundError) else RETRY_SECONDS)
         here.left_alone[key] = str(error) or type(error).__name__
         extra = {"log": str(key), "error": str(error)}
         if isinstance(error, (OSError, FormatError, JournalError)):

@@ -787,8 +787,8 @@ class Tail:
         self.owes_list = False
 
     def note_high_watermark(self, high_watermark: int) -> None:
-        """Note the high watermark, as the checkpoint of its log dir has it."""
-        self.high_watermark = high_watermark
+        """Note the high watermark, as the checkpoint of its log dir has it; whoever reads a damaged one has none."""
+        self.high_watermark = max(high_watermark, -1)
 
     # --- what is published of it
 

@@ -129,7 +129,7 @@ class JudgedLooks:
 
     def _answers(self, groups: JudgedGroups | None, circumstances: Circumstances, look: Look) -> ListedGroups | None:
         """The answers about consumer groups; None while nothing is known of any, and what is there is still on its way."""
-        if groups is None or not (self._table.ready or len(groups.snapshot.rows) or groups.snapshot.groups or groups.snapshot.unread):
+        if groups is None or not (self._table.ready or len(groups.snapshot.rows) or groups.snapshot.groups):
             return None
         if self._results is None or self._results.snapshot is not groups.snapshot:
             self._results = GroupResults(groups.snapshot, self._table.export.has_consumer)
