@@ -193,10 +193,9 @@ class AgentClient:
         try:
             return as_events(pa.concat_tables(rows))
         except ValueError as error:
-            alike = self._version == streaming.__version__
             raise VersionError(
                 f"agent at {self.address}: its rows cannot be read, {error}; it is segtail {self._version}, this job is segtail "
-                f"{streaming.__version__}: {'this is an error of segtail, please report it' if alike else 'upgrade the older one'}"
+                f"{streaming.__version__}: upgrade the older one; if both are of one build, this is an error of segtail, please report it"
             ) from error
 
     # --- parts of segments, which are read at once
