@@ -24,8 +24,10 @@ from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.ladder.count_log import count_log
 from streaming.broker.ladder.positions import positions
+from streaming.broker.ladder.segment_ladder import RUNG_BYTES
 from streaming.broker.protocol.group_messages import POSITIONS_ASKED, RecordsRequest
 from streaming.errors import JournalError
+from streaming.kafka.scan.headers import Batches
 from streaming.simulator.cleaner import clean
 from streaming.simulator.log import PartitionLog
 from streaming.spark.client.agent_client import AgentClient
@@ -195,6 +197,16 @@ def test_a_log_in_which_nothing_happens_is_left_alone_until_something_does(
             check(agent, log)
             assert rows() != before
             before = rows()
+
+
+def test_columns_of_a_range_that_cannot_be_made_cost_the_ladder_and_not_the_watcher(tmp_path: Path, log: PartitionLog) -> None:
+    with beside(tmp_path, log) as agent:
+        agent.count()
+        (each,) = agent.ladders.all()
+        each.note_plain(log.log_end_offset + 1, 1, RUNG_BYTES + 1, NOW, lambda: list[Batches]()[0], NOW)
+        assert not each.valid
+        agent.count()
+        check(agent, log)
 
 
 def test_ladders_of_closed_segments_outlast_the_process(tmp_path: Path, log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,12 +102,12 @@ class LadderedLog:
         if steps is NO_STEPS and sums.batches == len(batches):  # as nearly always
             self.note_plain(sums.next_offset, sums.records, sums.bytes, seen_ms, lambda: batches, now_ms)
         else:
-            self._note_all(batches, seen_ms, steps, now_ms)
+            self._note_all(lambda: batches, seen_ms, steps, now_ms)
 
     def note_plain(self, next_offset: int, records: int, size: int, seen_ms: int, batches: Callable[[], Batches], now_ms: int) -> None:
         """The same for a range without transactional and control batches; ``batches`` makes its columns where its sums are not enough."""
         if size > RUNG_BYTES:
-            self._note_all(batches(), seen_ms, NO_STEPS, now_ms)
+            self._note_all(batches, seen_ms, NO_STEPS, now_ms)
             return
         try:
             ladder, cursor = self._follow(now_ms), self.tail.cursor
@@ -116,10 +116,10 @@ class LadderedLog:
         except Exception as error:  # noqa: BLE001 - the watcher does not depend on the ladder
             self._lose(error)
 
-    def _note_all(self, batches: Batches, seen_ms: int, steps: Steps, now_ms: int) -> None:
+    def _note_all(self, batches: Callable[[], Batches], seen_ms: int, steps: Steps, now_ms: int) -> None:
         try:
             ladder, cursor = self._follow(now_ms), self.tail.cursor
-            if ladder is not None and not ladder.append(cursor.segment, cursor.position, batches, seen_ms, steps):
+            if ladder is not None and not ladder.append(cursor.segment, cursor.position, batches(), seen_ms, steps):
                 self._lost = True
         except Exception as error:  # noqa: BLE001 - as above
             self._lose(error)
