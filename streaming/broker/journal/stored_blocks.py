@@ -31,6 +31,10 @@ class BlockHead:
     size: int
     published: int
 
+    def is_within(self, after: int, upto: int) -> bool:
+        """Whether all of its rows have ``after < seq <= upto``."""
+        return after < self.first and self.last <= upto
+
 
 @dataclass(frozen=True, slots=True)
 class StoredBlock(BlockHead):
@@ -91,7 +95,7 @@ def first_rows(run: sqlite3.Connection, after: int, upto: int, most: int) -> Row
     """The first rows with ``after < seq <= upto``, at most ``most``. Only blocks of which they are a part are read."""
     rows, last = 0, after
     for head in heads(run, after, upto):
-        if after < head.first and head.last <= upto and rows + head.count <= most:
+        if head.is_within(after, upto) and rows + head.count <= most:
             rows, last = rows + head.count, head.last
             continue
         block = with_row_after(run, max(after, last))
@@ -179,9 +183,9 @@ def entries(run: sqlite3.Connection, after: int, upto: int, most: int) -> list[S
 def counted_between(run: sqlite3.Connection, after: int, upto: int) -> int:
     """The bytes of logs that the rows with ``after < seq <= upto`` publish."""
     found = list(heads(run, after, upto))
-    whole = sum(head.published for head in found if after < head.first and head.last <= upto)
-    cut = (with_row_after(run, head.last - 1) for head in found if not (after < head.first and head.last <= upto))
-    return whole + sum(counted(part(block.batch, after, upto)) for block in cut if block is not None)
+    cut = (with_row_after(run, head.last - 1) for head in found if not head.is_within(after, upto))
+    parts = sum(counted(part(block.batch, after, upto)) for block in cut if block is not None)
+    return parts + sum(head.published for head in found if head.is_within(after, upto))
 
 
 def kinds(run: sqlite3.Connection, seqs: Iterable[int]) -> dict[int, Kind]:
@@ -196,10 +200,9 @@ def kinds(run: sqlite3.Connection, seqs: Iterable[int]) -> dict[int, Kind]:
 
 def delete(run: sqlite3.Connection, after: int, upto: int) -> int:
     """Delete the rows with ``after < seq <= upto``; returns by about how many bytes the stored blocks have grown."""
-    found = list(heads(run, after, upto))
-    whole = [(head.last,) for head in found if after < head.first and head.last <= upto]
-    grown = -sum(head.size for head in found if after < head.first and head.last <= upto)
-    run.executemany("DELETE FROM blocks WHERE last = ?", whole)
+    whole = [head for head in heads(run, after, upto) if head.is_within(after, upto)]
+    grown = -sum(head.size for head in whole)
+    run.executemany("DELETE FROM blocks WHERE last = ?", [(head.last,) for head in whole])
     for block in list(blocks(run, after, upto)):  # one at each end at most
         has = block.batch
         seqs = longs(has, "seq")

@@ -156,10 +156,9 @@ class Trimming:
     def _beyond(self, run: sqlite3.Connection, after: int, upto: int, limits: TrimLimits) -> RowsUpto:
         """Those of the next events up to ``upto`` that are beyond the limits, from the first one on."""
         excess: float = self._journal.size() - limits.max_bytes
-        first = next(heads(run, after, upto), None)
+        beyond, first = RowsUpto(0, after), next(heads(run, after, upto), None)
         if first is None or (excess <= 0 and first.at_ms >= limits.before_ms):  # nearly always
-            return RowsUpto(0, after)
-        beyond = RowsUpto(0, after)
+            return beyond
         for entry in entries(run, after, upto, SLICE):
             if excess <= 0 and entry.at_ms >= limits.before_ms:
                 break

@@ -146,14 +146,14 @@ class LogLadder:
             FormatError: as `ActiveLadder.append`.
         """
         with self._lock:
-            if (base_offset, position) != (self._active.base_offset, self._active.position):
+            if not self.is_at(base_offset, position):
                 return False
             return self._take_ended(self._active.append(batches, seen_ms, steps))
 
     def append_plain(self, base_offset: int, position: int, next_offset: int, records: int, size: int, seen_ms: int) -> bool:
         """Add a range by its sums: see `ActiveLadder.append_plain`; otherwise as `append`."""
         with self._lock:
-            if (base_offset, position) != (self._active.base_offset, self._active.position):
+            if not self.is_at(base_offset, position):
                 return False
             self._active.append_plain(next_offset, records, size, seen_ms)
             return True

@@ -59,9 +59,8 @@ def command(settings: Settings, journal: Path, listen: str, name: str, let_go_af
     It reads Kafka's files, and never writes or locks them. Without --tls-cert and a way to authenticate its jobs (--token-file or
     --tls-client-ca), it listens on loopback addresses only. Changed certificates and tokens are used while it runs.
     """
-    os.environ.setdefault(
-        "ARROW_DEFAULT_MEMORY_POOL", "system"
-    )  # as `serve` sets it; where Arrow makes its own first, that takes 4 MB for ever
+    # what `serve` sets comes after Arrow has made a pool of its own, which takes 4 MB for ever
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     from streaming.broker.agent.parts import AgentOptions
     from streaming.broker.agent.process import serve
     from streaming.broker.agent.security import ServerFiles
