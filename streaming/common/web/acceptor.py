@@ -4,7 +4,6 @@ import asyncio
 import logging
 import socket
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from threading import Thread
 
 from streaming.common.rare_log import RareLog
@@ -73,14 +72,17 @@ class Acceptor:
 
     async def _serve(self) -> None:
         accepting = asyncio.create_task(self._accept())
-        while not self._ends.is_set():
-            self._sweep()
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._ends.wait(), _SWEEP_SECONDS)
+        self._sweep_again()
+        await self._ends.wait()
         accepting.cancel()
         for conversation in self._conversations:
             conversation.cancel()
         await asyncio.gather(accepting, *self._conversations, return_exceptions=True)
+
+    def _sweep_again(self) -> None:
+        if not self._ends.is_set():
+            self.loop.call_later(_SWEEP_SECONDS, self._sweep_again)  # less than half of what a task that waits costs
+            self._sweep()
 
     async def _accept(self) -> None:
         """Accept one connection a turn of the loop, so that none is cut for a later one before its request was looked at."""
