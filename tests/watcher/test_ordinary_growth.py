@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streaming.broker.disk.segment_files import OpenSegment
+from streaming.broker.disk.segment_files import LARGE_BYTES, OpenSegment
 from streaming.broker.watcher import ordinary_growth
 from streaming.broker.watcher.ordinary_growth import OrdinaryReader, OrdinaryRound
 from streaming.broker.watcher.tail import Tail
@@ -24,7 +24,7 @@ from tests.watcher.station import COMPACTED, Station
 from tests.watcher.stepping import Step, hold, step
 
 LOGS = 3
-LARGE = ordinary_growth.LARGE_BYTES + 100
+LARGE = LARGE_BYTES + 100
 ALL_BY_TAILS = 1 << 30
 
 
@@ -226,6 +226,33 @@ def test_ordinary_logs_are_read_together(two: TwoStations, rounds: list[Ordinary
     assert [(len(each.read), list(each.left)) for each in rounds] == [(LOGS, [])] * 2
     gaps = [event.sequence_gaps for event in two.columns.events if event.kind is Kind.APPENDED]
     assert gaps[-LOGS:] == [1] * LOGS
+
+
+def test_small_batches_after_a_large_one_are_read_together(two: TwoStations, rounds: list[OrdinaryRound]) -> None:
+    for value_bytes, count in ((LARGE, 1), (10, 60)):
+        for number in range(LOGS):
+            two.append(number, 1, count, value_bytes)
+        two.look()
+    assert [(len(each.read), list(each.left)) for each in rounds] == [(LOGS, [])] * 2
+
+
+def test_large_batches_are_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a log grows by more than is read together."""
+    disk = log_dir(tmp_path)
+    log = partition(disk, "t", segment_bytes=1 << 30)
+    station = Station(disk.path, journal=tmp_path / "journal")
+    station.begin("earliest")
+    log.append(batch())
+    station.look()
+    station.look()
+    monkeypatch.setattr(OpenSegment, "_cached", lambda *_: True)
+    monkeypatch.setattr(OpenSegment, "read_into", lambda *_, **__: pytest.fail("its bytes are read"))
+    log.append(*[batch(value_bytes=1 << 18)] * 6)
+    station.look()
+    assert station.fold_of("t").bytes == log.active.size
+    station.close()
+    log.close()
+    disk.release()
 
 
 def _grow(two: TwoStations) -> None:

@@ -4,16 +4,22 @@ from mmap import PAGESIZE, mmap
 
 import numpy as np
 
+from streaming.broker.disk.calls import note_read
 from streaming.broker.disk.segment_files import OpenSegment
 from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT
+from streaming.kafka.scan.headers import find_flaws
 from streaming.kafka.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, scan, scan_header
+from streaming.kafka.scan.sums import sum_ranges
 from streaming.kafka.scan.walk import Bytes, Stop, batch_size_at
+from streaming.kafka.scan.whole_pieces import batches_of
 
 WINDOW_BYTES = 8 << 20
 """How much of a segment is read at once. Bytes that stay in the processor's cache are walked twice as fast as others."""
 
 SEEDED_BYTES = 1 << 20
 """For less than this, the plain walk is as fast as reading the index."""
+
+_FIRST = np.zeros(1, np.intp)
 
 
 def window() -> Bytes:
@@ -48,6 +54,33 @@ def scan_on(file: OpenSegment, position: int, next_offset: int, buffer: Bytes, *
     if scanned.sums is None and scanned.stop is Stop.SHORT and scanned.flaw is None and size == len(buffer):
         return _scan_large(file, position, next_offset, buffer)
     return scanned
+
+
+def scan_headers_on(file: OpenSegment, position: int, next_offset: int, size: int, *, plain: bool) -> Scanned | None:
+    """Scan up to ``size`` bytes of a segment by their headers alone, where that costs less (`OpenSegment.plain_headers`).
+
+    Args:
+        plain: as in `streaming.broker.disk.preallocated.without_half_written`.
+
+    Returns:
+        What `scan_on` would return for a buffer of this size, into which nothing is read. None where headers are not enough, and the bytes
+        have to be scanned: there is anything else than plain, sound and whole batches.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    end = min(position + size, file.size())
+    headers, reached = file.plain_headers(position, end)
+    cut = reached > end  # the last batch goes on behind the end
+    if reached < end or (reached == end and not plain) or reached > MAX_SEGMENT_BYTES or len(headers) <= cut:
+        return None
+    batches = batches_of(headers)
+    if find_flaws(batches, _FIRST, np.array([next_offset])):
+        return None
+    batches = batches.take(slice(0, len(headers) - cut))
+    passed = int(batches.size.sum())
+    note_read(passed)  # what bounds the bytes of a poll, and their pace, is for those that are passed over, too
+    return Scanned(passed, Stop.SHORT if cut else Stop.END, None, batches, sum_ranges(batches, _FIRST)[0])
 
 
 def _scan_large(file: OpenSegment, position: int, next_offset: int, buffer: Bytes) -> Scanned:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mmap import PAGESIZE
 from pathlib import Path
 
-from streaming.broker.disk.calls import Calling, note_read
+from streaming.broker.disk.calls import Calling, ThreadCalls, note_read
 from streaming.broker.disk.index_file import last_entry_below, last_entry_upto, positions_between
 from streaming.broker.disk.opening import EPOCHS_BYTES, open_file, read_small
 from streaming.errors import FormatError
@@ -17,7 +17,8 @@ from streaming.kafka.formats import names
 from streaming.kafka.formats.checkpoint_files import EpochEntry, parse_leader_epochs
 from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT
 from streaming.kafka.formats.names import FileKind, FileStage, segment_file_name
-from streaming.kafka.scan.walk import Bytes, Positions, batch_size_at
+from streaming.kafka.scan.walk import Bytes, Positions
+from streaming.kafka.scan.whole_pieces import plain_size
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +31,12 @@ _MOST_LISTINGS = 10
 
 MOST_HOLES = 64
 """A file with more holes than this is taken for written to its end: a preallocated one has one hole."""
+
+LARGE_BYTES = 8 << 10
+"""Of batches of this size the headers alone are read: a call for each costs less than to copy so many bytes."""
+
+_FEW_HEADERS = 16
+"""So many calls are worth a try, whatever the size of the batches."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -248,6 +255,11 @@ class OpenSegment:
         with Calling(self._path):
             return os.lseek(self._fd, 0, os.SEEK_END)
 
+    def is_of_size(self, size: int, calls: ThreadCalls) -> bool:
+        """Whether the file has this size. ``calls``: of this thread, which asks many files in turn: see `ThreadCalls.go_on`."""
+        calls.go_on(self._path)
+        return os.lseek(self._fd, 0, os.SEEK_END) == size
+
     def stored_end(self, position: int) -> int:
         """Where the last bytes after ``position`` end that the file system stores, ``position`` if it stores none. The size of the file
         where it stores holes too, as in a copy, or does not know them.
@@ -294,23 +306,42 @@ class OpenSegment:
         return modified_ms if same and read == len(buffer) else -1
 
     def read_headers(self, position: int, end: int, anchor: bytes, anchor_position: int) -> tuple[list[bytes], int]:
-        """The headers of the batches in ``[position, end)``, each by a call of its own: of large batches that is the smallest part.
+        """The headers of the batches in ``[position, end)``, as `plain_headers` reads them.
 
         Returns:
-            The headers, and the file's modification time as from `read_growth`, -1 also if there is something else than whole batches.
+            The headers, and the file's modification time as from `read_growth`, -1 also if there is anything but whole, plain batches.
         """
-        headers: list[bytes] = []
         with Calling(self._path):
-            while position < end:
-                header = os.pread(self._fd, HEADER_BYTES, position)
-                if len(header) < HEADER_BYTES or (size := batch_size_at(header)) < HEADER_BYTES:
-                    return [], -1
-                headers.append(header)
-                position += size
-            same = os.pread(self._fd, len(anchor), anchor_position) == anchor
-            modified_ms = os.fstat(self._fd).st_mtime_ns // 1_000_000
+            headers, reached = self._plain_headers(position, end)
+            same = reached == end and os.pread(self._fd, len(anchor), anchor_position) == anchor
+            modified_ms = os.fstat(self._fd).st_mtime_ns // 1_000_000 if same else -1
         note_read(len(headers) * HEADER_BYTES)
-        return headers, modified_ms if same and position == end else -1
+        return headers, modified_ms
+
+    def plain_headers(self, position: int, end: int) -> tuple[list[bytes], int]:
+        """The headers of the plain batches (`plain_size`) from ``position`` to ``end``, or to the end of the last one before that.
+
+        Each is read by a call of its own: of large batches that is the smallest part. So the first one has to be large, and the bytes at
+        the end in the page cache: a disk may take as long for a few bytes as for all.
+
+        Returns:
+            The headers, and where the last batch ends: before ``end`` if something else follows, or more batches than a call each is worth.
+        """
+        with Calling(self._path):
+            first = plain_size(os.pread(self._fd, HEADER_BYTES, position))
+            return self._plain_headers(position, end) if first >= LARGE_BYTES and self._cached(end - 1) else ([], position)
+
+    def _plain_headers(self, position: int, end: int) -> tuple[list[bytes], int]:
+        headers: list[bytes] = []
+        most = _FEW_HEADERS + 2 * (end - position) // LARGE_BYTES
+        while position < end and len(headers) < most:
+            header = os.pread(self._fd, HEADER_BYTES, position)
+            size = plain_size(header)
+            if not size:
+                break
+            headers.append(header)
+            position += size
+        return headers, position
 
     def read_into(self, buffer: Bytes, position: int, *, spare_cache: bool = False) -> int:
         """Fill ``buffer`` from ``position`` on; returns the number of bytes read.
@@ -324,7 +355,7 @@ class OpenSegment:
             # A device may read megabytes ahead. Then the end of the next window would seem to be cached for another reader, and would stay.
             self._reads_ahead = False
             os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_RANDOM)
-        ours = spare_cache and not self._cached(min(position + len(buffer), self.size()) - 1)
+        ours = spare_cache and self._cached(min(position + len(buffer), self.size()) - 1) is False
         with Calling(self._path):
             read = os.preadv(self._fd, [buffer.data], position)
             if ours and read:  # a length of 0 would mean the whole file
@@ -335,8 +366,11 @@ class OpenSegment:
         note_read(read)
         return read
 
-    def _cached(self, position: int) -> bool:
-        """Whether another reader has the end of a window in the page cache. The beginning is there anyway, because reads go ahead."""
+    def _cached(self, position: int) -> bool | None:
+        """Whether another reader has the end of a window in the page cache. The beginning is there anyway, because reads go ahead.
+
+        None if this file system cannot report it: then its cache is left alone, and nothing is expected of it.
+        """
         try:
             return os.preadv(self._fd, [bytearray(1)], max(0, position), os.RWF_NOWAIT) > 0
         except BlockingIOError:
@@ -344,7 +378,7 @@ class OpenSegment:
         except OSError as error:
             if error.errno != errno.EOPNOTSUPP:
                 raise
-            return True  # this file system cannot report it: leave its cache alone
+            return None
 
     def seeds(self, start: int, end: int) -> Positions:
         """Positions in ``[start, end)`` where an entry begins according to the segment's ``.index``: plausible, but never proven."""

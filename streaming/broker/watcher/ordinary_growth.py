@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from streaming.broker.disk.segment_files import LARGE_BYTES
 from streaming.broker.journal.appended_ranges import AppendedRanges
 from streaming.broker.watcher.cluster_knowledge import Cluster, Leads
 from streaming.broker.watcher.noting import Noting
@@ -27,9 +28,6 @@ log = logging.getLogger(__name__)
 
 FEW_LOGS = 8
 """So few logs are read faster one by one."""
-
-LARGE_BYTES = 8 << 10
-"""After a batch of this size, the headers alone are read: a call for each costs less than to copy so many bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +104,14 @@ class OrdinaryReader:
         small: list[Tail] = []
         for tail in tails:
             (large if batch_size_at(tail.cursor.anchor) >= LARGE_BYTES else small).append(tail)
-        self._read_headers(large, files)
-        self._read_bytes(small, files)
+        self._read_bytes([*small, *self._read_headers(large, files)], files)
         return files
 
     @staticmethod
-    def _read_headers(tails: Sequence[Tail], files: _ReadFiles) -> None:
-        """Read only the headers of logs whose last batch was large."""
+    def _read_headers(tails: Sequence[Tail], files: _ReadFiles) -> list[Tail]:
+        """Read only the headers of logs whose last batch was large; returns those in which smaller ones come after it."""
         headers: list[bytes] = []
-        counts = []
+        counts, smaller = [], []
         for tail in tails:
             cursor, file = tail.cursor, tail.file
             if file is None:
@@ -128,7 +125,10 @@ class OrdinaryReader:
                 files.add(tail, modified_ms)
                 headers += own
                 counts.append(len(own))
+            elif own:
+                smaller.append(tail)
         files.headers.append(PieceHeaders(np.frombuffer(b"".join(headers), OPAQUE_HEADER), np.array(counts, np.int64)))
+        return smaller
 
     def _read_bytes(self, tails: Sequence[Tail], files: _ReadFiles) -> None:
         starts: list[int] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import SEEDED_BYTES, scan_on, window
 from streaming.broker.disk.preallocated import without_half_written
-from streaming.broker.disk.scanning import kept_window
+from streaming.broker.disk.scanning import kept_window, scan_headers_on
 from streaming.broker.journal.blobs import encode_steps
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.watcher.carrying import still_open
@@ -22,6 +22,7 @@ from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
 from streaming.kafka.formats.layout import PREFIX_BYTES
+from streaming.kafka.formats.names import TRANSACTION_TOPIC
 from streaming.kafka.scan.arrivals import NO_ARRIVALS, arrivals
 from streaming.kafka.scan.detail import pack
 from streaming.kafka.scan.epochs import by_epoch
@@ -131,7 +132,8 @@ class GrowthReader:
         room = tail.open().size() - tail.cursor.position
         if tail.zero_tail and room > 0:
             head = tail.open().read(tail.cursor.position, PREFIX_BYTES)
-            room = min(room, max(ZERO_TAIL_LOOK_BYTES, batch_size_at(head)))
+            size = batch_size_at(head) if len(head) == PREFIX_BYTES else 0  # the file may have become shorter since
+            room = min(room, max(ZERO_TAIL_LOOK_BYTES, size))
         return room
 
     @staticmethod
@@ -144,8 +146,11 @@ class GrowthReader:
         return False
 
     def _read_window(self, tail: Tail, buffer: Bytes, done: ReadRound) -> None:
-        cursor = tail.cursor
-        scanned = scan_on(tail.open(), cursor.position, cursor.next_offset, buffer, spare_cache=not tail.live)
+        cursor, file, scanned = tail.cursor, tail.open(), None
+        if cursor.log.topic != TRANSACTION_TOPIC:  # whose records are read, too
+            scanned = scan_headers_on(file, cursor.position, cursor.next_offset, len(buffer), plain=tail.plain)
+        if scanned is None:
+            scanned = scan_on(file, cursor.position, cursor.next_offset, buffer, spare_cache=not tail.live)
         if self._is_same(tail, 0, done):
             self._absorb(tail, 0, len(buffer), buffer, scanned, done)
 

@@ -36,7 +36,8 @@ class Stop(IntEnum):
 
 def batch_size_at(head: bytes) -> int:
     """The size of the batch that begins with these 12 bytes (or more). It may be wrong: it is checked only once the batch is complete."""
-    return PREFIX_BYTES + int.from_bytes(head[LENGTH_AT:PREFIX_BYTES], "big", signed=True)
+    (length,) = _LENGTH.unpack_from(head, LENGTH_AT)
+    return PREFIX_BYTES + int(length)
 
 
 @dataclass(frozen=True, slots=True)

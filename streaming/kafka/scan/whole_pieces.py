@@ -1,16 +1,42 @@
 """The batches of many small pieces, each of another log: only of those pieces that end with a whole batch."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Longs
-from streaming.kafka.formats.layout import CONTROL_BIT, CURRENT_MAGIC, HEADER, OPAQUE_HEADER, PREFIX_BYTES, TRANSACTIONAL_BIT
+from streaming.kafka.formats.layout import (
+    ATTRIBUTES_AT,
+    CONTROL_BIT,
+    CURRENT_MAGIC,
+    HEADER,
+    HEADER_BYTES,
+    MAGIC_AT,
+    OPAQUE_HEADER,
+    PREFIX_BYTES,
+    TRANSACTIONAL_BIT,
+)
 from streaming.kafka.scan.headers import Batches, columns_of, find_flaws, raw_headers
-from streaming.kafka.scan.walk import Bytes, Positions, Stop, walk_lanes
+from streaming.kafka.scan.walk import Bytes, Positions, Stop, batch_size_at, walk_lanes
 
 _UNUSUAL = TRANSACTIONAL_BIT | CONTROL_BIT
+
+
+def plain_size(header: bytes) -> int:
+    """The size of the batch with this header if it is of the present format, and neither transactional nor a control batch; else 0."""
+    if len(header) < HEADER_BYTES or header[MAGIC_AT] != CURRENT_MAGIC or header[ATTRIBUTES_AT + 1] & _UNUSUAL:
+        return 0
+    size = batch_size_at(header)
+    return size if size >= HEADER_BYTES else 0
+
+
+def batches_of(headers: Sequence[bytes]) -> Batches:
+    """Batches of the present format that follow each other, by their headers; positions count from the first one."""
+    opaque = np.frombuffer(b"".join(headers), OPAQUE_HEADER)
+    fields = opaque.view(HEADER)
+    return columns_of(_in_files(fields, np.zeros(1, np.intp), np.array([len(fields)]), np.zeros(1, np.int64)), fields)
 
 
 @dataclass(frozen=True, slots=True)
