@@ -2,7 +2,6 @@
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -162,7 +161,7 @@ def test_producers_are_those_after_all_steps(done: list[tuple[str, list[tuple[in
             assert known.now is not None
             ours = {int(one["producer_id"]): one for one in (*known.now.entries, *entries)}
             after = np.array([ours[own] for own in sorted(ours)], ENTRIES)
-            taken = Taken(replace(known.now, entries=after), 0, entries, np.empty(0, np.int64))
+            taken = Taken(known.now._replace(entries=after), 0, entries, np.empty(0, np.int64))
             position += 1
             if what == "move":
                 known.move(taken)
@@ -187,7 +186,7 @@ def test_what_a_move_does_not_show_needs_pages() -> None:
     pages = known.unwritten(LOGS[0])
     assert pages is not None
     assert not known.need_pages
-    known.move(Taken(replace(known.now, dropped_ms=9), 0, np.frombuffer(entry(7, 1), ENTRIES), np.empty(0, np.int64)))
+    known.move(Taken(known.now._replace(dropped_ms=9), 0, np.frombuffer(entry(7, 1), ENTRIES), np.empty(0, np.int64)))
     assert known.need_pages
 
 

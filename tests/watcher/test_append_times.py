@@ -3,13 +3,13 @@
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
 import numpy as np
 import pytest
 
+from streaming.broker.disk.calls import calls_of_this_thread
 from streaming.broker.disk.locate import beginning, find_offset, window
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.watcher.cursors import BROUGHT_ALONG, EVERYTHING, moved
@@ -52,7 +52,7 @@ def _read(tail: Tail, log: PartitionLog) -> None:
     segments = list_segments(log.directory)
     mine = [each for each in segments if each.base_offset <= tail.cursor.segment]
     end = find_offset(tuple(mine), None, window())
-    tail.relocate(Relocation(replace(moved(tail.cursor, end), next_offset=end.next_offset), segments))
+    tail.relocate(Relocation(moved(tail.cursor, end)._replace(next_offset=end.next_offset), segments))
 
 
 def _followed(tail: Tail, log: PartitionLog) -> None:
@@ -64,7 +64,7 @@ def _followed(tail: Tail, log: PartitionLog) -> None:
 
 def _again(tail: Tail, log: PartitionLog, *, frontier: int | None = None) -> Tail:
     """The tail of an agent that was started again at the cursor of the one before: no poll of it has looked yet."""
-    cursor = tail.cursor if frontier is None else replace(tail.cursor, frontier=frontier)
+    cursor = tail.cursor if frontier is None else tail.cursor._replace(frontier=frontier)
     return Tail(tail.partition, cursor, list_segments(log.directory), tail.producers)
 
 
@@ -72,9 +72,9 @@ def test_what_comes_into_the_same_segment_came_after_the_last_poll_that_found_no
     written_at(log, NOW - DAY_MS)  # the times of files do not matter
     assert not tail.has_grown(NOW + 1000)  # the anchor is checked
     assert not tail.has_grown(NOW + 2000)
-    assert tail.is_still(NOW + 3000)
+    assert tail.is_still(NOW + 3000, calls_of_this_thread())
     log.append(batch(1))
-    assert not tail.is_still(NOW + 4000)
+    assert not tail.is_still(NOW + 4000, calls_of_this_thread())
     assert tail.has_grown(NOW + 4000)
     assert tail.appended(2, NOW + 5000) == Appended(NOW + 3000, NOW + 5000)
     assert tail.appended(7, NOW + 5000) == Appended(NOW + 3000, NOW + 5000)  # compaction has left a gap

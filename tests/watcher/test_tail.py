@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 import streaming
+from streaming.broker.disk.calls import calls_of_this_thread
 from streaming.broker.disk.identity import LogDir
 from streaming.broker.disk.locate import beginning, find_offset, walk_on, window
 from streaming.broker.disk.logdirs import Partition
@@ -107,7 +107,7 @@ def begun(log: PartitionLog, *, remembered: bool = False, stopped: bool = False,
     where = Partition(LogDir(log.directory.parent, 1, "", ""), log.directory, log.topic, log.partition, "", DirState.LIVE)
     segments = list_segments(log.directory)
     first = cursor_at(log_id(where), beginning(segments[0]), segments, 0)
-    cursor = replace(first, stopped="a flaw" if stopped else "", wanted="earliest" if held else "")
+    cursor = first._replace(stopped="a flaw" if stopped else "", wanted="earliest" if held else "")
     return Tail(where, cursor, segments, KnownProducers(9), remembered=remembered)
 
 
@@ -142,7 +142,7 @@ class Asked(RuleBasedStateMachine):
     def begin(self, remembered: bool, stopped: bool, held: bool) -> None:
         self.tail = begun(self._log, remembered=remembered, stopped=stopped, held=held)
         self.where, self.segments = self.tail.partition, self.tail.segments
-        self.first = replace(self.tail.cursor, stopped="", wanted="")
+        self.first = self.tail.cursor._replace(stopped="", wanted="")
 
     def _ask(self, method: Callable[[], object]) -> None:
         """Call a method: the states change step by step, or not at all if one of the steps is not in the table."""
@@ -168,13 +168,13 @@ class Asked(RuleBasedStateMachine):
     def look(self) -> None:
         self.now += 1
         if self.tail.may_be_read and self.tail.directory is not TailState.GONE:
-            self._ask(lambda: self.tail.is_still(self.now) or self.tail.has_grown(self.now))
+            self._ask(lambda: self.tail.is_still(self.now, calls_of_this_thread()) or self.tail.has_grown(self.now))
 
     @rule()
     def append(self) -> None:
         if self.tail.directory is not TailState.GONE:
             end, batches = find_offset(self.segments, None, window()), self._batches()
-            after = replace(self.tail.cursor, position=end.position, next_offset=end.next_offset, anchor=end.anchor)
+            after = self.tail.cursor._replace(position=end.position, next_offset=end.next_offset, anchor=end.anchor)
             self._ask(lambda: self.tail.append(after, batches, self.now, compacted=False))
 
     @rule(zeros=st.booleans(), more=st.booleans())
@@ -226,12 +226,12 @@ class Asked(RuleBasedStateMachine):
 
     @rule()
     def move(self) -> None:
-        self._ask(lambda: self.tail.relocate(Relocation(replace(self.tail.cursor, stopped="", skipped=0), self.segments)))
+        self._ask(lambda: self.tail.relocate(Relocation(self.tail.cursor._replace(stopped="", skipped=0), self.segments)))
 
     @rule()
     def set_back(self) -> None:
         loss = LossColumns(kind=Kind.TRUNCATED, opened=NOTHING_OPEN, next_offset=0, bytes=7)
-        after = replace(self.tail.cursor, position=0, next_offset=0, stopped="")
+        after = self.tail.cursor._replace(position=0, next_offset=0, stopped="")
         self._ask(lambda: self.tail.relocate(Relocation(after, self.segments, loss, ())))
 
     @rule()
@@ -372,9 +372,9 @@ def test_what_is_unread_is_counted_by_the_last_poll_or_exactly_as_it_is_now(tmp_
     assert sizes_unread(tail) == (grown, grown)
     log.append(batch(3))
     assert sizes_unread(tail) == (grown, log.active.size)
-    tail.cursor = replace(tail.cursor, position=listed)
+    tail.cursor = tail.cursor._replace(position=listed)
     assert sizes_unread(tail) == (grown - listed, log.active.size - listed)
-    tail.cursor = replace(tail.cursor, position=grown + 1)  # read on since the poll
+    tail.cursor = tail.cursor._replace(position=grown + 1)  # read on since the poll
     assert sizes_unread(tail) == (0, log.active.size - grown - 1)
     tail.close()
 
@@ -413,11 +413,11 @@ CAUSES: dict[Cause, tuple[Callable[[Tail], object], ...]] = {
     Cause.LEADER_KNOWN: (Tail.know_leader, Tail.give_up_leader),
     Cause.NO_BATCH: (lambda tail: tail.suspect(NOW),),
     Cause.SOUND: (Tail.is_sound,),
-    Cause.FILE_CLOSED: (Tail.close, lambda tail: tail.relocate(Relocation(replace(tail.cursor), tail.segments))),
+    Cause.FILE_CLOSED: (Tail.close, lambda tail: tail.relocate(Relocation(tail.cursor._replace(), tail.segments))),
     Cause.HOLD: (lambda tail: tail.want("latest"), lambda tail: tail.plan_replay(Replays.FIRST)),
     Cause.RELEASE: (Tail.satisfy, Tail.release),
     Cause.STOP: (_stopped,),
-    Cause.READ_ON: (Tail.read_on, lambda tail: tail.relocate(Relocation(replace(tail.cursor, stopped=""), tail.segments))),
+    Cause.READ_ON: (Tail.read_on, lambda tail: tail.relocate(Relocation(tail.cursor._replace(stopped=""), tail.segments))),
     Cause.END_REACHED: (lambda tail: tail.reach_end(NOW),),
     Cause.FAR_BEHIND: (lambda tail: tail.take_turn(far_behind=True, small=False),),
     Cause.SENT_BACK: (Tail.publish_as_known, lambda tail: tail.send_back(tail.cursor), lambda tail: tail.leave(None, NOW)),

@@ -21,6 +21,11 @@ class ThreadCalls:
         self.path: str | PathLike[str] | None = None
         self.count = 0
 
+    def go_on(self, path: str | PathLike[str]) -> None:
+        """Record the next of many paths, within a `Calling` that ends after the last of them: for a call a microsecond long."""
+        self.path = path
+        self.count += 1
+
 
 class _CallsOfThread(threading.local):
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """How far a log has been read: written in the transaction of the events before it."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from streaming.common.log_key import LogKey
 
@@ -17,9 +17,8 @@ class Replays(StrEnum):
     ALONGSIDE = "alongside"  # by a replay while the log is read on; they are published at the cursor of that time
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cursor:
-    """How far a log has been read.
+class Cursor(NamedTuple):
+    """How far a log has been read. It is a tuple because one is made for each range: a frozen dataclass takes three times as long.
 
     Everything before ``position`` of ``segment`` is published, and ``next_offset`` is the first offset that is not. ``device`` and
     ``inode`` name the segment's file. The other fields:

@@ -10,7 +10,7 @@ While moves wait, the file has another version: an earlier segtail, which would 
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import lz4.frame
@@ -102,6 +102,6 @@ def _merged_cursors(run: sqlite3.Connection, waiting: dict[LogKey, list[_Row]]) 
     for cursor in cursors:
         moves = waiting[cursor.log]
         changed.append((cursor.log, [np.frombuffer(found, ENTRIES) for move in moves if (found := move.pop("producers"))]))
-        after.append(replace(cursor, frontier=moves[-1]["next_offset"], **moves[-1]))
+        after.append(cursor._replace(frontier=moves[-1]["next_offset"], **moves[-1]))
     stored_logs.write_cursors(run, after)
     return changed

@@ -10,6 +10,7 @@ In ordinary life the end is that of the cursor, so only logs whose end is ahead 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,9 +32,8 @@ _MOST_OFFSET = (1 << 63) - 3
 """Larger frontiers are no offsets (`streaming.broker.watcher.cursors`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedEnd:
-    """The offset after what was published of a log, and the latest leader epoch of that, -1 not known."""
+class PublishedEnd(NamedTuple):
+    """The offset after what was published of a log, and the latest leader epoch of that, -1 not known. One is made for each range."""
 
     upto: int
     epoch: int

@@ -5,7 +5,7 @@ Each has a table: ``cursors``, ``scanned`` and ``ladders``.
 
 import sqlite3
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from streaming.broker.disk.scanned_timestamps import SegmentKey
@@ -41,7 +41,7 @@ def _stored_ladder(ladder: bytes, **key: int) -> _StoredLadder:
     return _StoredLadder(SegmentKey(**key), ladder)
 
 
-_CURSORS = StoredTable("cursors", _cursor, OF_LOG | {field.name: field.name for field in fields(Cursor) if field.name != "log"})
+_CURSORS = StoredTable("cursors", _cursor, OF_LOG | {name: name for name in Cursor._fields if name != "log"})
 _SCANNED = StoredTable("scanned", _scanned_segment, _OF_SEGMENT | {"largest_timestamp": "largest_timestamp"})
 _LADDERS = StoredTable("ladders", _stored_ladder, _OF_SEGMENT | {"ladder": "ladder"})
 

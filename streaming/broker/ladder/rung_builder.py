@@ -93,8 +93,9 @@ class RungBuilder:
     def _end_stretch(self, size: int, end_offset: int, seen_ms: int) -> None:
         self.position += size
         self.end_offset = end_offset
-        self._make_room(1)
-        row = (seen_ms, self.end_offset - self.base_offset, self.position, self._data, self._aborted, self._control)
+        if self._count == len(self._rungs):
+            self._make_room(1)
+        row = (seen_ms, end_offset - self.base_offset, self.position, self._data, self._aborted, self._control)
         self._rungs[self._count] = row
         self._count += 1
 

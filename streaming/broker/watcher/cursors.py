@@ -1,7 +1,6 @@
 """Cursors: of a log that is new, at another boundary, after a range that was read, and whether one still fits its file."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from streaming.broker.disk.locate import BatchBoundary
@@ -48,8 +47,7 @@ def cursor_at(log: LogKey, boundary: BatchBoundary, segments: Sequence[Segment],
 
 def moved(cursor: Cursor, boundary: BatchBoundary) -> Cursor:
     """The cursor of the same log at another boundary."""
-    return replace(
-        cursor,
+    return cursor._replace(
         segment=boundary.segment.base_offset,
         device=boundary.segment.identity.device,
         inode=boundary.segment.identity.inode,
@@ -69,14 +67,14 @@ def advanced(before: Cursor, start: int, scanned: Scanned, sums: Sums) -> Cursor
     first = before.first_timestamp
     if before.largest_timestamp != TIMES_UNKNOWN and before.position == 0:
         first = max(int(scanned.batches.max_timestamp[0]), -1)
-    return _after(
-        before,
+    return before._replace(
         position=before.position + scanned.end - start,
         next_offset=sums.next_offset,
         anchor=scanned.anchor,
         anchor_position=before.position + scanned.anchor_position - start,
+        frontier=max(before.frontier, sums.next_offset),
         first_timestamp=first,
-        newest=sums.max_timestamp,
+        largest_timestamp=_largest(before, sums.max_timestamp),
         log_epoch=max(before.log_epoch, sums.leader_epoch),
         epochs=with_epoch(before.epochs, sums.leader_epoch, sums.base_offset),
     )
@@ -87,56 +85,20 @@ def went_on(before: Cursor, size: int, next_offset: int, newest: int, anchor: by
 
     It is of the same leader epoch and not the first of its segment, and everything before it was published once.
     """
-    return _after(
-        before,
+    return before._replace(
         position=before.position + size,
         next_offset=next_offset,
         anchor=anchor,
         anchor_position=anchor_position,
-        first_timestamp=before.first_timestamp,
-        newest=newest,
-        log_epoch=before.log_epoch,
-        epochs=before.epochs,
-    )
-
-
-def _after(
-    before: Cursor,
-    *,
-    position: int,
-    next_offset: int,
-    anchor: bytes,
-    anchor_position: int,
-    first_timestamp: int,
-    newest: int,
-    log_epoch: int,
-    epochs: bytes,
-) -> Cursor:
-    """All fields are named, because this runs for every range, and `dataclasses.replace` takes twice as long."""
-    largest = before.largest_timestamp
-    return Cursor(
-        log=before.log,
-        segment=before.segment,
-        device=before.device,
-        inode=before.inode,
-        position=position,
-        next_offset=next_offset,
-        log_epoch=log_epoch,
-        anchor=anchor,
-        anchor_position=anchor_position,
         frontier=max(before.frontier, next_offset),
-        stopped=before.stopped,
-        skipped=before.skipped,
-        backlog_segment=before.backlog_segment,
-        backlog_position=before.backlog_position,
-        first_timestamp=first_timestamp,
-        largest_timestamp=largest if largest == TIMES_UNKNOWN else max(largest, newest),
-        epochs=epochs,
-        replay=before.replay,
-        wanted=before.wanted,
-        entries_upto=before.entries_upto,
-        reread=before.reread,
+        largest_timestamp=_largest(before, newest),
     )
+
+
+def _largest(before: Cursor, newest: int) -> int:
+    """The largest timestamp of a segment after batches the newest of whose timestamps is ``newest``."""
+    largest = before.largest_timestamp
+    return largest if largest == TIMES_UNKNOWN else max(largest, newest)
 
 
 def holds_anchor(file: OpenSegment, cursor: Cursor) -> bool:

@@ -4,7 +4,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from streaming.broker.disk.calls import bytes_read
+from streaming.broker.disk.calls import Calling, bytes_read, calls_of_this_thread
 from streaming.broker.disk.locate import SEEDED_BYTES, WINDOW_BYTES
 from streaming.broker.journal.blocks import BLOCK_ROWS
 from streaming.broker.watcher.ordinary_growth import OrdinaryReader
@@ -128,18 +128,26 @@ class GrownLogs:
         """Queue the logs that have grown, without those ordinary ones that may be read in one pass: they are returned."""
         queued = self._live.queued | self._backlog.queued
         ordinary: list[Tail] = []
-        for tail in list(self._registry.tails.values()):
-            try:
-                if tail.is_still(now_ms):
-                    continue
-            except OSError as error:  # the next look at it meets the same error, and handles it
-                log.debug("log cannot be measured", extra={"log": str(tail.cursor.log), "path": tail.path, "error": str(error)})
+        for tail in self._not_still(now_ms):
             if tail not in queued and self._grown(tail):
                 if tail.is_ordinary(now_ms) and tail.size - tail.cursor.position <= SEEDED_BYTES:
                     ordinary.append(tail)
                 else:
                     self._enqueue(tail)
         return ordinary
+
+    def _not_still(self, now_ms: int) -> list[Tail]:
+        """All logs but those of which the size of a file shows that nothing is to be done."""
+        found, tails, calls = [], list(self._registry.tails.values()), calls_of_this_thread()
+        with Calling(tails[0].path if tails else ""):
+            for tail in tails:
+                try:
+                    if tail.is_still(now_ms, calls):
+                        continue
+                except OSError as error:  # the next look at it meets the same error, and handles it
+                    log.debug("log cannot be measured", extra={"log": str(tail.cursor.log), "path": tail.path, "error": str(error)})
+                found.append(tail)
+        return found
 
     def _read_ordinary(self, tails: list[Tail], looked_ms: int, budget: int) -> int:
         """Read logs in one pass, and publish slice by slice; what is unusual is queued. Returns how many bytes were read."""

@@ -256,7 +256,7 @@ class LogRegistry:
                 producers = self._watched.producers(before.log) if tail is None else tail.producers
                 renamed = KnownProducers(producers.limit)
                 renamed.reset(producers.now)
-                tail, led_to = resume(partition, segments, replace(before, log=key), renamed, self._buffer)
+                tail, led_to = resume(partition, segments, before._replace(log=key), renamed, self._buffer)
             except OSError as error:  # it keeps the old topic id until it can be read
                 log.warning("log cannot be listed", extra={"log": str(key), "path": str(partition.path), "error": str(error)})
                 partitions[before.log] = replace(partitions.pop(key), topic_id=before.log.topic_id)

@@ -5,7 +5,6 @@ The open file is read to its end before any of this is called.
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 
 from streaming.broker.disk.locate import beginning, find_offset
 from streaming.broker.disk.logdirs import Partition, read_topic_id
@@ -82,7 +81,7 @@ def follow(tail: Tail, buffer: Bytes) -> Relocation | None:
         return relocate(tail, segments, buffer)
     if any(tail.open().read(cursor.position, PREFIX_BYTES)):
         return None
-    return Relocation(replace(moved(cursor, beginning(later[0])), log_epoch=cursor.log_epoch), segments)
+    return Relocation(moved(cursor, beginning(later[0]))._replace(log_epoch=cursor.log_epoch), segments)
 
 
 def relocate(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Relocation:
@@ -98,7 +97,7 @@ def relocate(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Reloca
     if boundary.last and boundary.next_offset < cursor.next_offset:
         return rewind(tail, segments, buffer)
     # compaction makes an offset gap before the next batch: the offset of the cursor stays
-    after = replace(moved(cursor, boundary), next_offset=cursor.next_offset, log_epoch=max(cursor.log_epoch, boundary.log_epoch))
+    after = moved(cursor, boundary)._replace(next_offset=cursor.next_offset, log_epoch=max(cursor.log_epoch, boundary.log_epoch))
     return Relocation(after, segments)
 
 
@@ -129,7 +128,7 @@ def _skip_to(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Reloca
         "segments were deleted before they were read" if lost else "log begins anew further on, and all that it held was read",
         extra={"log": str(before.log), "path": tail.path, "offset": before.next_offset, "next_offset": first.base_offset, "bytes": lost},
     )
-    after = replace(moved(before, beginning(first)), frontier=max(before.frontier, first.base_offset))
+    after = moved(before, beginning(first))._replace(frontier=max(before.frontier, first.base_offset))
     loss = LossColumns(
         kind=Kind.SKIPPED,
         opened=open_at(tail, after, segments),

@@ -144,7 +144,7 @@ def _go_on_after(tail: Tail, segments: tuple[Segment, ...], sizes: dict[int, int
     boundary = find_offset(segments, None, buffer)
     ends = {segment.base_offset: segment.size for segment in segments} | {boundary.segment.base_offset: boundary.position}
     grown = sum(max(0, end - sizes.get(base_offset, 0)) for base_offset, end in ends.items())
-    after = replace(moved(cursor, boundary), frontier=max(cursor.frontier, boundary.next_offset))
+    after = moved(cursor, boundary)._replace(frontier=max(cursor.frontier, boundary.next_offset))
     log.warning(
         "log is read on at its end: the flaw in it was deleted", extra=_extra(tail) | {"path": tail.path, "offset": boundary.next_offset}
     )

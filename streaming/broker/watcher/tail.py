@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from streaming.broker.disk.calls import ThreadCalls
 from streaming.broker.disk.logdirs import Partition
 from streaming.broker.disk.preallocated import written_end
 from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment, Stamp, file_stamp
@@ -321,9 +322,13 @@ class Tail:
 
     # --- a poll of it
 
-    def is_still(self, now_ms: int) -> bool:
-        """Whether the unchanged size of its open file shows that nothing is to be done, as for most logs in most polls. Raises OSError."""
-        if not self.calm or self.file is None or self.file.size() != self.size:
+    def is_still(self, now_ms: int, calls: ThreadCalls) -> bool:
+        """Whether the unchanged size of its open file shows that nothing is to be done, as for most logs in most polls. Raises OSError.
+
+        Args:
+            calls: as in `OpenSegment.is_of_size`.
+        """
+        if not self.calm or self.file is None or not self.file.is_of_size(self.size, calls):
             return False
         self.looked_ms = now_ms
         return True
@@ -464,13 +469,13 @@ class Tail:
         frontier, end = self.cursor.frontier, self.cursor.next_offset
         if frontier == end:
             return False
-        self.cursor = replace(self.cursor, frontier=end)
+        self.cursor = self.cursor._replace(frontier=end)
         return frontier != BROUGHT_ALONG
 
     def settle_backlog(self) -> None:
         """Note that its first backlog ends at the cursor at the latest."""
         if not self.cursor.settled:
-            self.cursor = replace(self.cursor, backlog_segment=self.cursor.segment, backlog_position=self.cursor.position)
+            self.cursor = self.cursor._replace(backlog_segment=self.cursor.segment, backlog_position=self.cursor.position)
 
     def take_back(self, before: Cursor) -> None:
         """Set the cursor back to where it was, because nothing of what was read since will be published."""
@@ -546,12 +551,12 @@ class Tail:
     def publish_as_known(self) -> None:
         """Publish what is read from here on as a part that any consumer may have had, from another journal."""
         self._into_backlog()
-        self.cursor = replace(self.cursor, frontier=EVERYTHING)
+        self.cursor = self.cursor._replace(frontier=EVERYTHING)
 
     def publish_as_brought_along(self) -> None:
         """Publish what is there now as a part that another agent may have published, unless this one has."""
         if self.cursor.frontier <= self.cursor.next_offset:
-            self.cursor = replace(self.cursor, frontier=BROUGHT_ALONG)
+            self.cursor = self.cursor._replace(frontier=BROUGHT_ALONG)
 
     def stop(self, what: str, skipped: int, *, failed: bool = False) -> None:
         """Read no further.
@@ -562,7 +567,7 @@ class Tail:
             failed: it is an error of this program.
         """
         self.failed = failed
-        self._take(replace(self.cursor, stopped=what, skipped=skipped))
+        self._take(self.cursor._replace(stopped=what, skipped=skipped))
         self.close()
 
     def forgive(self) -> None:
@@ -571,11 +576,11 @@ class Tail:
 
     def read_on(self) -> None:
         """Read a stopped log on where it is: the flaw is gone."""
-        self._take(replace(self.cursor, stopped="", skipped=0))
+        self._take(self.cursor._replace(stopped="", skipped=0))
 
     def count_skipped(self, skipped: int) -> None:
         """Note how many bytes after the cursor of a stopped log are published as skipped."""
-        self.cursor = replace(self.cursor, skipped=skipped)
+        self.cursor = self.cursor._replace(skipped=skipped)
 
     def _take(self, cursor: Cursor) -> None:
         """Take over a cursor. It contains whether the log is stopped or held, and it lasts longer than this process."""
@@ -703,7 +708,7 @@ class Tail:
     def plan_replay(self, how: Replays) -> None:
         """Find what is open at its cursor by a replay, or do not."""
         if self.cursor.replay != how:
-            self._take(replace(self.cursor, replay=how))
+            self._take(self.cursor._replace(replay=how))
 
     def replayed(self, opened: Open, times: tuple[int, int] | None) -> None:
         """Note what is open at its cursor, by a replay. ``times``: the timestamps of its segment, if all of it was replayed."""
@@ -714,7 +719,7 @@ class Tail:
         first_timestamp, largest_timestamp = cursor.first_timestamp, cursor.largest_timestamp
         if times is not None and largest_timestamp == TIMES_UNKNOWN:
             first_timestamp, largest_timestamp = times
-        self._take(replace(cursor, replay=Replays.NOT, first_timestamp=first_timestamp, largest_timestamp=largest_timestamp))
+        self._take(cursor._replace(replay=Replays.NOT, first_timestamp=first_timestamp, largest_timestamp=largest_timestamp))
         self.new = first
 
     def doubt_times(self) -> None:
@@ -734,25 +739,25 @@ class Tail:
 
     def want(self, beginning: str) -> None:
         """Hold it until the beginning that a new consumer wants of it can be published."""
-        self._take(replace(self.cursor, wanted=beginning))
+        self._take(self.cursor._replace(wanted=beginning))
 
     def satisfy(self) -> None:
         """Note that what consumers wanted of it is published."""
         if self.cursor.wanted:
-            self._take(replace(self.cursor, wanted=""))
+            self._take(self.cursor._replace(wanted=""))
 
     def release(self) -> None:
         """Read it on, whatever it was held for."""
-        self._take(replace(self.cursor, replay=Replays.NOT, wanted=""))
+        self._take(self.cursor._replace(replay=Replays.NOT, wanted=""))
 
     def chain(self, upto: int, *, goes_on: bool) -> None:
         """Note where the last event with entries of this coordinator's log ended, and whether it began where the one before ended."""
-        self.cursor = replace(self.cursor, entries_upto=upto, reread=self.cursor.reread or not goes_on)
+        self.cursor = self.cursor._replace(entries_upto=upto, reread=self.cursor.reread or not goes_on)
 
     def plan_reread(self, *, needed: bool) -> None:
         """Read this coordinator's log again from its first byte, or note that this is done."""
         if self.cursor.reread != needed:
-            self.cursor = replace(self.cursor, reread=needed)
+            self.cursor = self.cursor._replace(reread=needed)
 
     def note_stored(self, cursor: Cursor) -> None:
         """Note what the journal has."""

@@ -1,7 +1,6 @@
 """Begins to watch a log that is new, has moved or is known from an earlier process, where its consumers want it to begin."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from streaming.broker.disk.locate import beginning, start_boundary
 from streaming.broker.disk.logdirs import Partition
@@ -111,7 +110,7 @@ class TakingUp:
             return Tail(partition, at, segments, self._watched.producers(key)), True, []
         producers = watched.producers.copy() if watched is not None else self._watched.producers(key)
         first = cursor.replay == Replays.FIRST
-        met = replace(cursor, replay=Replays.ALONGSIDE) if first else cursor
+        met = cursor._replace(replay=Replays.ALONGSIDE) if first else cursor
         tail, events = resume(partition, segments, met, producers, self._buffer)
         if watched is None and tail.unread_bytes(exact=False):
             tail.publish_as_brought_along()  # another agent may have watched its log dir meanwhile
@@ -132,7 +131,7 @@ class TakingUp:
             at = cursor_at(tail.cursor.log, boundary, tail.segments, 0 if is_new else tail.cursor.frontier)
             # if the log is truncated before it is published again, other consumers take the entries for new ones: their chain breaks
             reread = not is_new and tail.cursor.log.topic == TRANSACTION_TOPIC
-            tail.send_back(replace(at, log_epoch=epoch_before(tail, boundary), reread=reread))
+            tail.send_back(at._replace(log_epoch=epoch_before(tail, boundary), reread=reread))
         if wanted.resumed:
             tail.publish_as_known()
         return goes

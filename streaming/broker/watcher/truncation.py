@@ -7,7 +7,6 @@ anything after it is believed.
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 
 from streaming.broker.disk.locate import BatchBoundary, beginning, find_offset
 from streaming.broker.disk.segment_files import Segment, read_leader_epochs
@@ -59,7 +58,7 @@ def rewind(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Relocati
     below, stored = epoch_before(tail, boundary), read_leader_epochs(tail.partition.path)
     epoch = max((entry.epoch for entry in stored), default=below)
     epochs = pack(entry for entry in stored or unpack(before.epochs) if entry.start_offset < boundary.next_offset)
-    after = replace(moved(before, boundary), log_epoch=epoch, epochs=epochs, frontier=min(before.frontier, boundary.next_offset))
+    after = moved(before, boundary)._replace(log_epoch=epoch, epochs=epochs, frontier=min(before.frontier, boundary.next_offset))
     log.warning(
         "log truncated",
         extra={

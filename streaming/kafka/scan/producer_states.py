@@ -5,8 +5,9 @@ The rules are those of `ProducerStateManager`: it keeps the last epoch, sequence
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +42,7 @@ _MOST_SEQUENCE = 0x7FFFFFFF
 _FAR = 1 << 30  # a sequence that seems further ahead is behind: it was written again after a truncation
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Producers:
+class Producers(NamedTuple):
     """The producers of a log, at most the ``limit`` that wrote last.
 
     ``dropped_ms`` is the newest time of any producer that was removed because of the limit, -1 none.
@@ -78,7 +78,7 @@ class Producers:
             (taken,) = take_ranges([self], batches, np.zeros(1, np.intp))
         else:
             taken = self._changed(*self._take_few(batches))
-        return replace(taken, gaps=0) if compacted else taken
+        return taken._replace(gaps=0) if compacted else taken
 
     def _changed(self, changed: Entries, gaps: int) -> "Taken":
         """The producers after these have changed, in order of their ids; there may be more of them than the limit now."""
@@ -87,7 +87,7 @@ class Producers:
         entries, dropped_ms, removed = _limited(_updated(self.entries, changed), self.limit, self.dropped_ms)
         if len(removed):
             changed = changed.compress(~np.isin(changed["producer_id"], removed))
-        return Taken(replace(self, entries=entries, dropped_ms=dropped_ms), gaps, changed, removed)
+        return Taken(self._replace(entries=entries, dropped_ms=dropped_ms), gaps, changed, removed)
 
     def _take_few(self, batches: Batches) -> tuple[Entries, int]:
         """The producers of some batches after them, and the gaps, batch by batch: for a few batches this costs less than arrays."""
@@ -130,12 +130,11 @@ class Producers:
         dropped_ms = -1 if now_ms - self.dropped_ms >= expiration_ms else self.dropped_ms  # all of them would have expired by now
         if not silent.any() and dropped_ms == self.dropped_ms:
             return Taken(self, 0, _NOBODY, _NO_IDS)
-        kept = replace(self, entries=self.entries.compress(~silent), dropped_ms=dropped_ms)
+        kept = self._replace(entries=self.entries.compress(~silent), dropped_ms=dropped_ms)
         return Taken(kept, 0, _NOBODY, self.entries["producer_id"][silent])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Taken:
+class Taken(NamedTuple):
     """The producers after a step, the gaps in it, and the changes for a copy of the producers: ``changed`` entries and ``removed`` ids."""
 
     producers: Producers
@@ -158,6 +157,7 @@ def take_ranges(producers: Sequence[Producers], batches: Batches, firsts: NDArra
     # as bytes: numpy looks at the fields of each array that it joins
     entries = np.frombuffer(b"".join([each.entries.tobytes() for each in producers]), ENTRIES)
     begins = np.cumsum([0, *(len(each.entries) for each in producers)])
+    own_entries = list(pairwise(begins.tolist()))
     indexes, there = _known(entries, begins, named)
     changed, gaps = named.changed(batches, _before(entries, indexes, there, named.ids[named.firsts]), len(producers))
     updated = entries.copy()
@@ -165,14 +165,15 @@ def take_ranges(producers: Sequence[Producers], batches: Batches, firsts: NDArra
     bounds = np.searchsorted(named.logs[named.firsts], np.arange(len(producers) + 1)).tolist()
     lacking = np.bincount(named.logs[named.firsts][~there], minlength=len(producers)).tolist()
     found = []
-    for log, (each, skipped, begin, end) in enumerate(zip(producers, gaps.tolist(), bounds[:-1], bounds[1:], strict=True)):
+    for log, (each, skipped, (begin, end)) in enumerate(zip(producers, gaps.tolist(), pairwise(bounds), strict=True)):
         own = changed[begin:end]
         if lacking[log] or len(each.entries) > each.limit:
             found.append(each._changed(own, skipped))
         elif begin == end:
             found.append(Taken(each, skipped, _NOBODY, _NO_IDS))
         else:  # nearly always: a copy, or one log would keep the producers of all of them in memory
-            after = Producers(updated[begins[log] : begins[log + 1]].copy(), each.limit, each.dropped_ms)
+            first, last = own_entries[log]
+            after = Producers(updated[first:last].copy(), each.limit, each.dropped_ms)
             found.append(Taken(after, skipped, own, _NO_IDS))
     return found
 
