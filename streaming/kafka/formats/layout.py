@@ -14,7 +14,6 @@ import numpy as np
 
 LENGTH_AT = 8
 MAGIC_AT = 16
-ATTRIBUTES_AT = 21
 PREFIX_BYTES = 12  # base_offset and batch_length, which batch_length does not count
 HEADER_BYTES = 61
 MIN_LENGTH = 14  # batch_length of the smallest thing Kafka ever wrote: an empty message of magic 0
