@@ -44,6 +44,9 @@ REGISTER_AGAIN_SECONDS = 5.0
 """How often a waiting consumer registers again with an agent that is not ready: after a restart the agent may not know the consumer."""
 
 _POLL_SECONDS = 0.05
+_LONGEST_POLL_SECONDS = 0.5
+_POLL_PART = 0.05
+"""The next look at whether an agent has read what is there comes after this part of the wait so far, between these times."""
 
 
 @dataclass
@@ -99,7 +102,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         Raises:
             AgentError: an agent cannot be reached, or has the name of another one.
         """
-        registered_at = answered_at = time.monotonic()
+        began = registered_at = answered_at = time.monotonic()
         while True:
             addresses = self._options.addresses()
             self._register(addresses, agents)
@@ -120,7 +123,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 if now - registered_at > REGISTER_AGAIN_SECONDS:
                     registered_at = now
                     self._forget(waiting)
-            time.sleep(_POLL_SECONDS)
+            time.sleep(min(_LONGEST_POLL_SECONDS, max(_POLL_SECONDS, _POLL_PART * (now - began))))
 
     def latestOffset(self, start: offsets.Offset, limit: ReadLimit) -> offsets.Offset:  # noqa: N802
         """How far the next micro-batch goes; ``start`` itself when nothing is new. Waits until the next check for work is due.
