@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from streaming.broker.disk.calls import calls_of_this_thread
+from streaming.broker.disk.calls import ThreadCalls
 from streaming.broker.disk.locate import beginning, find_offset, window
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.watcher.cursors import BROUGHT_ALONG, EVERYTHING, moved
@@ -72,9 +72,9 @@ def test_what_comes_into_the_same_segment_came_after_the_last_poll_that_found_no
     written_at(log, NOW - DAY_MS)  # the times of files do not matter
     assert not tail.has_grown(NOW + 1000)  # the anchor is checked
     assert not tail.has_grown(NOW + 2000)
-    assert tail.is_still(NOW + 3000, calls_of_this_thread())
+    assert tail.is_still(NOW + 3000, ThreadCalls())
     log.append(batch(1))
-    assert not tail.is_still(NOW + 4000, calls_of_this_thread())
+    assert not tail.is_still(NOW + 4000, ThreadCalls())
     assert tail.has_grown(NOW + 4000)
     assert tail.appended(2, NOW + 5000) == Appended(NOW + 3000, NOW + 5000)
     assert tail.appended(7, NOW + 5000) == Appended(NOW + 3000, NOW + 5000)  # compaction has left a gap

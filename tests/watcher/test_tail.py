@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 import streaming
-from streaming.broker.disk.calls import calls_of_this_thread
+from streaming.broker.disk.calls import ThreadCalls
 from streaming.broker.disk.identity import LogDir
 from streaming.broker.disk.locate import beginning, find_offset, walk_on, window
 from streaming.broker.disk.logdirs import Partition
@@ -168,7 +168,7 @@ class Asked(RuleBasedStateMachine):
     def look(self) -> None:
         self.now += 1
         if self.tail.may_be_read and self.tail.directory is not TailState.GONE:
-            self._ask(lambda: self.tail.is_still(self.now, calls_of_this_thread()) or self.tail.has_grown(self.now))
+            self._ask(lambda: self.tail.is_still(self.now, ThreadCalls()) or self.tail.has_grown(self.now))
 
     @rule()
     def append(self) -> None:
