@@ -1,5 +1,6 @@
 """Scans by headers alone: the same as a scan of the bytes, or none."""
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -122,6 +123,13 @@ def test_what_is_not_known_to_be_in_the_page_cache_is_read_whole(
     large: PartitionLog, monkeypatch: pytest.MonkeyPatch, known: bool | None
 ) -> None:
     monkeypatch.setattr(OpenSegment, "_cached", lambda *_: known)
+    assert by_headers(large) is None
+
+
+def test_before_anything_is_read_the_page_cache_is_asked(large: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A read, however small, may bring in megabytes, which then seem to be there for somebody else."""
+    monkeypatch.setattr(OpenSegment, "_cached", lambda *_: False)
+    monkeypatch.setattr(os, "pread", lambda *_: pytest.fail("bytes are read"))
     assert by_headers(large) is None
 
 

@@ -56,11 +56,14 @@ def scan_on(file: OpenSegment, position: int, next_offset: int, buffer: Bytes, *
     return scanned
 
 
-def scan_headers_on(file: OpenSegment, position: int, next_offset: int, size: int, *, plain: bool) -> Scanned | None:
+def scan_headers_on(
+    file: OpenSegment, position: int, next_offset: int, size: int, *, plain: bool, spare_cache: bool = False
+) -> Scanned | None:
     """Scan up to ``size`` bytes of a segment by their headers alone, where that costs less (`OpenSegment.plain_headers`).
 
     Args:
         plain: as in `streaming.broker.disk.preallocated.without_half_written`.
+        spare_cache: as in `OpenSegment.plain_headers`.
 
     Returns:
         What `scan_on` would return for a buffer of this size, into which nothing is read. None where headers are not enough, and the bytes
@@ -70,7 +73,7 @@ def scan_headers_on(file: OpenSegment, position: int, next_offset: int, size: in
         OSError: the file cannot be read.
     """
     end = min(position + size, file.size())
-    headers, reached = file.plain_headers(position, end)
+    headers, reached = file.plain_headers(position, end, spare_cache=spare_cache)
     cut = reached > end  # the last batch goes on behind the end
     if reached < end or (reached == end and not plain) or reached > MAX_SEGMENT_BYTES or len(headers) <= cut:
         return None

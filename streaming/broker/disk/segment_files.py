@@ -318,18 +318,25 @@ class OpenSegment:
         note_read(len(headers) * HEADER_BYTES)
         return headers, modified_ms
 
-    def plain_headers(self, position: int, end: int) -> tuple[list[bytes], int]:
+    def plain_headers(self, position: int, end: int, *, spare_cache: bool = False) -> tuple[list[bytes], int]:
         """The headers of the plain batches (`plain_size`) from ``position`` to ``end``, or to the end of the last one before that.
 
         Each is read by a call of its own: of large batches that is the smallest part. So the first one has to be large, and the bytes at
-        the end in the page cache: a disk may take as long for a few bytes as for all.
+        both ends in the page cache: a disk may take as long for a few bytes as for all.
+
+        Args:
+            spare_cache: bring nothing into the page cache besides what is read.
 
         Returns:
             The headers, and where the last batch ends: before ``end`` if something else follows, or more batches than a call each is worth.
         """
-        with Calling(self._path):
+        if spare_cache:
+            self._stop_reading_ahead()
+        with Calling(self._path):  # the cache is asked before anything is read: that would bring more into it
+            if not (self._cached(position) and self._cached(end - 1)):
+                return [], position
             first = plain_size(os.pread(self._fd, HEADER_BYTES, position))
-            return self._plain_headers(position, end) if first >= LARGE_BYTES and self._cached(end - 1) else ([], position)
+            return self._plain_headers(position, end) if first >= LARGE_BYTES else ([], position)
 
     def _plain_headers(self, position: int, end: int) -> tuple[list[bytes], int]:
         headers: list[bytes] = []
@@ -351,10 +358,8 @@ class OpenSegment:
         Args:
             spare_cache: release the pages that only this read brought into the page cache (for a backlog, which no one else is reading).
         """
-        if spare_cache and self._reads_ahead:
-            # A device may read megabytes ahead. Then the end of the next window would seem to be cached for another reader, and would stay.
-            self._reads_ahead = False
-            os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_RANDOM)
+        if spare_cache:
+            self._stop_reading_ahead()
         ours = spare_cache and self._cached(min(position + len(buffer), self.size()) - 1) is False
         with Calling(self._path):
             read = os.preadv(self._fd, [buffer.data], position)
@@ -365,6 +370,12 @@ class OpenSegment:
                 os.posix_fadvise(self._fd, begin, end - begin, os.POSIX_FADV_DONTNEED)
         note_read(read)
         return read
+
+    def _stop_reading_ahead(self) -> None:
+        """A device may read megabytes ahead. Then the end of the next window would seem to be cached for another reader, and would stay."""
+        if self._reads_ahead:
+            self._reads_ahead = False
+            os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_RANDOM)
 
     def _cached(self, position: int) -> bool | None:
         """Whether another reader has the end of a window in the page cache. The beginning is there anyway, because reads go ahead.

@@ -148,7 +148,7 @@ class GrowthReader:
     def _read_window(self, tail: Tail, buffer: Bytes, done: ReadRound) -> None:
         cursor, file, scanned = tail.cursor, tail.open(), None
         if cursor.log.topic != TRANSACTION_TOPIC:  # whose records are read, too
-            scanned = scan_headers_on(file, cursor.position, cursor.next_offset, len(buffer), plain=tail.plain)
+            scanned = scan_headers_on(file, cursor.position, cursor.next_offset, len(buffer), plain=tail.plain, spare_cache=not tail.live)
         if scanned is None:
             scanned = scan_on(file, cursor.position, cursor.next_offset, buffer, spare_cache=not tail.live)
         if self._is_same(tail, 0, done):
