@@ -97,42 +97,34 @@ class LadderedLog:
 
     # --- the watcher's thread
 
-    def note(self, batches: Batches, sums: Sums, seen_ms: int, steps: Steps, clock_ms: Callable[[], int]) -> None:
+    def note(self, batches: Batches, sums: Sums, seen_ms: int, steps: Steps, now_ms: int) -> None:
         """Add a range that is read at the tail's cursor, before the cursor moves. It costs microseconds and does not raise."""
         if steps is NO_STEPS and sums.batches == len(batches):  # as nearly always
-            self.note_plain(sums.next_offset, sums.records, sums.bytes, seen_ms, lambda: batches, clock_ms)
+            self.note_plain(sums.next_offset, sums.records, sums.bytes, seen_ms, lambda: batches, now_ms)
         else:
-            self._note_all(lambda: batches, seen_ms, steps, clock_ms)
+            self._note_all(lambda: batches, seen_ms, steps, now_ms)
 
-    def note_plain(
-        self, next_offset: int, records: int, size: int, seen_ms: int, batches: Callable[[], Batches], clock_ms: Callable[[], int]
-    ) -> None:
+    def note_plain(self, next_offset: int, records: int, size: int, seen_ms: int, batches: Callable[[], Batches], now_ms: int) -> None:
         """The same for a range without transactional and control batches; ``batches`` makes its columns where its sums are not enough."""
         if size > RUNG_BYTES:
-            self._note_all(batches, seen_ms, NO_STEPS, clock_ms)
-            return
-        tail, ladder = self.tail, self._ladder
-        if ladder is None or self._gap or tail.breaks != self._breaks:
+            self._note_all(batches, seen_ms, NO_STEPS, now_ms)
             return
         try:
-            cursor = tail.cursor
-            if ladder.append_plain(cursor.segment, cursor.position, next_offset, records, size, seen_ms):
-                return  # as nearly always: it is where the cursor is
-            follows = self._follow(clock_ms) is not None
-            if follows and not ladder.append_plain(cursor.segment, cursor.position, next_offset, records, size, seen_ms):
+            ladder, cursor = self._follow(now_ms), self.tail.cursor
+            if ladder is not None and not ladder.append_plain(cursor.segment, cursor.position, next_offset, records, size, seen_ms):
                 self._lost = True
         except Exception as error:  # noqa: BLE001 - the watcher does not depend on the ladder
             self._lose(error)
 
-    def _note_all(self, batches: Callable[[], Batches], seen_ms: int, steps: Steps, clock_ms: Callable[[], int]) -> None:
+    def _note_all(self, batches: Callable[[], Batches], seen_ms: int, steps: Steps, now_ms: int) -> None:
         try:
-            ladder, cursor = self._follow(clock_ms), self.tail.cursor
+            ladder, cursor = self._follow(now_ms), self.tail.cursor
             if ladder is not None and not ladder.append(cursor.segment, cursor.position, batches(), seen_ms, steps):
                 self._lost = True
         except Exception as error:  # noqa: BLE001 - as above
             self._lose(error)
 
-    def _follow(self, clock_ms: Callable[[], int]) -> LogLadder | None:
+    def _follow(self, now_ms: int) -> LogLadder | None:
         """The ladder, if it goes as far as the cursor, so that a range that is read there can be added."""
         ladder, tail = self._ladder, self.tail
         if ladder is None or self._gap or tail.breaks != self._breaks:
@@ -140,7 +132,7 @@ class LadderedLog:
         cursor = tail.cursor
         if cursor.segment != ladder.active_offset:
             with self._lock:
-                self._follow_roll(ladder, clock_ms())
+                self._follow_roll(ladder, now_ms)
         if ladder.is_at(cursor.segment, cursor.position):
             return ladder
         self._gap = True

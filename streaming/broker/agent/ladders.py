@@ -115,13 +115,13 @@ class Ladders:
         """Add a range that is read at the tail's cursor, before the cursor moves."""
         found = self._by_tail.get(tail)
         if found is not None:
-            found.note(batches, sums, seen_ms, steps, self._clock_ms)
+            found.note(batches, sums, seen_ms, steps, self._clock_ms())
 
     def note_plain(self, tail: Tail, next_offset: int, records: int, size: int, seen_ms: int, batches: Callable[[], Batches]) -> None:
         """Add a range without transactional and control batches that is read at the tail's cursor, before the cursor moves."""
         found = self._by_tail.get(tail)
         if found is not None:
-            found.note_plain(next_offset, records, size, seen_ms, batches, self._clock_ms)
+            found.note_plain(next_offset, records, size, seen_ms, batches, self._clock_ms())
 
     # --- the thread of a log dir
 

@@ -157,7 +157,6 @@ def take_ranges(producers: Sequence[Producers], batches: Batches, firsts: NDArra
     # as bytes: numpy looks at the fields of each array that it joins
     entries = np.frombuffer(b"".join([each.entries.tobytes() for each in producers]), ENTRIES)
     begins = np.cumsum([0, *(len(each.entries) for each in producers)])
-    own_entries = list(pairwise(begins.tolist()))
     indexes, there = _known(entries, begins, named)
     changed, gaps = named.changed(batches, _before(entries, indexes, there, named.ids[named.firsts]), len(producers))
     updated = entries.copy()
@@ -165,14 +164,14 @@ def take_ranges(producers: Sequence[Producers], batches: Batches, firsts: NDArra
     bounds = np.searchsorted(named.logs[named.firsts], np.arange(len(producers) + 1)).tolist()
     lacking = np.bincount(named.logs[named.firsts][~there], minlength=len(producers)).tolist()
     found = []
-    for log, (each, skipped, (begin, end)) in enumerate(zip(producers, gaps.tolist(), pairwise(bounds), strict=True)):
+    rows = zip(producers, gaps.tolist(), pairwise(bounds), pairwise(begins.tolist()), strict=True)
+    for log, (each, skipped, (begin, end), (first, last)) in enumerate(rows):
         own = changed[begin:end]
         if lacking[log] or len(each.entries) > each.limit:
             found.append(each._changed(own, skipped))
         elif begin == end:
             found.append(Taken(each, skipped, _NOBODY, _NO_IDS))
         else:  # nearly always: a copy, or one log would keep the producers of all of them in memory
-            first, last = own_entries[log]
             after = Producers(updated[first:last].copy(), each.limit, each.dropped_ms)
             found.append(Taken(after, skipped, own, _NO_IDS))
     return found
