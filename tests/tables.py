@@ -27,16 +27,20 @@ def each_row(names: str | tuple[str, ...], rows: Iterable[Any]) -> Callable[[Cal
 
         @functools.wraps(test)
         def of_all(*args: Any, **fixtures: Any) -> None:
-            wrong = list[Exception]()
+            wrong, skipped = list[Exception](), list[BaseException]()
             for row, shown in table:
                 try:
                     test(*args, **dict(zip(columns, row, strict=True)), **fixtures)
-                except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:  # noqa: BLE001  # of a row, whatever it is; they are raised together
+                except pytest.skip.Exception as lacking:
+                    skipped.append(lacking)
+                except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001  # of a row, whatever it is; they are raised together
                     wrong.append(error if isinstance(error, Exception) else AssertionError(str(error)))
                     wrong[-1].add_note(shown)
             if wrong:
                 rows_of_them = "; ".join(each.__notes__[-1] for each in wrong)
                 raise ExceptionGroup(f"{len(wrong)} of {len(table)} rows are wrong: {rows_of_them}", wrong)
+            if skipped:
+                raise skipped[0]
 
         rest = [each for name, each in signature.parameters.items() if name not in columns]
         of_all.__signature__ = signature.replace(parameters=rest)  # type: ignore[attr-defined]

@@ -35,3 +35,19 @@ def test_fixtures_are_those_that_no_column_is_named_after() -> None:
 def test_a_table_without_rows_is_refused() -> None:
     with pytest.raises(AssertionError, match="without rows"):
         each_row("n", [])
+
+
+def test_what_a_row_lacks_skips_the_test_and_hides_no_row_that_is_wrong() -> None:
+    @each_row("number", [1, 2])
+    def lacks(number: int) -> None:
+        pytest.skip("nothing is installed")
+
+    @each_row("number", [1, 2])
+    def is_wrong(number: int) -> None:
+        assert number == 1
+        pytest.skip("nothing is installed")
+
+    with pytest.raises(pytest.skip.Exception, match="nothing is installed"):
+        lacks()
+    with pytest.raises(ExceptionGroup, match="1 of 2 rows are wrong: 2"):
+        is_wrong()
