@@ -1,317 +1,119 @@
 """Groups and their states, as the records about them say."""
 
 import struct
-from typing import Any
 
-import pytest
-
-from streaming.kafka.formats.consumer_groups import (
-    AssignedPartitions,
-    ConsumerGroup,
-    ConsumerGroupKey,
-    ConsumerGroupMember,
-    ConsumerGroupMemberKey,
-    ConsumerGroupRegexKey,
-    CurrentMember,
-    KeyType,
-    RegexTopics,
-    TargetAssignment,
-    TargetPartitions,
-)
-from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetsKey, OffsetsValue
+from streaming.kafka.formats.consumer_offsets import GroupKey
 from streaming.kafka.formats.group_metadata import GroupMember, GroupMetadata
-from streaming.kafka.formats.share_groups import CurrentShareMember, ShareGroup, ShareGroupMember
-from streaming.kafka.formats.streams_groups import CurrentStreamsMember, StreamsGroup, StreamsGroupMember, Subtopology, Topology
-from streaming.kafka.groups.followed_groups import FollowedGroups, GroupLimit
-from streaming.kafka.groups.group_rows import NOT_UNDERSTOOD as NOT_KNOWN
-from streaming.kafka.groups.group_rows import REMOVED
-from streaming.kafka.groups.membership import Membership
-from streaming.kafka.groups.moved_offsets import MovedOffsets
-from streaming.kafka.scan.group_records import NOT_UNDERSTOOD, GroupRecord, NotUnderstood
-
-Value = OffsetsValue | NotUnderstood | None
-WRITTEN = 1000
-"""When the first record of a log was written; the others a millisecond later each."""
-
-SUBSCRIPTION = bytes.fromhex("0001" + "00000002" + "0001" + "62" + "0001" + "61" + "ffffffff")
-
-ASSIGNMENT = bytes.fromhex("0001" + "00000001" + "0001" + "61" + "00000003" + "00000001" + "00000000" + "00000007" + "ffffffff")
-"""Partitions 1, 0 and 7 of the topic ``a``."""
+from streaming.kafka.scan.group_records import GroupRecord
+from tests.groups.coordinator import Log, filled, generation
+from tests.tables import each_row
 
 
-class Log:
-    """A membership with records one after the other."""
-
-    def __init__(self, most: int = 10) -> None:
-        self.limit = GroupLimit(most)
-        self.members = Membership(FollowedGroups(self.limit))
-        self.offset = -1
-
-    def add(self, key: OffsetsKey, value: Value) -> "Log":
-        self.offset += 1
-        self.members.replay(GroupRecord(self.offset, key, value, WRITTEN + self.offset), self.offset + 1)
-        return self
-
-    def consumer(self, kind: str, value: Value, member: str = "") -> "Log":
-        key_type = KeyType[f"CONSUMER_GROUP_{kind}"]
-        return self.add(ConsumerGroupMemberKey(key_type, "g", member) if member else ConsumerGroupKey(key_type, "g"), value)
-
-    def rows(self, after: int = 0) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.members.batch(after, 7, MovedOffsets()).to_pylist()
-        return found
-
-    def state(self) -> tuple[str, int]:
-        (row,) = self.rows()
-        return row["state"], row["members"]
+def shown(log: Log) -> str:
+    """State and members, and since when where that is known; -1 members: removed, -2: not understood."""
+    return ", ".join(f"{row['state']} {row['members']}" + (f" @{row['state_ms']}" if row["state_ms"] >= 0 else "") for row in log.rows())
 
 
-def classic(*members: str, protocol_type: str = "consumer") -> GroupMetadata:
-    return GroupMetadata(
-        protocol_type=protocol_type,
-        generation=4,
-        protocol="range",
-        leader=None,
-        current_state_timestamp=99,
-        members=tuple(
-            GroupMember(
-                member_id=name,
-                client_id=f"c-{name}",
-                client_host="/h",
-                session_timeout_ms=1,
-                subscription=SUBSCRIPTION,
-                assignment=ASSIGNMENT,
-            )
-            for name in members
+@each_row(
+    ("why", "steps"),
+    [
+        ("a classic group", [("G4(b,a)@99", "Stable 2 @99"), ("G5()", "Empty 0"), ("G~", "Empty -1")]),
+        ("states of a consumer group", [("M(a=t) E3", "Assigning 1"), ("T3", "Reconciling 1"), ("C3.1(a)", "Reconciling 1")]),
+        ("it is stable, then has nothing any more", [("M(a) E3 T3 C3(a)", "Stable 1"), ("C~(a)", "Reconciling 1"), ("C3(a)", "Stable 1")]),
+        ("another epoch, and its end", [("M(a) E3 T3 C3(a) E4", "Assigning 1"), ("C~(a) M~(a)", "Empty 0 @1006"), ("T~ E~", "Empty -1")]),
+        ("one member of two", [("M(a) M(b) E3 T3 C3(a) C2(b)", "Reconciling 2"), ("C3(b)", "Stable 2"), ("M~(b)", "Stable 1")]),
+        ("empty since its last member left", [("M(a) M(b) E3 T3 M~(a) M~(b)", "Empty 0 @1005"), ("E4 E5", "Empty 0 @1005")]),
+        ("of one with a member since when is not stored", [("M(a) M~(a) M(c)", "Stable 1"), ("M~(c)", "Empty 0 @1003")]),
+        ("compacted: the epoch was raised with the tombstone", [("M~(a) E4", "Empty 0 @1001")]),
+        ("compacted: an epoch after a target", [("T3 E4", "Empty 0 @1001")]),
+        ("compacted: nothing shows since when", [("T3", "Empty 0")]),
+        ("what has left was there until then", [("E4 M~(a)", "Empty 0 @1001")]),
+        ("compaction leaves a description for later", [("C3(a) T3 E3 M(a)", "Stable 1")]),
+        ("an epoch that is not understood", [("E3 M(a) E?", "Unknown 1"), ("E4", "Assigning 1")]),
+        ("a member whose state is not understood", [("E3 M(a) C?(a)", "Unknown 1"), ("C3(a)", "Assigning 1")]),
+        ("a classic group that is not understood", [("G?", "Unknown -2")]),
+        ("one leaves that is not known", [("E3 M(a) C~(b)", "Assigning 1")]),
+        ("a share group is empty or stable", [("sE2#9", "Empty 0 @1000"), ("sM(m=t)", "Stable 1")]),
+        ("a share group whose member is not understood", [("sM?(m)", "Stable 1"), ("sM~(m)", "Empty 0 @1001")]),
+        ("a streams group needs a valid topology", [("kM(m) kE1", "NotReady 1"), ("kP1(in)", "NotReady 1"), ("kE1.1", "Assigning 1")]),
+        ("a stable streams group", [("kM(m) kP1(in) kE1.1 kT1 kC1.2(m)", "Reconciling 1"), ("kC1.1(m)", "Stable 1")]),
+        ("a streams group whose member is not understood", [("kM?(m)", "NotReady 1"), ("kM~(m)", "Empty 0 @1001")]),
+        ("commits alone", [("60", "Empty 0"), ("G~", "Empty -1")]),
+        ("tombstones of what is not known, and records of no interest, make no group", [("E~ M~(m) G~ N?(m)", "")]),
+        ("a tombstone of a newer group that is gone", [("E3 E~ M~(m)", "Empty -1"), ("E~", "Empty -1")]),
+    ],
+)
+def test_states(why: str, steps: list[tuple[str, str]]) -> None:
+    log = Log()
+    assert [shown(log.play(words)) for words, _ in steps] == [expected for _, expected in steps], why
+    if steps[-1][1].endswith("-1") and "60" not in steps[0][0]:
+        assert log.limit.used == 0
+
+
+@each_row(
+    ("script", "columns"),
+    [
+        (
+            "M(a=t) E3 T3",
+            {"type": "Consumer", "protocol": "consumer", "epoch": 3, "topics": ["t"], "clients": ["c-a"], "effective_offset": 2},
         ),
-    )
+        ("G4(a)%connect", {"type": "Classic", "protocol": "connect", "topics": [], "assigned": []}),
+        ("60", {"type": "Classic", "protocol": "", "epoch": 0}),
+        ("sE2 sM(m=t)", {"type": "Share", "protocol": "share", "clients": ["c-m"], "topics": ["t"]}),
+        ("kM(m) kE1 kP1(in)", {"type": "Streams", "protocol": "streams", "topics": ["in"]}),
+        ("kM(m) kP1(in) kP~", {"topics": []}),
+        # what members are assigned
+        ("E3 M(a) C3(a=0,2) M(b) C3(b=1)", {"assigned": ["0-2#id"]}),
+        ("E3 M(a) C3(a=0,2) M(b) C3(b=1) C~(a)", {"assigned": ["1#id"]}),
+        ("E3 M(a) C3(a=0,2) M~(a)", {"assigned": []}),
+        ("E3 M(a) C3(a=0) C?(a)", {"assigned": []}),
+        ("sC1(m=4,5)", {"assigned": ["4-5#id"]}),
+        # topics that a regular expression has found
+        ("E3 R(a.*=ab,aa)", {"topics": ["aa", "ab"]}),
+        ("E3 R(a.*=ab,aa) R?(a.*)", {"topics": []}),
+        ("E3 R(a.*=ab,aa) R(a.*=ac)", {"topics": ["ac"]}),
+        ("E3 R(a.*=ab,aa) R~(a.*)", {"topics": []}),
+        # from one protocol to the other
+        ("G4(a) G~ E5", {"type": "Consumer"}),
+        ("G4(a) E5 G~", {"type": "Consumer"}),  # it may be read after what is left of the newer one
+        ("E5 G4(a)", {"type": "Classic"}),
+    ],
+)
+def test_columns(script: str, columns: dict[str, object]) -> None:
+    log = Log(script)
+    assert {name: log.row[name] for name in columns} == columns
+    assert log.limit.used == 1
 
 
-def member(client: str, *topics: str) -> ConsumerGroupMember:
-    return ConsumerGroupMember(
-        instance_id=None,
-        rack_id=None,
-        client_id=client,
-        client_host="/h",
-        topics=topics,
-        topic_regex=None,
-        rebalance_timeout_ms=1,
-        server_assignor=None,
-    )
-
-
-def current(epoch: int, state: int = 0) -> CurrentMember:
-    return CurrentMember(epoch, epoch - 1, state, (), ())
-
-
-def test_a_classic_group_is_reported_by_its_last_generation() -> None:
-    log = Log().add(GroupKey("g"), classic("b", "a"))
-    assert log.rows() == [
-        {
+def test_all_columns_of_a_classic_group() -> None:
+    assert Log("G4(b,a)@99").row == {
+        **{
             "group": "g",
-            "coordinator": 7,
+            "coordinator": 3,
             "effective_offset": 0,
             "type": "Classic",
             "protocol": "consumer",
             "state": "Stable",
             "members": 2,
-            "epoch": 4,
-            "state_ms": 99,
-            "clients": ["c-b", "c-a"],
-            "hosts": ["/h", "/h"],
-            "topics": ["a", "b"],
-            "interval_ms": -1,
-            "assigned": ["0-1,7:a"],
-            "moves": [],
-            "raised": 4,
-            "raised_by_metadata": 0,
-            "raised_unfinished": 0,
-            "rebalance_ms": 99,
-            "rebalance_minutes": [],
-            "rebalances": struct.pack("<8q", 4, 99, 0, 1, 0, 2, -1, -1),
-            "rebalance_clients": [],
-            "rebalance_hosts": [],
-        }
-    ]
-    assert log.add(GroupKey("g"), classic()).state() == ("Empty", 0)
-    assert log.add(GroupKey("g"), None).state()[1] == REMOVED
-    assert log.limit.used == 0
+        },
+        **{"epoch": 4, "state_ms": 99, "clients": ["c-b", "c-a"], "hosts": ["/h", "/h"], "topics": ["a", "b"], "assigned": ["0-1,7:a"]},
+        **{"interval_ms": -1, "moves": [], "raised": 4, "raised_by_metadata": 0, "raised_unfinished": 0, "rebalance_ms": 99},
+        **{"rebalance_minutes": [], "rebalances": struct.pack("<8q", 4, 99, 0, 1, 0, 2, -1, -1), "rebalance_clients": []},
+        "rebalance_hosts": [],
+    }
+    broken, value = Log(), filled(GroupMetadata, protocol_type="consumer", members=(filled(GroupMember, member_id="a"),))
+    broken.take(GroupRecord(0, GroupKey("g"), value))  # what a member has subscribed to and has is not understood
+    assert (broken.row["members"], broken.row["topics"], broken.row["assigned"]) == (1, [], [])
+    many = Log()
+    many.take(GroupRecord(0, GroupKey("g"), generation(1, *(f"{number:02}" for number in range(30)))))
+    assert (many.row["members"], many.row["clients"][-1], len(many.row["clients"]), len(many.row["hosts"])) == (30, "c-09", 10, 10)
 
 
-def test_the_subscriptions_of_other_protocols_are_not_opened() -> None:
-    (row,) = Log().add(GroupKey("g"), classic("a", protocol_type="connect")).rows()
-    assert (row["protocol"], row["topics"]) == ("connect", [])
-
-
-def test_a_consumer_group_goes_through_its_states() -> None:
-    log = Log().consumer("MEMBER_METADATA", member("c1", "t"), "m1")
-    assert log.consumer("METADATA", ConsumerGroup(3)).state() == ("Assigning", 1)
-    assert log.consumer("TARGET_ASSIGNMENT_METADATA", TargetAssignment(3, 55)).state() == ("Reconciling", 1)
-    assert log.consumer("CURRENT_MEMBER_ASSIGNMENT", current(3, 1), "m1").state() == ("Reconciling", 1)
-    assert log.consumer("CURRENT_MEMBER_ASSIGNMENT", current(3), "m1").state() == ("Stable", 1)
-    (row,) = log.rows()
-    assert (row["type"], row["protocol"], row["epoch"], row["state_ms"], row["topics"]) == ("Consumer", "consumer", 3, -1, ["t"])
-    assert log.consumer("CURRENT_MEMBER_ASSIGNMENT", None, "m1").state() == ("Reconciling", 1)  # it has nothing any more
-    assert log.consumer("CURRENT_MEMBER_ASSIGNMENT", current(3), "m1").state() == ("Stable", 1)
-    assert log.consumer("METADATA", ConsumerGroup(4)).state() == ("Assigning", 1)
-    log.consumer("CURRENT_MEMBER_ASSIGNMENT", None, "m1")
-    assert log.consumer("MEMBER_METADATA", None, "m1").state() == ("Empty", 0)
-    log.consumer("TARGET_ASSIGNMENT_METADATA", None)
-    assert log.consumer("METADATA", None).state()[1] == REMOVED
-    assert log.limit.used == 0
-
-
-def state_ms(log: Log) -> int:
-    (row,) = log.rows()
-    since: int = row["state_ms"]
-    return since
-
-
-def left() -> Log:
-    """A group that two members worked in for long; the last one has left with the record of offset 5."""
-    log = Log().consumer("MEMBER_METADATA", member("c1", "t"), "m1").consumer("MEMBER_METADATA", member("c2", "t"), "m2")
-    log.consumer("METADATA", ConsumerGroup(3)).consumer("TARGET_ASSIGNMENT_METADATA", TargetAssignment(3, 55))
-    return log.consumer("MEMBER_METADATA", None, "m1").consumer("MEMBER_METADATA", None, "m2")
-
-
-def test_a_newer_group_is_empty_since_its_last_member_left() -> None:
-    log = left()
-    assert (log.state(), state_ms(log)) == (("Empty", 0), WRITTEN + 5)
-    log.consumer("METADATA", ConsumerGroup(4)).consumer("METADATA", ConsumerGroup(5))
-    assert state_ms(log) == WRITTEN + 5
-    log.consumer("MEMBER_METADATA", member("c3", "t"), "m3")
-    assert state_ms(log) == -1, "it has a member, and since when it is in this state is not stored"
-    assert state_ms(log.consumer("MEMBER_METADATA", None, "m3")) == WRITTEN + 9
-
-
-def test_what_compaction_has_left_of_a_group_shows_when_its_last_member_left() -> None:
-    tombstone = Log().consumer("MEMBER_METADATA", None, "m2").consumer("METADATA", ConsumerGroup(4))
-    assert state_ms(tombstone) == WRITTEN + 1, "its epoch was raised with the tombstone"
-    alone = Log().consumer("TARGET_ASSIGNMENT_METADATA", TargetAssignment(3, 55)).consumer("METADATA", ConsumerGroup(4))
-    assert state_ms(alone) == WRITTEN + 1
-    assert state_ms(Log().consumer("TARGET_ASSIGNMENT_METADATA", TargetAssignment(3, 55))) == -1, "nothing shows it"
-    unknown = Log().consumer("METADATA", ConsumerGroup(4)).consumer("MEMBER_METADATA", None, "m2")
-    assert state_ms(unknown) == WRITTEN + 1, "what has left was there until then"
-
-
-@pytest.mark.parametrize("kind", ["SHARE", "STREAMS"])
-def test_share_and_streams_groups_are_empty_since_then_too(kind: str) -> None:
-    log, key_type = Log(), KeyType[f"{kind}_GROUP_MEMBER_METADATA"]
-    log.add(ConsumerGroupMemberKey(key_type, "g", "m"), NOT_UNDERSTOOD)
-    assert state_ms(log) == -1
-    assert state_ms(log.add(ConsumerGroupMemberKey(key_type, "g", "m"), None)) == WRITTEN + 1
-
-
-def test_what_the_members_of_a_newer_group_are_assigned() -> None:
-    log = Log().consumer("METADATA", ConsumerGroup(3))
-    for name, partitions in (("m1", (0, 2)), ("m2", (1,))):
-        log.consumer("MEMBER_METADATA", member(name, "t"), name)
-        log.consumer("CURRENT_MEMBER_ASSIGNMENT", CurrentMember(3, 2, 0, (AssignedPartitions("id", partitions),), ()), name)
-    assert log.rows()[0]["assigned"] == ["0-2#id"]
-    assert log.consumer("CURRENT_MEMBER_ASSIGNMENT", None, "m1").rows()[0]["assigned"] == ["1#id"]
-    assert log.consumer("MEMBER_METADATA", None, "m2").rows()[0]["assigned"] == []
-    share = Log().add(
-        ConsumerGroupMemberKey(KeyType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT, "g", "m"),
-        CurrentShareMember(1, 0, 0, (TargetPartitions("id", (4, 5)),)),
-    )
-    assert share.rows()[0]["assigned"] == ["4-5#id"]
-
-
-def test_compaction_may_leave_a_description_for_later() -> None:
-    log = Log().consumer("CURRENT_MEMBER_ASSIGNMENT", current(3), "m1").consumer("TARGET_ASSIGNMENT_METADATA", TargetAssignment(3))
-    assert log.consumer("METADATA", ConsumerGroup(3)).consumer("MEMBER_METADATA", member("c1"), "m1").state() == ("Stable", 1)
-
-
-def test_topics_that_a_regular_expression_has_found() -> None:
-    key = ConsumerGroupRegexKey(KeyType.CONSUMER_GROUP_REGULAR_EXPRESSION, "g", "a.*")
-    log = Log().consumer("METADATA", ConsumerGroup(3)).add(key, RegexTopics(("ab", "aa"), 1, 1))
-    assert log.rows()[0]["topics"] == ["aa", "ab"]
-    assert log.add(key, NOT_UNDERSTOOD).rows()[0]["topics"] == []
-    assert log.add(key, RegexTopics(("ac",), 2, 2)).rows()[0]["topics"] == ["ac"]
-    assert log.add(key, None).rows()[0]["topics"] == []
-
-
-def test_a_classic_group_that_goes_over_to_the_newer_protocol_and_back() -> None:
-    log = Log().add(GroupKey("g"), classic("a")).add(GroupKey("g"), None).consumer("METADATA", ConsumerGroup(5))
-    assert log.rows()[0]["type"] == "Consumer"
-    log.add(GroupKey("g"), None)  # it may be read after what is left of the newer one
-    assert log.rows()[0]["type"] == "Consumer"
-    assert log.add(GroupKey("g"), classic("a")).rows()[0]["type"] == "Classic"
-    assert log.limit.used == 1
-
-
-def test_share_groups_are_empty_or_stable() -> None:
-    log = Log().add(ConsumerGroupKey(KeyType.SHARE_GROUP_METADATA, "g"), ShareGroup(2, 9))
-    assert log.state() == ("Empty", 0)
-    log.add(ConsumerGroupMemberKey(KeyType.SHARE_GROUP_MEMBER_METADATA, "g", "m"), ShareGroupMember(None, "c", "/h", ("t",)))
-    assert log.state() == ("Stable", 1)
-    (row,) = log.rows()
-    assert (row["type"], row["protocol"], row["clients"], row["topics"]) == ("Share", "share", ["c"], ["t"])
-
-
-def test_a_streams_group_is_not_ready_until_its_topology_is_valid() -> None:
-    described = StreamsGroupMember(
-        instance_id=None,
-        rack_id=None,
-        client_id="c",
-        client_host="/h",
-        rebalance_timeout_ms=1,
-        topology_epoch=1,
-        process_id="p",
-        user_endpoint=None,
-        client_tags=(),
-    )
-    log = Log().add(ConsumerGroupMemberKey(KeyType.STREAMS_GROUP_MEMBER_METADATA, "g", "m"), described)
-    assert log.add(ConsumerGroupKey(KeyType.STREAMS_GROUP_METADATA, "g"), StreamsGroup(1, 0)).state() == ("NotReady", 1)
-    topology = Topology(1, (Subtopology("0", ("in",), (), (), (), (), ()),))
-    assert log.add(ConsumerGroupKey(KeyType.STREAMS_GROUP_TOPOLOGY, "g"), topology).state() == ("NotReady", 1)
-    assert log.add(ConsumerGroupKey(KeyType.STREAMS_GROUP_METADATA, "g"), StreamsGroup(1, 0, 1)).state() == ("Assigning", 1)
-    log.add(ConsumerGroupKey(KeyType.STREAMS_GROUP_TARGET_ASSIGNMENT_METADATA, "g"), TargetAssignment(1))
-    for state, expected in ((2, "Reconciling"), (1, "Stable")):
-        one = CurrentStreamsMember(1, 0, state, (), (), (), (), (), ())
-        log.add(ConsumerGroupMemberKey(KeyType.STREAMS_GROUP_CURRENT_MEMBER_ASSIGNMENT, "g", "m"), one)
-        assert log.state() == (expected, 1)
-    (row,) = log.rows()
-    assert (row["type"], row["protocol"], row["topics"]) == ("Streams", "streams", ["in"])
-
-
-@pytest.mark.parametrize("kind", ["METADATA", "CURRENT_MEMBER_ASSIGNMENT"])
-def test_of_a_group_with_a_record_that_is_not_understood_the_state_is_not_known(kind: str) -> None:
-    log = Log().consumer("METADATA", ConsumerGroup(3)).consumer("MEMBER_METADATA", member("c1"), "m1")
-    log.consumer(kind, NOT_UNDERSTOOD, "m1" if kind != "METADATA" else "")
-    assert log.state() == ("Unknown", 1)
-    log.consumer(kind, ConsumerGroup(4) if kind == "METADATA" else current(3), "m1" if kind != "METADATA" else "")
-    assert log.state() == ("Assigning", 1)
-    assert Log().add(GroupKey("g"), NOT_UNDERSTOOD).state() == ("Unknown", NOT_KNOWN)
-
-
-def test_a_group_that_commits_without_members_is_a_classic_one_until_it_is_deleted() -> None:
-    log = Log()
-    log.members.committed("g", 0, 1)
-    (row,) = log.rows()
-    assert (row["type"], row["protocol"], row["state"], row["members"]) == ("Classic", "", "Empty", 0)
-    assert log.add(GroupKey("g"), None).state()[1] == REMOVED
-    assert log.rows(log.offset + 1) == []
-
-
-def test_tombstones_of_what_is_not_known_and_other_records_make_no_group() -> None:
-    log = Log().consumer("METADATA", None).consumer("MEMBER_METADATA", None, "m").add(GroupKey("g"), None)
-    log.add(ConsumerGroupMemberKey(KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER, "g", "m"), NOT_UNDERSTOOD)
-    assert log.rows() == []
-
-
-def test_no_more_groups_than_the_limit() -> None:
-    log = Log(most=1).add(GroupKey("g"), classic("a")).add(GroupKey("h"), classic("a"))
-    assert [row["group"] for row in log.rows()] == ["g"]
-    assert log.limit.used == 1
-
-
-def test_changes_are_those_since_a_version() -> None:
-    log = Log().add(GroupKey("g"), classic("a")).add(GroupKey("h"), classic("a"))
-    assert [row["group"] for row in log.rows(1)] == ["h"]
-
-
-def test_a_group_counts_from_the_last_record_about_it_on() -> None:
-    log = Log().consumer("METADATA", ConsumerGroup(3))
-    assert log.rows()[0]["effective_offset"] == 0
-    log.consumer("MEMBER_METADATA", member("c1", "t"), "m1").consumer("TARGET_ASSIGNMENT_METADATA", TargetAssignment(3, 55))
-    assert log.rows()[0]["effective_offset"] == 2
+def test_no_more_groups_than_the_limit_and_changes_since_a_version() -> None:
+    log = Log("G1(a) h:G1(a) h:M(b) h:60", most=1)
+    assert ([row["group"] for row in log.rows()], log.limit.used, log.replay.omitted) == (["g"], 1, 1)
+    assert log.play("h:G~").replay.omitted == 0  # a group that is gone is not left out any more
+    log = Log("G1(a)")
+    seen = log.replay.version
+    assert [row["group"] for row in log.play("h:G1(a)").rows(seen)] == ["h"]
+    assert log.play("G~").rows(log.replay.version) == []

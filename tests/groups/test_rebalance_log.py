@@ -1,316 +1,157 @@
 """Which rebalances of a group its records show, and who joined and left."""
 
 import struct
-from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.kafka.formats.consumer_groups import (
-    ConsumerGroup,
-    ConsumerGroupKey,
-    ConsumerGroupMember,
-    ConsumerGroupMemberKey,
-    ConsumerGroupRegexKey,
-    KeyType,
-    RegexTopics,
-)
 from streaming.kafka.formats.consumer_offsets import GroupKey
-from streaming.kafka.formats.group_metadata import GroupMember, GroupMetadata
-from streaming.kafka.formats.share_groups import ShareGroup, ShareGroupMember
-from streaming.kafka.formats.streams_groups import StreamsGroup, Topology
-from streaming.kafka.groups.group_rows import GROUPS, group_facts
-from streaming.kafka.groups.moved_offsets import MovedOffsets
+from streaming.kafka.groups.group_rows import GROUPS
 from streaming.kafka.groups.rebalance_log import MOST_COMPARED
 from streaming.kafka.groups.rebalances import MOST_CHANGED, MOST_RECENT, Rebalance, packed_rebalances, unpacked_rebalances
-from streaming.kafka.scan.group_records import NOT_UNDERSTOOD
-from tests.groups.test_membership import Log
+from streaming.kafka.scan.group_records import GroupRecord
+from tests.groups.coordinator import Log, generation
+from tests.tables import each_row
 
 MINUTE = 60_000
 
 
-def generation(number: int, *members: str, at_ms: int = -1, static: bool = False) -> GroupMetadata:
-    """A classic group; a static member's name is its instance id and, after a slash, its member id."""
-    return GroupMetadata(
-        protocol_type="consumer",
-        generation=number,
-        protocol="range",
-        leader=None,
-        current_state_timestamp=at_ms,
-        members=tuple(
-            GroupMember(
-                member_id=name,
-                group_instance_id=name.partition("/")[0] if static else None,
-                client_id=f"c-{name.partition('/')[0]}",
-                client_host="/h",
-                session_timeout_ms=1,
-                subscription=b"",
-                assignment=b"",
-            )
-            for name in members
-        ),
-    )
-
-
-def member(name: str, *topics: str, instance: str | None = None, regex: str | None = None) -> ConsumerGroupMember:
-    return ConsumerGroupMember(
-        instance_id=instance,
-        rack_id=None,
-        client_id=f"c-{name}",
-        client_host="/h",
-        topics=topics,
-        topic_regex=regex,
-        rebalance_timeout_ms=1,
-        server_assignor=None,
-    )
-
-
-def classic(*generations: GroupMetadata | None) -> Log:
-    log = Log()
-    for each in generations:
-        log.add(GroupKey("g"), each)
-    return log
-
-
-class Newer(Log):
-    """A consumer group of the newer protocol."""
-
-    def joins(self, name: str, *, instance: str | None = None, topics: tuple[str, ...] = ("t",)) -> "Newer":
-        self.consumer("MEMBER_METADATA", member(name, *topics, instance=instance), name)
-        return self
-
-    def leaves(self, name: str) -> "Newer":
-        self.consumer("CURRENT_MEMBER_ASSIGNMENT", None, name)
-        self.consumer("MEMBER_METADATA", None, name)
-        return self
-
-    def epoch(self, epoch: int, metadata_hash: int = 0) -> "Newer":
-        self.consumer("METADATA", ConsumerGroup(epoch, metadata_hash))
-        return self
-
-
 def counts(log: Log) -> tuple[int, int, int]:
     """How often the group has rebalanced, how often by metadata alone, and how often without an assignment."""
-    (row,) = log.rows()
-    return row["raised"], row["raised_by_metadata"], row["raised_unfinished"]
+    return log.row["raised"], log.row["raised_by_metadata"], log.row["raised_unfinished"]
 
 
 def recent(log: Log) -> tuple[Rebalance, ...]:
-    (facts,) = group_facts(log.members.batch(0, 7, MovedOffsets()))
-    return unpacked_rebalances(facts.rebalances, facts.rebalance_clients, facts.rebalance_hosts)
+    return unpacked_rebalances(log.facts.rebalances, log.facts.rebalance_clients, log.facts.rebalance_hosts)
 
 
-def changes(log: Log) -> list[tuple[str, int, list[str], list[str]]]:
+def changes(log: Log) -> list[str]:
     """Kind, to which generation, and who joined and left."""
     return [
-        (each.kind, each.raised, [name.client for name in each.joined_names], [name.client for name in each.left_names])
+        f"{each.kind} {each.raised}"
+        + "".join(f" +{name.client}" for name in each.joined_names)
+        + "".join(f" -{name.client}" for name in each.left_names)
         for each in recent(log)
     ]
 
 
-def test_each_generation_says_who_joined_and_left() -> None:
-    log = classic(generation(0), generation(1, "a"), generation(2, "a", "b"), generation(3, "b"), generation(4, "b"), generation(5))
-    assert counts(log) == (5, 0, 0)
-    assert changes(log) == [
-        ("members", 1, ["c-a"], []),
-        ("members", 2, ["c-b"], []),
-        ("members", 3, [], ["c-a"]),
-        ("members", 4, [], []),
-        ("members", 5, [], ["c-b"]),
-    ]
-    assert [each.members for each in recent(log)] == [1, 2, 1, 1, 0]
+@each_row(
+    ("why", "script", "expected"),
+    [
+        ("who joined and left", "G0() G1(a) G2(a,b) G3(b) G4(b) G5()", (5, 0, 0)),
+        ("a generation that was never assigned", "G1(a) G4(a,b)", (4, 0, 2)),
+        ("what was before the first record that is left", "G41(a,b)", (41, 0, 0)),
+        ("a record that says nothing was between", "G5(a) G? G8(a)", (8, 0, 0)),
+        ("and the one after that is exact again", "G5(a) G? G8(a) G10(a)", (10, 0, 1)),
+        ("a static member that comes back makes no generation", "G1(a/1,b/1) G1(a/1,b/2) G2(b/2)", (2, 0, 0)),
+        ("a group that was made anew counts anew", "G1(a) G3(a) G~ G0() G1(b)", (1, 0, 0)),
+        ("its tombstone was compacted", "G1(a) G3(a) G1(b)", (1, 0, 0)),
+        ("a generation that wraps", "G2147483647(a) G-2147483648(a) G-2147483647(a)", (2**31 + 1, 0, 0)),
+        ("a generation that wraps to 0", "G-1(a) G0(a) G1(a)", (1, 0, 0)),
+        ("no record of its own", "60", (-1, -1, -1)),
+        # newer groups
+        ("epochs that only metadata raised", "M(a) E2#7 M(b) E3#7 E4#8 M~(a) E5#9", (5, 1, 0)),
+        ("before Kafka 4.1 there is no hash", "M(a) E1 E2", (2, 1, 0)),
+        ("a member that subscribes to other topics raises it itself", "M(a=t) E1#7 M(a=t,u) E2#8 E3#9", (3, 1, 0)),
+        ("a member that describes itself as before does not", "M(a=t) E1#7 M(a=t) E2#8", (2, 1, 0)),
+        ("a reason that is not on disk", "M(a) E1#7 E2#7", (2, 0, 0)),
+        ("an epoch of a static member that comes back has a reason", "M(a!i) E1#7 C~(a) M~(a) M(b!i) E2#8", (2, 1, 0)),
+        ("topics that a new expression finds are its members' doing", "M(a) E1#7 R(a.*=aa) E2#8 R(a.*=aa,ab) E3#9", (3, 1, 0)),
+        ("and so is an expression that is gone", "M(a) E1#7 R(a.*=aa) E2#8 R~(a.*) E3#9", (3, 0, 0)),
+        ("what compaction has left", "M(a) M(b) E40#7", (40, 0, 0)),
+        ("one left whose description is gone", "M(a) M(b) E40#7 M~(c) E41#8", (41, 0, 0)),
+        ("a member that is not understood", "M(a) E1#7 M?(b) E2#8", (2, 0, 0)),
+        ("an epoch that is not understood", "M(a) E1#7 E? E3#8", (3, 0, 0)),
+        ("partitions that are ready for a share group change no hash", "sM(m=t) sE2#7 sE3#7", (3, 1, 0)),
+        ("a topology is no metadata", "kE1#7 kP1(in) kE2.1#8 kE3.1#9", (3, 1, 0)),
+        ("a topology that becomes valid is none either", "kE1#7 kE2.1#8", (2, 0, 0)),
+    ],
+)
+def test_how_often_and_by_what(why: str, script: str, expected: tuple[int, int, int]) -> None:
+    assert counts(Log(script)) == expected, why
 
 
-def test_a_generation_is_as_old_as_its_state_and_else_as_its_record() -> None:
-    assert classic(generation(1, "a", at_ms=77)).rows()[0]["rebalance_ms"] == 77
-    assert classic(generation(1, "a")).rows()[0]["rebalance_ms"] == 1000
-    assert classic(generation(0)).rows()[0]["rebalance_ms"] == -1, "it has not rebalanced"
+@each_row(
+    ("script", "expected"),
+    [
+        ("G0() G1(a) G2(a,b) G3(b) G4(b) G5()", ["members 1 +c-a", "members 2 +c-b", "members 3 -c-a", "members 4", "members 5 -c-b"]),
+        ("G1(a/1,b/1) G1(a/1,b/2) G2(b/2)", ["members 1 +c-a +c-b", "rejoined 1 +c-b", "members 2 -c-a"]),
+        ("G1(a) G3(a) G~ G0() G1(b)", ["members 1 +c-b"]),
+        ("M(a) E2#7 M(b) E3#7 E4#8 M~(a) E5#9", ["members 2 +c-a", "members 3 +c-b", "metadata 4", "members 5 -c-a"]),
+        ("M(a!i) E1#7 C~(a) M~(a) M(b!i)", ["members 1 +c-a", "rejoined 1 +c-b"]),
+        ("M(a) E1#7 M~(a) M(a) E2#7", ["members 1 +c-a", "rejoined 1 +c-a", "members 2"]),
+    ],
+)
+def test_who_joined_and_left(script: str, expected: list[str]) -> None:
+    assert changes(Log(script)) == expected
 
 
-def test_generations_that_were_never_assigned_are_unfinished() -> None:
-    log = classic(generation(1, "a"), generation(4, "a", "b"))
-    assert counts(log) == (4, 0, 2)
-    assert recent(log)[-1].generations == 3
+def test_what_is_kept_of_each() -> None:
+    assert [each.members for each in recent(Log("G0() G1(a) G2(a,b) G3(b) G4(b) G5()"))] == [1, 2, 1, 1, 0]
+    assert [each.generations for each in recent(Log("G2147483647(a) G-2147483648(a) G-2147483647(a)"))] == [1, 1, 1]
+    assert [(each.generations, each.unfinished) for each in recent(Log("G1(a) G4(a,b)"))] == [(1, 0), (3, 2)]
+    for script in ("G41(a,b)", "M(a) M(b) E40#7"):  # of the first record that is left nobody knows
+        assert [(each.joined, each.left, each.generations) for each in recent(Log(script))] == [(-1, -1, 1)]
+    assert [Log(script).row["rebalance_ms"] for script in ("G1(a)@77", "G1(a)", "G0()", "60")] == [77, 1000, -1, -1]
 
 
-def test_what_was_before_the_first_record_that_is_left_is_of_no_other_kind() -> None:
-    log = classic(generation(41, "a", "b"))
-    assert counts(log) == (41, 0, 0)
-    (only,) = recent(log)
-    assert (only.joined, only.left, only.generations) == (-1, -1, 1)
-    assert counts(classic(generation(5, "a"), NOT_UNDERSTOOD, generation(8, "a"))) == (8, 0, 0), "a record that says nothing was between"
+@each_row(
+    ("why", "script", "minutes"),
+    [
+        ("a member that comes back", "G1(a/1,b/1) G1(a/1,b/2) G2(b/2)", [0, 1, 2]),
+        ("metadata is no restlessness", "M(a) E2#7 M(b) E3#7 E4#8 M~(a) E5#9", [0, 2, 2]),
+        ("nobody is interrupted by the first and the last", "G1(a,b)@0 G2(a)@300000 G3()@360000", [5, 1, 2]),
+        ("a job that runs every twenty minutes", "G1(a)@0 G2()@600000 G3(a)@1200000 G4()@1800000 G5(a)@2400000", []),
+        (
+            "back within a minute: it has crashed",
+            "G1(a)@30000 G2()@60000 G3(a)@90000 G4()@120000 G5(a)@150000 G6()@180000",
+            [1, 2, 1, 2, 2, 1],
+        ),
+        ("back after exactly a minute, and a ms later", "G1(a)@0 G2()@60000 G3(a)@120000 G4()@180000 G5(a)@240001", [1, 1, 1, 2, 1, 1]),
+        ("empty twice in a row", "G1(a)@0 G2()@60000 G3()@60001 G4(a)@60002", [1, 3, 1]),
+        ("a clock that was set back", "G1(a)@0 G2(a)@540000 G3(a)@120000 G4(a)@540001", [9, 3, 1]),
+        ("a clock that was far ahead hides nothing", f"G1(a)@300000 G2(a)@{2**60} G3(a)@360000 G4(a)@360000", [6, 2, 1]),
+        ("half an hour", "G1(a)@0 G2(a)@60000 G3(a)@1800000 G4(a)@1860000", [30, 1, 1, 31, 1, 1]),
+    ],
+)
+def test_by_which_members_were_interrupted_is_kept_by_the_minute(why: str, script: str, minutes: list[int]) -> None:
+    assert Log(script).row["rebalance_minutes"] == minutes, why
 
 
-def test_a_static_member_that_comes_back_makes_no_generation() -> None:
-    log = classic(generation(1, "a/1", "b/1", static=True), generation(1, "a/1", "b/2", static=True), generation(2, "b/2", static=True))
-    assert counts(log) == (2, 0, 0)
-    assert changes(log)[1:] == [("rejoined", 1, ["c-b"], []), ("members", 2, [], ["c-a"])]
-    (row,) = log.rows()
-    assert row["rebalance_minutes"] == [0, 1, 2]
-
-
-def test_a_group_that_was_made_anew_counts_anew() -> None:
-    log = classic(generation(1, "a"), generation(3, "a"), None, generation(0), generation(1, "b"))
-    assert counts(log) == (1, 0, 0)
-    assert changes(log) == [("members", 1, ["c-b"], [])]
-    assert counts(classic(generation(1, "a"), generation(3, "a"), generation(1, "b"))) == (1, 0, 0), "its tombstone was compacted"
-
-
-def test_a_generation_that_wraps_goes_on() -> None:
-    log = classic(generation(2**31 - 1, "a"), generation(-(2**31), "a"), generation(-(2**31) + 1, "a"))
-    assert counts(log) == (2**31 + 1, 0, 0)
-    assert [each.generations for each in recent(log)] == [1, 1, 1]
-    assert counts(classic(generation(-1, "a"), generation(0, "a"), generation(1, "a"))) == (1, 0, 0)
-
-
-def test_epochs_of_a_newer_group_that_only_metadata_raised_are_apart() -> None:
-    log = Newer().joins("a").epoch(2, 7).joins("b").epoch(3, 7).epoch(4, 8).leaves("a").epoch(5, 9)
-    assert counts(log) == (5, 1, 0)
-    assert changes(log) == [
-        ("members", 2, ["c-a"], []),
-        ("members", 3, ["c-b"], []),
-        ("metadata", 4, [], []),
-        ("members", 5, [], ["c-a"]),
-    ]
-    assert log.rows()[0]["rebalance_minutes"] == [0, 2, 2], "metadata is no restlessness"
-
-
-def test_before_kafka_4_1_no_hash_shows_that_metadata_has_changed() -> None:
-    assert counts(Newer().joins("a").epoch(1).epoch(2)) == (2, 1, 0)
-
-
-def test_a_member_that_subscribes_to_other_topics_raises_the_epoch_itself() -> None:
-    log = Newer().joins("a").epoch(1, 7).joins("a", topics=("t", "u")).epoch(2, 8).epoch(3, 9)
-    assert counts(log) == (3, 1, 0)
-
-
-def test_an_epoch_without_a_reason_on_disk_is_none_of_metadata() -> None:
-    assert counts(Newer().joins("a").epoch(1, 7).epoch(2, 7)) == (2, 0, 0)
-
-
-def test_a_static_member_of_a_newer_group_that_comes_back_raises_no_epoch() -> None:
-    log = Newer().joins("a", instance="i").epoch(1, 7).leaves("a").joins("a2", instance="i")
-    assert counts(log) == (1, 0, 0)
-    assert changes(log)[1:] == [("rejoined", 1, ["c-a2"], [])]
-    assert counts(log.epoch(2, 8)) == (2, 1, 0), "the next epoch has a reason of its own"  # type: ignore[attr-defined]
-
-
-def test_topics_that_a_new_expression_finds_are_its_members_doing_and_later_ones_are_not() -> None:
-    key = ConsumerGroupRegexKey(KeyType.CONSUMER_GROUP_REGULAR_EXPRESSION, "g", "a.*")
-    log = Newer().joins("a").epoch(1, 7)
-    log.add(key, RegexTopics(("aa",), 1, 1))
-    log.epoch(2, 8)
-    log.add(key, RegexTopics(("aa", "ab"), 2, 2))
-    assert counts(log.epoch(3, 9)) == (3, 1, 0)
-
-
-def test_what_compaction_has_left_of_a_newer_group_does_not_say_who_joined() -> None:
-    log = Newer().joins("a").joins("b").epoch(40, 7)
-    assert counts(log) == (40, 0, 0)
-    assert recent(log)[0].joined == -1
-    assert counts(log.leaves("c").epoch(41, 8)) == (41, 0, 0), "one left whose description is gone"
-
-
-def test_partitions_that_are_ready_for_a_share_group_are_metadata_whose_hash_stays() -> None:
-    log = Log().add(ConsumerGroupMemberKey(KeyType.SHARE_GROUP_MEMBER_METADATA, "g", "m"), ShareGroupMember(None, "c", "/h", ("t",)))
-    for epoch in (2, 3):
-        log.add(ConsumerGroupKey(KeyType.SHARE_GROUP_METADATA, "g"), ShareGroup(epoch, 7))
-    assert counts(log) == (3, 1, 0)
-
-
-def test_a_topology_is_no_metadata() -> None:
-    log = Log()
-    for epoch, topology, hash_ in ((1, -1, 7), (2, 1, 8), (3, 1, 9)):
-        if epoch == 2:
-            log.add(ConsumerGroupKey(KeyType.STREAMS_GROUP_TOPOLOGY, "g"), Topology(1, ()))
-        log.add(ConsumerGroupKey(KeyType.STREAMS_GROUP_METADATA, "g"), StreamsGroup(epoch, hash_, topology))
-    assert counts(log) == (3, 1, 0)
-
-
-def test_a_group_without_records_of_its_own_has_no_rebalances() -> None:
-    log = Log()
-    log.members.committed("g", 0, 1)
-    (row,) = log.rows()
-    assert (row["raised"], row["raised_by_metadata"], row["rebalance_ms"], row["rebalances"]) == (-1, -1, -1, b"")
-
-
-def test_half_an_hour_is_kept_by_the_minute() -> None:
-    log = Log()
-    for number in range(1, 100):
-        log.add(GroupKey("g"), generation(number, *(["a", "b"] if number % 2 else ["a"]), at_ms=number * MINUTE // 2))
-    (row,) = log.rows()
-    minutes = list(zip(row["rebalance_minutes"][0::3], row["rebalance_minutes"][1::3], row["rebalance_minutes"][2::3], strict=True))
-    assert minutes == [(minute, 2, 2) for minute in range(20, 50)]
+def test_bounds() -> None:
+    log = Log(" ".join(f"G{number}({'a,b' if number % 2 else 'a'})@{number * MINUTE // 2}" for number in range(1, 100)))
+    flat = log.row["rebalance_minutes"]
+    assert list(zip(flat[0::3], flat[1::3], flat[2::3], strict=True)) == [(minute, 2, 2) for minute in range(20, 50)]
     assert len(recent(log)) == MOST_RECENT
-
-
-def test_a_group_had_as_many_members_as_there_were_before_one_left() -> None:
-    log = classic(generation(1, "a", "b", at_ms=0), generation(2, "a", at_ms=5 * MINUTE), generation(3, at_ms=6 * MINUTE))
-    assert log.rows()[0]["rebalance_minutes"] == [5, 1, 2], "nobody was interrupted by the first and the last one"
-
-
-def test_a_group_that_is_started_after_a_pause_interrupts_nobody() -> None:
-    runs = [
-        (number, *there, at) for number, there, at in zip(range(1, 7), (["a"], [], ["a"], [], ["a"], []), range(0, 60, 10), strict=True)
-    ]
-    log = classic(*(generation(number, *there, at_ms=at * MINUTE) for number, *there, at in runs))
-    assert log.rows()[0]["rebalance_minutes"] == [], "a job that runs every twenty minutes"
-    crashes = [(number, *(["a"] if number % 2 else []), number * MINUTE // 2) for number in range(1, 7)]
-    log = classic(*(generation(number, *there, at_ms=at) for number, *there, at in crashes))
-    assert log.rows()[0]["rebalance_minutes"] == [1, 2, 1, 2, 2, 1], "one that is back within a minute has crashed; it may stay away now"
-
-
-def test_what_was_a_day_before_the_last_one_is_forgotten() -> None:
     day = 24 * 60 * MINUTE
-    log = classic(*(generation(number, "a", at_ms=at) for number, at in ((1, 0), (2, MINUTE), (3, day + MINUTE))))
-    assert [each.raised for each in recent(log)] == [2, 3]
-
-
-def test_a_clock_that_was_set_back_loses_nothing() -> None:
-    log = classic(*(generation(number, "a", at_ms=at) for number, at in ((1, 0), (2, 9 * MINUTE), (3, 2 * MINUTE), (4, 9 * MINUTE + 1))))
-    assert log.rows()[0]["rebalance_minutes"] == [9, 3, 1]
-
-
-def test_a_clock_that_was_far_ahead_hides_nothing_that_follows() -> None:
-    log = classic(*(generation(number, "a", at_ms=at) for number, at in ((1, 5 * MINUTE), (2, 2**60), (3, 6 * MINUTE), (4, 6 * MINUTE))))
-    assert log.rows()[0]["rebalance_minutes"] == [6, 2, 1]
-
-
-def test_names_and_members_are_bounded() -> None:
-    many = [f"{number:05}" for number in range(MOST_COMPARED)]
-    log = classic(generation(1, *many), generation(2, *many, "one more"), generation(3), generation(4, "x" * 5000))
+    assert [each.raised for each in recent(Log(f"G1(a)@0 G2(a)@{MINUTE} G3(a)@{day + MINUTE}"))] == [2, 3]
+    many, log = [f"{number:05}" for number in range(MOST_COMPARED)], Log()
+    for number, members in enumerate([many, [*many, "one more"], [], ["x" * 5000]]):
+        log.take(GroupRecord(number, GroupKey("g"), generation(number + 1, *members)))
     first, more, gone, last = recent(log)
     assert (first.joined, len(first.joined_names), more.joined, gone.left) == (MOST_COMPARED, MOST_CHANGED, -1, -1)
     assert (len(last.joined_names[0].client), len(last.joined_names[0].host)) == (100, 2)
+    newer = Log(" ".join(f"M(m{number})" for number in range(MOST_COMPARED + 1)) + " E1")
+    assert recent(newer)[0].joined == MOST_COMPARED
 
 
-def test_redacted_names_come_back_in_their_places() -> None:
-    log = classic(generation(1, "a", "b"), generation(2, "c"))
-    packed = packed_rebalances(recent(log))
-    assert unpacked_rebalances(*packed) == recent(log)
-    assert packed[1] == ["c-a", "c-b", "c-c", "c-a", "c-b"]
-    assert unpacked_rebalances(packed[0] + b"more", packed[1], packed[2]) == recent(log), "what is cut off is left out"
-    assert unpacked_rebalances(struct.pack("<8q", 1, 2, 99, *[0] * 5), [], []) == (), "nor is a kind of a later version one of these"
+def test_packed_rebalances_come_back_and_what_is_not_known_is_left_out() -> None:
+    log = Log("G1(a,b) G2(c)")
+    numbers, clients, hosts = packed_rebalances(recent(log))
+    assert unpacked_rebalances(numbers, clients, hosts) == recent(log)
+    assert clients == ["c-a", "c-b", "c-c", "c-a", "c-b"]
+    assert unpacked_rebalances(numbers + b"more", clients, hosts) == recent(log)
+    for kind in (-1, 99):  # of a later version
+        assert unpacked_rebalances(struct.pack("<8q", 1, 2, kind, *[0] * 5), [], []) == ()
+    assert all(column.metadata for column in GROUPS if column.name.startswith(("raised", "rebalance"))), "earlier agents send none"
 
 
-def test_an_agent_of_an_earlier_version_says_nothing() -> None:
-    assert all(column.metadata for column in GROUPS if column.name.startswith(("raised", "rebalance")))
-
-
-RECORDS = st.lists(st.one_of(st.none(), st.tuples(st.integers(0, 3), st.sets(st.sampled_from("abcd"), max_size=4))), max_size=20)
-
-
-@given(RECORDS)
+@given(st.lists(st.one_of(st.none(), st.tuples(st.integers(0, 3), st.sets(st.sampled_from("abcd"), max_size=4))), max_size=20))
 def test_all_kinds_together_are_the_generation(records: list[tuple[int, set[str]] | None]) -> None:
-    log, number, exists = Log(), 0, False
+    log, number = Log(), -1
     for each in records:
-        if each is None:
-            log.add(GroupKey("g"), None)
-            number, exists = 0, False
-            continue
-        number, exists = number + each[0], True
-        log.add(GroupKey("g"), generation(number, *sorted(each[1])))
-    rows: list[Any] = [row for row in log.rows() if row["members"] >= 0]
-    assert [row["raised"] for row in rows] == ([number] if exists else [])
-    for row in rows:
-        assert 0 <= row["raised_unfinished"] <= row["raised"]
+        number = -1 if each is None else max(number, 0) + each[0]
+        log.play("G~" if each is None else f"G{number}({','.join(sorted(each[1]))})")
+    rows = [row for row in log.rows() if row["members"] >= 0]
+    assert [row["raised"] for row in rows] == ([number] if number >= 0 else [])
+    assert all(0 <= row["raised_unfinished"] <= row["raised"] for row in rows)

@@ -6,27 +6,20 @@ from random import Random
 
 import pytest
 
-from streaming.common.log_key import LogKey
-from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommit
-from streaming.kafka.groups.commit_log import CommitLog
-from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.rhythm import COUNTS_TIMES, SHORT_MS, Rhythm
-from streaming.kafka.scan.group_records import Commit, GroupRecord, GroupRecords
-from tests.groups.test_membership import classic
+from tests.groups.coordinator import Log
 from tests.tables import each_row
 
 SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
 BEGUN = 1_700_000_000_000
-
-Committed = tuple[int, int]
-"""When, and of which partition."""
 
 
 def usual(times: Iterable[int]) -> int:
     """The usual interval of a group that commits one partition at these times."""
     rhythm, before = Rhythm(), -1
     for at in times:
-        rhythm.committed(before, at)
+        was = rhythm.usual_ms
+        assert rhythm.committed(before, at) == (rhythm.usual_ms != was)
         before = at
     return rhythm.usual_ms
 
@@ -36,20 +29,10 @@ def run(begun: int, commits: int = 200, step: int = SECOND) -> list[int]:
     return [begun + number * step for number in range(commits)]
 
 
-def log_of(commits: Iterable[Committed], group: str = "g") -> CommitLog:
-    log = CommitLog(LogKey(1, "__consumer_offsets", 3, "id"), "e", GroupLimit(9))
-    records = tuple(
-        Commit(number, -1, group, "t", partition, OffsetCommit(offset=number, metadata="", commit_timestamp=at))
-        for number, (at, partition) in enumerate(commits)
-    )
-    log.replay(GroupRecords(records, 0), len(records))
-    return log
-
-
-def interval_in(log: CommitLog, after: int = 0) -> int:
-    (row,) = log.changes(after).groups.to_pylist()
-    assert isinstance(row["interval_ms"], int)
-    return row["interval_ms"]
+def interval_of(commits: Iterable[tuple[int, int]]) -> int:
+    """Of a log with these commits: when, and of which partition."""
+    found: int = Log(" ".join(f"{number}/{partition}@{at}" for number, (at, partition) in enumerate(commits))).row["interval_ms"]
+    return found
 
 
 HOURLY = [at for hour in range(3) for at in run(BEGUN + hour * HOUR)]
@@ -62,6 +45,8 @@ HOURLY = [at for hour in range(3) for at in run(BEGUN + hour * HOUR)]
         ([BEGUN], -1),
         ([BEGUN, BEGUN + HOUR], -1),  # one interval is no habit
         (run(BEGUN, 3), SHORT_MS),
+        (run(BEGUN, 3, SHORT_MS), SHORT_MS),
+        (run(BEGUN, 3, SHORT_MS + 1), SHORT_MS + 1),
         ([BEGUN, BEGUN + HOUR, BEGUN + 2 * HOUR + MINUTE], HOUR),
         (HOURLY, HOUR - 199 * SECOND),  # 200 commits in three minutes, and a pause of almost an hour
         ([*run(BEGUN), *run(BEGUN + 3 * DAY)], SHORT_MS),  # one outage
@@ -80,62 +65,40 @@ def test_the_usual_interval_is_the_second_longest_that_counts(times: list[int], 
 @pytest.mark.parametrize("seed", range(60))
 def test_it_is_what_comes_of_all_intervals(seed: int) -> None:
     """Up to the bits that are left out of what is kept: the last two of each length."""
-    random = Random(seed)
-    times = [BEGUN]
+    random, times = Random(seed), [BEGUN]
     for _ in range(random.randrange(2, 200)):
         times.append(times[-1] + random.choice((5 * SECOND, 40 * SECOND, random.randrange(1, 3 * HOUR), HOUR, random.randrange(1, DAY))))
     intervals = [(after - before, after) for before, after in pairwise(times)]
-    lengths = sorted(
-        (max(length, SHORT_MS) for length, ended in intervals if length <= SHORT_MS or times[-1] - ended <= COUNTS_TIMES * length),
-        reverse=True,
-    )
+    counting = (max(one, SHORT_MS) for one, ended in intervals if one <= SHORT_MS or times[-1] - ended <= COUNTS_TIMES * one)
+    lengths = sorted(counting, reverse=True)
     expected = lengths[1] if len(lengths) > 1 else -1
     assert expected / 2 <= usual(times) <= expected
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_compaction_makes_no_interval_longer(seed: int) -> None:
     """The cleaner leaves the last commit of each partition of what it has cleaned."""
     random = Random(seed)
-    runs = [
+    runs = sorted(
         (at, partition)
         for hour in range(8)
         for at in run(BEGUN + hour * random.choice((HOUR, MINUTE)), 30)
-        for partition in sorted(random.sample(range(6), random.choice((1, 5, 6))))
-    ]
-    runs.sort()
+        for partition in random.sample(range(6), random.choice((1, 5, 6)))
+    )
     cleaned = random.randrange(len(runs))
     last = {partition: number for number, (_, partition) in enumerate(runs[:cleaned])}
     kept = [each for number, each in enumerate(runs) if number >= cleaned or last[each[1]] == number]
-    assert interval_in(log_of(kept)) <= max(interval_in(log_of(runs)), SHORT_MS)
-
-
-def test_partitions_that_are_committed_one_after_the_other_make_no_pause() -> None:
-    """A partition in which nothing comes is not committed, while the group goes on."""
-    others = [(at, 1) for at in run(BEGUN, 7200)]
-    quiet = [(BEGUN + hour * HOUR, 0) for hour in range(3)]
-    assert interval_in(log_of(sorted(others + quiet))) == SHORT_MS
+    assert interval_of(kept) <= max(interval_of(runs), SHORT_MS)
 
 
 def test_a_group_is_reported_again_when_its_rhythm_changes_and_only_then() -> None:
-    log = log_of([(BEGUN, 0), (BEGUN + HOUR, 0)])
-    before = log.version
-    assert interval_in(log) == -1
-
-    def commit(at: int) -> None:
-        value = OffsetCommit(offset=at, metadata="", commit_timestamp=at)
-        log.replay(GroupRecords((Commit(log.upto, -1, "g", "t", 0, value),), 0), log.upto + 1)
-
-    commit(BEGUN + 2 * HOUR)
-    assert interval_in(log, before) == HOUR
-    before = log.version
-    commit(BEGUN + 2 * HOUR + SECOND)
-    assert log.changes(before).groups.num_rows == 0
-
-
-def test_a_record_about_the_group_leaves_its_rhythm_and_its_deletion_does_not() -> None:
-    log = log_of([(BEGUN + hour * HOUR, 0) for hour in range(3)])
-    log.replay(GroupRecords((GroupRecord(9, GroupKey("g"), classic("a")),), 0), 10)
-    assert interval_in(log) == HOUR
-    log.replay(GroupRecords((GroupRecord(10, GroupKey("g"), None),), 0), 11)
-    assert interval_in(log) == -1
+    beside = sorted([(at, 1) for at in run(BEGUN, 2 * 3600)] + [(BEGUN + hour * HOUR, 0) for hour in range(3)])
+    assert interval_of(beside) == SHORT_MS, "in a partition nothing comes, while the group goes on"
+    log = Log(f"1@{BEGUN} 2@{BEGUN + HOUR}")
+    before = log.replay.version
+    (row,) = log.play(f"3@{BEGUN + 2 * HOUR}").rows(before)
+    assert row["interval_ms"] == HOUR
+    before = log.replay.version
+    assert log.play(f"4@{BEGUN + 2 * HOUR + SECOND}").rows(before) == []
+    assert log.play("G1(a)").row["interval_ms"] == HOUR, "a record about the group leaves it"
+    assert log.play("G~").row["interval_ms"] == -1

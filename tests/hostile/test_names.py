@@ -23,6 +23,7 @@ from streaming.kafka.formats.consumer_offsets import GroupKey
 from streaming.kafka.formats.group_metadata import GroupMember, GroupMetadata
 from streaming.kafka.groups.group_rows import GroupChanges
 from streaming.kafka.scan.coordinator_entries import CoordinatorEntry
+from streaming.kafka.scan.group_records import GroupRecord
 from streaming.rules.coordinator_join import Coordinators, newest
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
@@ -32,7 +33,7 @@ from tests.commands import run_command
 from tests.consumers.group_agents import FakeAgent, Records
 from tests.consumers.group_world import GroupJob, world
 from tests.exposition.reading import page, samples
-from tests.groups.test_membership import Log
+from tests.groups.coordinator import Log
 from tests.scan.test_coordinator_entries import entries, holding, state
 from tests.tables import each_row
 from tests.view.rows import new_observer, new_table
@@ -174,7 +175,9 @@ def test_clients_hosts_and_protocols_of_members_are_short() -> None:
     name, short = LONG[0], short_name(LONG[0])
     of = GroupMember(member_id=name, client_id=name, client_host=name, session_timeout_ms=1, subscription=b"", assignment=b"")
     value = GroupMetadata(protocol_type=name, generation=1, protocol=name, leader=name, members=(of,))
-    (row,) = Log().add(GroupKey("g"), value).rows()
+    log = Log()
+    log.take(GroupRecord(0, GroupKey("g"), value))
+    row = log.row
     assert (row["protocol"], row["clients"], row["hosts"]) == (short, [short], [short])
     member = ConsumerGroupMember(
         instance_id=name,
@@ -186,7 +189,9 @@ def test_clients_hosts_and_protocols_of_members_are_short() -> None:
         rebalance_timeout_ms=1,
         server_assignor=name,
     )
-    (row,) = Log().add(ConsumerGroupMemberKey(KeyType.CONSUMER_GROUP_MEMBER_METADATA, "h", name), member).rows()
+    log = Log()
+    log.take(GroupRecord(0, ConsumerGroupMemberKey(KeyType.CONSUMER_GROUP_MEMBER_METADATA, "h", name), member))
+    row = log.row
     assert (row["clients"], row["hosts"], row["topics"]) == ([short], [short], [short])
 
 

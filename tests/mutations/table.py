@@ -491,7 +491,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         before="return False",
         after="return True",
         why="A commit that is left out would be sent as a change, again and again.",
-        tests=("tests/groups/test_commit_log.py",),
+        tests=("tests/groups/test_commits.py",),
     ),
     Mutation(
         name="groups-first-record",
@@ -499,7 +499,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         before="if rows.record_offset[row] < 0:",
         after="if rows.record_offset[row] <= 0:",
         why="A group with the first commit of a log would take room twice and never give it back.",
-        tests=("tests/groups/test_commit_log.py",),
+        tests=("tests/groups/test_commits.py",),
     ),
     Mutation(
         name="groups-high-watermark",
@@ -507,7 +507,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         before="if group.effective_offset >= high_watermark:",
         after="if group.effective_offset > high_watermark:",
         why="A group would count before its record is replicated.",
-        tests=("tests/groups/test_commit_store.py",),
+        tests=("tests/groups/test_commits.py",),
     ),
     Mutation(
         name="groups-furthest-replica",
@@ -515,7 +515,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         before="rank = (_is_current(key, currents), replica.upto)",
         after="rank = (_is_current(key, currents), 0)",
         why="While no leader is seen, commits of a replica that lags would be shown.",
-        tests=("tests/groups/test_commit_store.py",),
+        tests=("tests/groups/test_commits.py",),
     ),
     Mutation(
         name="verdicts-passing-reasons",

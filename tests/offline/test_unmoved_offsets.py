@@ -2,9 +2,15 @@
 
 from streaming.kafka.scan.group_records import Commit, EndMarker
 from streaming.terminal.offline.unmoved_offsets import UnmovedOffsets
-from tests.groups.test_commit_log import commit
+from tests.groups.coordinator import record
 
 KEY = ("g", "t", 0)
+
+
+def commit(at: int, offset: int | None, *, producer: int = -1) -> Commit | EndMarker:
+    """Times are 1000 ms after the offset."""
+    word = "~" if offset is None else f"{offset}" if producer < 0 else f"{offset}^{producer}"
+    return record(f"{word}@{1000 + (offset or 0)}", at)  # type: ignore[return-value]
 
 
 def since(*records: Commit | EndMarker) -> tuple[int, int] | None:

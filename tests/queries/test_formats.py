@@ -1,5 +1,7 @@
 """The files of recorded checkpoints, and what is left of them after a crash."""
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,71 +42,34 @@ def test_what_spark_has_written(name: str, expected: list[dict[tuple[str, int], 
 def test_sources_have_numbers_or_names() -> None:
     assert [each.source for each in parse_offsets(offsets(f"{KAFKA}\n-"))] == ["0", "1"]
     assert [each.source for each in parse_offsets(offsets(f"b:{KAFKA}\na:-", "v2"))] == ["b", "a"]
-    assert parse_offsets(offsets("-"))[0] == SourceOffset("0", {}, "")
+    assert parse_offsets(offsets("-"))[0] == parse_offsets(b"v1\n\n-")[0] == SourceOffset("0", {}, "")
 
 
-@each_row(
-    "offset",
-    [
-        '{"logOffset":3}',
-        "12",
-        '"text"',
-        "null",
-        "[1]",
-        '{"sourceVersion":1,"reservoirId":"a","index":2}',
-        '{"shard-0":{"iteratorType":"TRIM_HORIZON"}}',
-        '{"orders":{"0":"30"}}',
-        '{"orders":{"0":true}}',
-        '{"orders":{"0":1.5}}',
-        '{"orders":{"-1":3}}',
-        '{"orders":{"0":-1}}',
-        '{"orders":{"2147483648":1}}',
-        '{"orders":{"0":9223372036854775808}}',
-        '{"or ders":{"0":1}}',
-        '{"orders":{"0":1},"more":2}',
-    ],
-)
+NO_OFFSETS = """{"logOffset":3} | 12 | "text" | null | [1] | {"sourceVersion":1,"reservoirId":"a","index":2} | {"orders":{"0":"30"}}
+{"shard-0":{"iteratorType":"TRIM_HORIZON"}} | {"orders":{"0":true}} | {"orders":{"0":1.5}} | {"orders":{"-1":3}} | {"orders":{"0":-1}}
+{"orders":{"2147483648":1}} | {"orders":{"0":9223372036854775808}} | {"or ders":{"0":1}} | {"orders":{"0":1},"more":2}"""
+
+
+@each_row("offset", re.split(r" \| |\n", NO_OFFSETS))
 def test_what_is_no_offset_of_kafka(offset: str) -> None:
     assert [each.offsets for each in parse_offsets(offsets(offset))] == [None]
 
 
-@each_row(
-    "content",
-    [
-        b"",
-        b"v1",
-        b"v1\n",
-        b"v1\n{}",
-        b"v1\n{}\n",
-        b'v1\n{"batch',
-        offsets('{"orders":{"0":3'),
-        offsets(f"{KAFKA}\n"),
-        b"v\n{}\n-",
-        b"x1\n{}\n-",
-        offsets("-", "v3"),
-        offsets(KAFKA.replace(":", "="), "v2"),
-        b"\xff\xfe",
-        b"\x00" * 100,
-        offsets("[" * 100_000),
-        offsets('{"orders":{"0":' + "9" * 5000 + "}}"),
-        b"v1\n{}\n" + b"1" * LARGEST_BYTES,
+TORN = {
+    parse_offsets: [
+        *[b"", b"v1", b"v1\n", b"v1\n{}", b"v1\n{}\n", b'v1\n{"batch', b'v1\n{"batch\n-', b"v\n{}\n-", b"x1\n{}\n-", b"\xff\xfe"],
+        *[offsets('{"orders":{"0":3'), offsets(f"{KAFKA}\n"), offsets("-", "v3"), offsets(KAFKA.replace(":", "="), "v2")],
+        *[bytes(100), offsets("[" * 100_000), offsets('{"orders":{"0":' + "9" * 5000 + "}}"), b"v1\n{}\n" + b"1" * LARGEST_BYTES],
     ],
-)
-def test_what_is_torn_is_refused(content: bytes) -> None:
+    check_commit: [b"", b"v1", b"v1\n", b'v1\n{"next', b"v4\n{}", b"v1{}"],
+    parse_query_id: [b"", b"{", b"[]", b"{}", b'{"id":3}', b'{"id":""}'],
+}
+
+
+@each_row(("parse", "content"), [(parse, content) for parse, contents in TORN.items() for content in contents])
+def test_what_is_torn_is_refused(parse: Callable[[bytes], object], content: bytes) -> None:
     with pytest.raises(FormatError):
-        parse_offsets(content)
-
-
-@each_row("content", [b"", b"v1", b"v1\n", b'v1\n{"next', b"v4\n{}", b"v1{}"])
-def test_a_torn_commit_is_refused(content: bytes) -> None:
-    with pytest.raises(FormatError):
-        check_commit(content)
-
-
-@each_row("content", [b"", b"{", b"[]", b"{}", b'{"id":3}', b'{"id":""}'])
-def test_metadata_without_a_query_is_refused(content: bytes) -> None:
-    with pytest.raises(FormatError):
-        parse_query_id(content)
+        parse(content)
 
 
 def test_every_beginning_of_a_file_is_refused_or_has_fewer_sources() -> None:
