@@ -44,7 +44,7 @@ UPTO_0 = "it has read at least up to where micro-batch 0 has ended, which is the
 
 
 @each_row(
-    ("script", "expected", "said"),
+    ("script", "expected", "sentences"),
     [
         ("", (-1, -1, -1), ["no micro-batch is planned yet"]),
         ("p0=3", (-1, 0, -1), ["no micro-batch is committed yet"]),
@@ -60,26 +60,26 @@ UPTO_0 = "it has read at least up to where micro-batch 0 has ended, which is the
         ("0=3 1=4 2=5 3=6 !offsets/1 !offsets/2 !offsets/3", (-1, -1, -1), [f"offsets/{each} cannot be read: " for each in (3, 2, 1)]),
     ],
 )
-def test_a_look(tmp_path: Path, script: str, expected: tuple[int, int, int], said: list[str]) -> None:
+def test_a_look(tmp_path: Path, script: str, expected: tuple[int, int, int], sentences: list[str]) -> None:
     written = Written(Path(tempfile.mkdtemp(dir=tmp_path)))
     play(written, script)
     looks = reader(written.directory)
     for _ in range(2):
         look = looks.look()
         found = (*look.doubts, *look.notes)
-        assert (shown(look), len(found)) == (expected, len(said))
-        assert [sentence for sentence, begin in zip(found, said, strict=True) if not sentence.startswith(begin)] == []
+        assert (shown(look), len(found)) == (expected, len(sentences))
+        assert [sentence for sentence, begin in zip(found, sentences, strict=True) if not sentence.startswith(begin)] == []
 
 
 @each_row(
-    ("before", "then", "expected", "said"),
+    ("before", "then", "expected", "sentences"),
     [
         ("0=3|4", "1=5", (0, -1, 3), "offsets/1 has 1 sources, and the query has 2: it is cut off"),
         ("4=5", "* 0=1", (0, -1, 1), "its micro-batches are numbered anew: the last one was 4, and is 0 now. What was known"),
         ("0=5@100", "p0=6@101", (0, -1, 6), ""),  # a file that was written again
     ],
 )
-def test_a_later_look(tmp_path: Path, before: str, then: str, expected: tuple[int, int, int], said: str) -> None:
+def test_a_later_look(tmp_path: Path, before: str, then: str, expected: tuple[int, int, int], sentences: str) -> None:
     written = Written(Path(tempfile.mkdtemp(dir=tmp_path)))
     play(written, before)
     looks = reader(written.directory)
@@ -90,7 +90,7 @@ def test_a_later_look(tmp_path: Path, before: str, then: str, expected: tuple[in
     play(written, then.strip("*"))
     look = looks.look()
     assert (shown(look), look.generation) == (expected, int(then.startswith("*")))
-    assert (*look.doubts, *look.notes, "")[0].startswith(said)
+    assert (*look.doubts, *look.notes, "")[0].startswith(sentences)
 
 
 def test_what_a_query_of_spark_has_written_and_when(tmp_path: Path) -> None:
