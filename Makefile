@@ -83,8 +83,8 @@ fuzz: setup ## Damaged bytes for every parser, 100,000 steps of the model; MINUT
 	@HYPOTHESIS_PROFILE=exhaustive $(BIN)/pytest $(PARALLEL) --timeout 14400 tests/fuzz tests/model
 	@$(if $(MINUTES),$(BIN)/python -m tests.fuzz $(MINUTES))
 
-soak: setup ## Long runs, each with a verdict: three hours; ONLY=steady, beside, kills, operations, groups or streams; MINUTES=30, KILLS=1000, SEED=..., SOAK=more options
-	@$(BIN)/python -m tests.soak $(ONLY) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) $(SOAK)
+soak: setup ## Long runs, each with a verdict: three hours; ONLY=steady, beside, kills, operations or groups; MINUTES=30, KILLS=1000, SEED=..., SOAK=more options
+	@$(BIN)/python -m bench.soak $(ONLY) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) $(SOAK)
 
 format: setup ## Format the code and apply the automatic fixes
 	$(BIN)/ruff check --fix-only
@@ -149,7 +149,7 @@ cluster-check: setup ## Install the chart on a real API server (needs Go, etcd; 
 	@$(BIN)/pytest tests/cluster/check_installation.py
 
 bench: setup ## Measure side by side with Kafka's own readers (needs a JDK)
-	@$(BIN)/python -m tests.bench
+	@$(BIN)/python -m bench
 
 monitor: setup ## Run Prometheus and Alertmanager on a running segtail; TARGET=HOST:PORT where it is not 127.0.0.1:9712
 	@$(BIN)/python -m tests.alerts $(TARGET)

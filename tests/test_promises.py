@@ -33,7 +33,8 @@ def test_every_test_that_is_named_is_there_and_runs(document: str) -> None:
 
 @each_row("document", ["CONTRIBUTING.md", "README.md", *(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))])
 def test_every_module_that_is_named_is_there(document: str) -> None:
-    modules = [str(path.relative_to(ROOT)) for part in ("streaming", "tests", "helm", "docs") for path in (ROOT / part).rglob("*.py")]
+    parts = ("streaming", "bench", "tests", "helm", "docs")
+    modules = [str(path.relative_to(ROOT)) for part in parts for path in (ROOT / part).rglob("*.py")]
     named = re.findall(r"`((?:[a-z_]+/)*[a-z_]+\.py)`", (ROOT / document).read_text())
     assert [name for name in named if not any(f"/{path}".endswith(f"/{name}") for path in modules)] == []
 

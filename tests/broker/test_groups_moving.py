@@ -17,7 +17,7 @@ _LOOKED_SECONDS = 10.0
 _COMPARED = 500
 _ANSWERED, _ANSWERED_OF_A_PART = 0.9, 0.8
 """Groups that have begun since a high watermark was written are not known to whoever sees some of the brokers, and in a minute in which a
-broker ends and starts, many begin. How large the share is over a long time, ``tests.soak moving`` measures."""
+broker ends and starts, many begin. How large the share is over a long time, ``make soak ONLY=groups`` measures."""
 _AGENTS = ((1,), (1, 2), (1, 2, 3))
 
 

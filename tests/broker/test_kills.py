@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.soak.kills import run_kills
-from tests.soak.services import PARTS
+from tests.broker.kills import run_kills
+from tests.worlds.services import PARTS
 
 pytestmark = pytest.mark.spark
 

@@ -12,10 +12,10 @@ from confluent_kafka import Consumer, TopicPartition
 from tests.broker.clients import create_topic, producer, send, transaction
 from tests.broker.install import spark_environment
 from tests.broker.kafka import Kafka
+from tests.broker.killed_streams import SHARES, run_streams
 from tests.limits import SECONDS
 from tests.ports import free_ports
 from tests.processes import segtail
-from tests.soak.streams import SHARES, run_streams
 
 pytestmark = pytest.mark.spark
 

@@ -9,8 +9,8 @@ from tests.faults.disk import small_disk
 from tests.faults.writing import WritingBroker, writing_broker, written
 from tests.ports import free_ports
 from tests.processes import Page, exported, read_page, until
-from tests.soak.scraping import Scraper, scrape
-from tests.soak.services import Service, service
+from tests.worlds.scraping import Scraper, scrape
+from tests.worlds.services import Service, service
 
 pytestmark = pytest.mark.live
 

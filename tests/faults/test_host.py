@@ -22,9 +22,9 @@ from tests.faults.test_disk_full import sizes
 from tests.faults.writing import writing_broker
 from tests.ports import free_ports
 from tests.processes import until
-from tests.soak.beside import resident
-from tests.soak.services import service
 from tests.tools import missing
+from tests.worlds.page_cache import resident
+from tests.worlds.services import service
 
 pytestmark = pytest.mark.live
 

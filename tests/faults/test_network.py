@@ -12,8 +12,8 @@ from tests.faults.network import EVERYBODY, Network
 from tests.faults.writing import WritingBroker, writing_broker, written
 from tests.ports import free_ports
 from tests.processes import Counts, Page, exported, read_page, until
-from tests.soak.scraping import Scraper, scrape
-from tests.soak.services import service
+from tests.worlds.scraping import Scraper, scrape
+from tests.worlds.services import service
 
 pytestmark = [pytest.mark.spark, pytest.mark.live]
 

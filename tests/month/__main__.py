@@ -5,7 +5,7 @@ import sys
 import time
 from random import Random
 
-from tests.bench.table import show
+from bench.measuring import show
 from tests.month.alertmanager import Alertmanager, by_receiver
 from tests.month.happenings import DAY
 from tests.month.judging import Verdict, judge

@@ -17,7 +17,7 @@ from tests.operations.traffic import AUDIT, READERS, Traffic
 from tests.ports import free_ports
 from tests.processes import until
 from tests.serving import answering
-from tests.soak.services import AGENT, ALL, Service
+from tests.worlds.services import AGENT, ALL, Service
 
 HOSTS = (1, 2, 3)
 NEWCOMER = 4

@@ -9,7 +9,7 @@ from tests.operations import actions, group_events
 from tests.operations.cluster import HOSTS, NEWCOMER, Cluster
 from tests.operations.day import Event, Step, TopicEvent
 from tests.operations.traffic import AUDIT, PAYMENTS
-from tests.soak.services import AGENT, ALL
+from tests.worlds.services import AGENT, ALL
 
 LONG = 18
 """Minutes after which the slowest of the alerts about replicas fires."""
