@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 # Where compiled modules are not kept, each process of the tests compiles all of them: twelve seconds of CPU.
 export PYTHONDONTWRITEBYTECODE :=
-.PHONY: help setup demo test test-live record mutations check fast lint skipped hooks fuzz soak format conf bench monitor compare-alerts month lock clean dashboards shared-dashboards docs man pictures chart image sbom payload deb rpm release tools cluster-check
+.PHONY: help setup demo test test-live record mutations check fast lint skipped hooks fuzz soak format conf bench monitor compare-alerts lock clean dashboards shared-dashboards docs man pictures chart image sbom payload deb rpm release tools cluster-check
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -156,9 +156,6 @@ monitor: setup ## Run Prometheus and Alertmanager on a running segtail; TARGET=H
 
 compare-alerts: setup ## Hold every alert against the judge over random worlds, 100,000 comparisons (needs promtool, ten minutes); WORLDS=N
 	@$(BIN)/python -m tests.alert_worlds $(WORLDS)
-
-month: setup ## What an on-call engineer gets in an ordinary month, and whether it was deserved (needs promtool, a quarter of an hour); DAYS=N
-	@$(BIN)/python -m tests.month $(if $(DAYS),--days $(DAYS))
 
 lock: setup ## Pin the dependencies again; UPGRADE=--upgrade takes newer versions
 	@test -x build/lock/bin/pip-compile || { $(BIN)/python -m venv build/lock; build/lock/bin/pip --quiet install pip-tools; }

@@ -173,6 +173,14 @@ def test_an_alert_behaves_as_its_promtool_test_says(part: int) -> None:
     _run("promtool", "test", "rules", *(path.name for path in ALERTS[part::_PARTS]), cwd=TESTS)
 
 
+@pytest.mark.programs
+@pytest.mark.slow
+@pytest.mark.parametrize("hours", sorted((Path(__file__).parent / "happenings").iterdir()), ids=lambda path: path.stem)
+def test_nobody_gets_a_page_for_nothing_and_somebody_gets_what_is_due(hours: Path) -> None:
+    """All rules together, over what ordinary hours have: what fires in them is what the file names, at the latest when it says."""
+    _run("promtool", "test", "rules", hours.name, cwd=hours.parent)
+
+
 def _untried(path: Path) -> list[str]:
     """What the cases of an alert leave out."""
     cases = list(_cases(path))
