@@ -1,4 +1,4 @@
-"""Writes into the documents what their examples print now, and into runbooks the links to the glossary: ``python -m tests.docs``.
+"""Writes into the documents what their examples print now: ``python -m tests.docs``.
 
 An example that leaves something out (``...``) is only named, with what is printed now.
 """
@@ -8,14 +8,11 @@ import tempfile
 from pathlib import Path
 
 from tests.docs.documented import ROOT, commands
-from tests.docs.operator_words import RUNBOOKS, linked
 from tests.docs.running import DONE, HOLE, Sandbox, as_shown, sandbox, subcommand
 
 
 def main() -> int:
     """Rewrite the examples that differ; the exit status is 1 if one failed or has to be edited by hand."""
-    for runbook in RUNBOOKS:
-        runbook.write_text(linked(runbook.read_text(encoding="utf-8")), encoding="utf-8")
     with tempfile.TemporaryDirectory() as directory:
         return _rewrite(sandbox(Path(directory) / "world"))
 
