@@ -18,8 +18,8 @@ from bench.soak import beside, fleet, moving, sampling, steady
 from streaming.common.units import parse_size
 from tests.broker.kills import run_kills
 from tests.operations.cluster import Cluster, cluster
-from tests.operations.day import Outcome, run_beside, run_events
-from tests.operations.events import BESIDE, COMBINED, EVENTS
+from tests.operations.day import Outcome, run_events
+from tests.operations.events import COMBINED, EVENTS
 
 _Taken = TypeVar("_Taken")
 
@@ -150,8 +150,6 @@ def _outcomes(directory: Path, given: argparse.Namespace) -> Iterator[Outcome]:
         return {name: event for name, event in events.items() if given.events.search(name)}
 
     yield from run_events(make, taken(EVENTS))
-    if taken(BESIDE):
-        yield from run_beside(make, taken(BESIDE))
     yield from run_events(partial(make, combined=True), taken(COMBINED))
 
 

@@ -111,11 +111,6 @@ def abort(kafka: Kafka, topic: str, partition: int, first_offset: int) -> None:
     run_tool("transactions", "--bootstrap-server", kafka.bootstrap, "abort", *where)
 
 
-def end_by_force(kafka: Kafka, transactional_id: str) -> None:
-    """Abort a transaction whose producer does not come back."""
-    run_tool("transactions", "--bootstrap-server", kafka.bootstrap, "forceTerminateTransaction", "--transactionalId", transactional_id)
-
-
 def freeze_disk(log_dir: Path, *, frozen: bool) -> None:
     """A log dir in which nothing can be made or renamed any more, as on a file system that went read-only. Needs root."""
     subprocess.run(["chattr", "+i" if frozen else "-i", str(log_dir)], check=True)

@@ -3,7 +3,6 @@
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -35,14 +34,6 @@ class Step:
 
 Event = Callable[[Cluster], Iterator[Step]]
 """Does something, yields the step that describes it, and goes on when its alerts were compared."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicEvent:
-    """One that concerns some topics alone: others may happen at the same time. ``topics``: what all of its alerts are about."""
-
-    event: Event
-    topics: frozenset[str]
 
 
 _FAILURES = (AssertionError, OSError, subprocess.SubprocessError, KafkaException)
@@ -85,40 +76,6 @@ def run_events(make: Callable[[], AbstractContextManager[Cluster]], events: Mapp
         except _FAILURES as error:
             if len(waiting) == at_first:  # the cluster was not there: the next one may be
                 yield Outcome(name=waiting.pop(0), seconds=time.monotonic() - began, problems=[f"not run: {_words(error)}"])
-
-
-BESIDE = "what nobody did"
-"""Alerts about none of the topics of events that happen at the same time."""
-
-
-def run_beside(make: Callable[[], AbstractContextManager[Cluster]], events: Mapping[str, TopicEvent]) -> Iterator[Outcome]:
-    """Events of different topics at the same time, each at its own pace, as each ends; at last what fired about no topic of theirs."""
-    began = time.monotonic()
-    try:
-        with make() as cluster:
-            yield from _run_all(cluster, events)
-    except _FAILURES as error:
-        yield Outcome(name=BESIDE, seconds=time.monotonic() - began, problems=[f"gave up: {_words(error)}"])
-
-
-def _run_all(cluster: Cluster, events: Mapping[str, TopicEvent]) -> Iterator[Outcome]:
-    topics = frozenset().union(*(each.topics for each in events.values()))
-    others, began = cluster.recorder.only(lambda topic: topic not in topics), time.monotonic()
-    others.begin()
-    with ThreadPoolExecutor(len(events)) as threads:
-        for future in as_completed([threads.submit(_run_alone, cluster, name, each) for name, each in events.items()]):
-            yield future.result()
-    nothing = Row(event=BESIDE, step="", fires=frozenset(), muted=frozenset(), resolves=frozenset())
-    yield Outcome(name=BESIDE, seconds=time.monotonic() - began, problems=differences(nothing, others.changes()))
-
-
-def _run_alone(cluster: Cluster, name: str, event: TopicEvent) -> Outcome:
-    began = time.monotonic()
-    try:
-        problems = run_together(cluster, {name: event.event}, cluster.recorder.only(lambda topic: topic in event.topics))
-    except GaveUpError as error:
-        problems = error.problems
-    return Outcome(name=name, seconds=time.monotonic() - began, problems=problems)
 
 
 def run_event(cluster: Cluster, name: str, event: Event) -> list[str]:

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
-from streaming.kafka.formats.names import OFFSETS_TOPIC
 from tests.broker.clients import delete_topic, producer, send
 from tests.broker.kafka import CONTROLLER_ID
-from tests.operations import actions, group_events
+from tests.operations import actions
 from tests.operations.cluster import HOSTS, NEWCOMER, Cluster
-from tests.operations.day import Event, Step, TopicEvent
+from tests.operations.day import Event, Step
 from tests.operations.traffic import AUDIT, PAYMENTS
 from tests.worlds.services import AGENT, ALL
 
@@ -213,24 +212,7 @@ EVENTS: Mapping[str, Event] = {
     "Scrapes fail": scrapes_fail,
     "Twins": twins,
     "Segtail is deployed three times": segtail_deployed_again_and_again,
-    "A consumer crashes again and again": group_events.consumer_crashes,
 }
-
-BESIDE: Mapping[str, TopicEvent] = {
-    "Consumers are deployed": TopicEvent(event=group_events.consumers_deployed, topics=frozenset({"deployed"})),
-    "Groups that are thrown away": TopicEvent(event=group_events.groups_thrown_away, topics=frozenset({"looked-at"})),
-    "A job that runs every half hour": TopicEvent(event=group_events.job_each_half_hour, topics=frozenset({"batches"})),
-    "A poison pill": TopicEvent(event=group_events.poison_pill, topics=frozenset({"pills"})),
-    "A group reads from earliest": TopicEvent(event=group_events.read_from_earliest, topics=frozenset({"history"})),
-    "A consumer is slower than its producer": TopicEvent(event=group_events.slow_consumer, topics=frozenset({"overtaken"})),
-    "An application with exactly-once dies": TopicEvent(
-        event=group_events.exactly_once_dies, topics=frozenset({*group_events.EXACTLY_ONCE, OFFSETS_TOPIC})
-    ),
-    "A Flink job restarts": TopicEvent(event=group_events.flink_restarts, topics=frozenset({"sink"})),
-    "Records come late": TopicEvent(event=group_events.late_records, topics=frozenset({"dead-letters"})),
-    "Offsets are skipped by hand": TopicEvent(event=group_events.skipped_by_hand, topics=frozenset({"invoiced"})),
-}
-"""Those of groups and their transactions, which happen at the same time: an hourly job has to be watched for hours."""
 
 COMBINED: Mapping[str, Event] = {"The quorum is lost with its hosts": quorum_lost_with_its_hosts}
 """Those of a cluster whose three brokers are controllers as well."""

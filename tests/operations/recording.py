@@ -1,7 +1,7 @@
 """What fired, who was reported and what resolved between two moments, as Prometheus and Alertmanager have it."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tests.alerts.monitoring import Monitoring, Page
@@ -74,20 +74,14 @@ class Recorder:
 
     Args:
         pages: everything that Alertmanager has sent, which grows.
-        minds: by an alert's topic, empty if it has none, whether it is looked at.
     """
 
-    def __init__(self, monitoring: Monitoring, pages: Sequence[Page], minds: Callable[[str], bool] = lambda _: True) -> None:
+    def __init__(self, monitoring: Monitoring, pages: Sequence[Page]) -> None:
         self._monitoring = monitoring
         self._pages = pages
-        self._minds = minds
         self._since = time.time()
         self._seen = 0
         self._reported_before: frozenset[Labels] = frozenset()
-
-    def only(self, minds: Callable[[str], bool]) -> "Recorder":
-        """Another one, of alerts about some topics alone."""
-        return Recorder(self._monitoring, self._pages, minds)
 
     def begin(self) -> None:
         """What was before counts no longer, but for what somebody was reported and what has not resolved since."""
@@ -99,7 +93,7 @@ class Recorder:
 
     def changes(self) -> Changes:
         pages = [page for page in self._pages[self._seen :] if page.status == "firing"]
-        reported = [_labels(page.labels) for page in pages if self._minds(page.labels.get("topic", ""))]
+        reported = [_labels(page.labels) for page in pages]
         return changed(self.alerts(), reported, self._reported_before)
 
     def alerts(self) -> list[Alert]:
@@ -129,16 +123,14 @@ class Recorder:
 
     def _waits(self) -> bool:
         """Whether somebody has not heard yet of everything that it is over."""
-        every = map(dict, unresolved(self._pages, frozenset()))
-        return any(each["alertname"] not in ALWAYS and self._minds(each.get("topic", "")) for each in every)
+        return any(dict(each)["alertname"] not in ALWAYS for each in unresolved(self._pages, frozenset()))
 
     def _named(self, state: str, within_s: float = 0) -> set[str]:
         now = time.time()
         return {labels["alertname"] for labels, _ in self._states(state, now - within_s, now, STEP_SECONDS)}
 
     def _states(self, state: str, start: float, end: float, step: float) -> list[tuple[dict[str, str], list[float]]]:
-        found = self._monitoring.states(state, start, end, step)
-        return [(labels, times) for labels, times in found if self._minds(labels.get("topic", ""))]
+        return self._monitoring.states(state, start, end, step)
 
 
 def alert_of(labels: Labels, firing: set[int], last: int) -> Alert:

@@ -1,12 +1,12 @@
 """A day goes on after a step that failed: what differed until then is in the table, and the next event has a cluster of its own."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from tests.operations.day import BESIDE, GaveUpError, Outcome, Step, TopicEvent, run_beside, run_event, run_events
+from tests.operations.day import GaveUpError, Outcome, Step, run_event, run_events
 from tests.operations.recording import Changes
 
 EVENT, STEPS = "A minute of lag", ("An agent stands still for a minute", "The job stands still for a minute")
@@ -14,17 +14,13 @@ EVENT, STEPS = "A minute of lag", ("An agent stands still for a minute", "The jo
 
 
 class Quiet:
-    """A cluster in which nothing fires, or always the same about one topic."""
+    """A cluster in which nothing fires, or always the same."""
 
     factor = 10**9
 
-    def __init__(self, fires: str = "", topic: str = "") -> None:
+    def __init__(self, fires: str = "") -> None:
         self.recorder = self
-        self._topic = topic
         self._changes = Changes(fires=frozenset({fires} - {""}), muted=frozenset(), resolves=frozenset(), flaps=frozenset())
-
-    def only(self, minds: Callable[[str], bool]) -> "Quiet":
-        return self if minds(self._topic) else Quiet()
 
     def calm(self) -> bool:
         return True
@@ -94,26 +90,3 @@ def test_events_that_end_share_a_cluster() -> None:
 def test_a_cluster_that_does_not_start_costs_one_event() -> None:
     found = outcomes(AssertionError("nothing fires"), Quiet(), A_clean_day=clean, A_minute_of_lag=whole)
     assert [each.problems for each in found] == [["not run: AssertionError: nothing fires"], []]
-
-
-@pytest.mark.parametrize(
-    ("topic", "wrong"), [("sink", ["A clean day"]), ("pills", ["A minute of lag"]), ("orders", [BESIDE]), ("", [BESIDE])]
-)
-def test_events_of_different_topics_are_judged_by_their_own_alerts(monkeypatch: pytest.MonkeyPatch, topic: str, wrong: list[str]) -> None:
-    monkeypatch.setattr("tests.operations.day.SECONDS", 0.0)
-    events = {
-        "A clean day": TopicEvent(event=clean, topics=frozenset({"sink"})),
-        "A minute of lag": TopicEvent(event=whole, topics=frozenset({"pills"})),
-    }
-    found: list[Outcome] = list(run_beside(lambda: nullcontext(Quiet("TransactionStuck", topic)), events))  # type: ignore[arg-type,return-value]
-    assert {each.name for each in found} == {*events, BESIDE}
-    assert [each.name for each in found if each.problems] == wrong
-
-
-def test_one_of_them_that_gives_up_leaves_the_others() -> None:
-    events = {
-        "A clean day": TopicEvent(event=clean, topics=frozenset({"sink"})),
-        "A minute of lag": TopicEvent(event=broken, topics=frozenset({"pills"})),
-    }
-    found: list[Outcome] = list(run_beside(lambda: nullcontext(Quiet()), events))  # type: ignore[arg-type,return-value]
-    assert [each.name for each in found if each.problems] == ["A minute of lag"]

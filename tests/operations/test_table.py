@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.alerts.rendering import CONF
-from tests.operations.events import BESIDE, COMBINED, EVENTS, SHORT
+from tests.operations.events import COMBINED, EVENTS, SHORT
 from tests.operations.recording import ALWAYS
 from tests.operations.table import DOCUMENT, Row, body, of_document, rows
 
@@ -44,7 +44,7 @@ def test_a_cell_that_is_no_list_of_alerts_is_refused(cell: str) -> None:
 
 
 def test_every_event_is_documented_and_nothing_else() -> None:
-    assert list(dict.fromkeys(row.event for row in DOCUMENTED)) == [*EVENTS, *BESIDE, *COMBINED]
+    assert list(dict.fromkeys(row.event for row in DOCUMENTED)) == [*EVENTS, *COMBINED]
     assert set(SHORT) <= set(EVENTS)
 
 
@@ -77,10 +77,6 @@ def test_the_alerts_that_no_event_raises_are_listed() -> None:
     assert sorted(re.findall(r"`(\w+)`", listed)) == sorted(ALERTS - raised - ALWAYS)
 
 
-LASTING = frozenset({"ArrivesExpired", "GroupLostData"})
-"""They fire for an hour, and for a day: events of other topics do not wait for its end."""
-
-
 def left_firing(event: str) -> Iterator[object]:
     """Rows that resolve what did not fire, and what fires when all is over."""
     firing: set[str] = set()
@@ -88,11 +84,17 @@ def left_firing(event: str) -> Iterator[object]:
         if not row.resolves <= firing | row.fires | row.muted:
             yield row
         firing = (firing | row.fires | row.muted) - row.resolves
-    if firing - LASTING:
+    if firing:
         yield firing
 
 
 def test_an_event_ends_with_nothing_that_fires() -> None:
     """The next one begins calm."""
-    assert {event: left for event in (*EVENTS, *BESIDE, *COMBINED) if (left := list(left_firing(event)))} == {}
-    assert not LASTING & {name for row in DOCUMENTED if row.event not in BESIDE for name in row.fires | row.muted}
+    assert {event: left for event in (*EVENTS, *COMBINED) if (left := list(left_firing(event)))} == {}
+
+
+def test_what_happens_to_groups_is_what_fires_in_ordinary_hours() -> None:
+    """The cells say what `tests/alerts/happenings/groups.yaml` has, which promtool tries."""
+    cells = " ".join(cell for _, *found in body(DOCUMENT.read_text(encoding="utf-8"), ("what happens", "fires", "muted")) for cell in found)
+    tried = (CONF.parent / "tests" / "alerts" / "happenings" / "groups.yaml").read_text(encoding="utf-8")
+    assert {*re.findall(r"`(\w+)`", cells)} == {*re.findall(r'alertname="(\w+)", (?:group|severity)', tried)}
