@@ -6,7 +6,6 @@ with the clock, and an alert that fires later than its ``for`` has been true all
 
 import json
 import re
-import subprocess
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from tests.alert_worlds.worlds import NOW, World
+from tests.alerts.promtool import answers
 from tests.alerts.rendering import CONF
 from tests.alerts.shortening import seconds_of
-from tests.tools import require_tool
 
 STEP_S = 300
 """Between two samples, and between two evaluations: as long as Prometheus looks back for a sample."""
@@ -96,25 +95,19 @@ def _evaluated(
     questions = {_question(alert, labels): alert for alert, labels in subjects.items()}
     series = [series for number, each in enumerate(samples) for series in _series(number, each, needed, at_s)]
     (directory / "rules.json").write_text(json.dumps({"groups": groups}))
-    (directory / "tests.json").write_text(
-        json.dumps(
+    document = {
+        "rule_files": ["rules.json"],
+        "evaluation_interval": f"{STEP_S}s",
+        "group_eval_order": [group["name"] for group in groups],
+        "tests": [
             {
-                "rule_files": ["rules.json"],
-                "evaluation_interval": f"{STEP_S}s",
-                "group_eval_order": [group["name"] for group in groups],
-                "tests": [
-                    {
-                        "interval": f"{STEP_S}s",
-                        "input_series": series,
-                        "promql_expr_test": [{"expr": each, "eval_time": f"{at_s}s", "exp_samples": []} for each in questions],
-                    }
-                ],
+                "interval": f"{STEP_S}s",
+                "input_series": series,
+                "promql_expr_test": [{"expr": each, "eval_time": f"{at_s}s", "exp_samples": []} for each in questions],
             }
-        )
-    )
-    command = [str(require_tool("promtool")), "test", "rules", "tests.json"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=directory, check=False)
-    return _answers(done.stdout + done.stderr, questions)
+        ],
+    }
+    return _answers(answers(document, directory), questions)
 
 
 def _recorded(names: Container[str]) -> list[dict[str, Any]]:

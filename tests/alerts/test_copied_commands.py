@@ -12,8 +12,8 @@ import yaml
 
 from streaming.cluster.verdicts.commands import Commands, option
 from streaming.common.short_names import short_name
+from tests.alerts.promtool import cases_of, passes
 from tests.alerts.rendering import CONF
-from tests.alerts.test_rules import TESTS, _run
 from tests.cli.test_groups import GROUPS, job
 from tests.commands import run_command
 from tests.tables import each_row
@@ -56,15 +56,9 @@ def command_for(name: str, url: str = JOB) -> str:
     return f"- segtail why --job {where} {'-- ' if name.startswith('-') else ''}'{quoted}'"
 
 
-def texts_of(path: Path) -> dict[str, Any]:
-    """The tests of an alert, all values as they are written: ``0x60`` is no number for promtool."""
-    read: dict[str, Any] = yaml.load((TESTS / path.name).read_text(), yaml.BaseLoader)
-    return read
-
-
 def firing(path: Path, name: str, url: str = JOB) -> dict[str, Any]:
     """The first case of an alert's tests, up to where it fires, for a group of another name, of a job with another address."""
-    case = texts_of(path)["tests"][0]
+    case = cases_of(path.stem)["tests"][0]
     series = [
         each | {"series": each["series"].replace('"billing"', json.dumps(name)).replace(json.dumps(JOB), json.dumps(url))}
         for each in case["input_series"]
@@ -80,25 +74,10 @@ def firing(path: Path, name: str, url: str = JOB) -> dict[str, Any]:
 
 @pytest.mark.programs
 def test_names_in_an_alert_can_neither_leave_their_quotes_nor_make_a_line(tmp_path: Path) -> None:
-    files = []
-    for path in GROUP_ALERTS:
-        cases = [firing(path, name) for name in NAMES]
-        assert all(COMMAND not in str(case["alert_rule_test"]) for case in cases)
-        document = texts_of(path)
-        document |= {"rule_files": [str((TESTS / each).resolve()) for each in document["rule_files"]], "tests": cases}
-        files.append(tmp_path / path.name)
-        files[-1].write_text(yaml.safe_dump(document))
-    assert len(files) == 6
-    _run("promtool", "test", "rules", *files)
-
-
-def passes(path: Path, cases: list[dict[str, Any]], folder: Path) -> None:
-    """promtool finds that the alert says what the cases expect."""
-    document = texts_of(path)
-    document |= {"rule_files": [str((TESTS / each).resolve()) for each in document["rule_files"]], "tests": cases}
-    written = folder / path.name
-    written.write_text(yaml.safe_dump(document))
-    _run("promtool", "test", "rules", written)
+    cases = {path.stem: [firing(path, name) for name in NAMES] for path in GROUP_ALERTS}
+    assert all(COMMAND not in str(case["alert_rule_test"]) for of_alert in cases.values() for case in of_alert)
+    assert len(cases) == 6
+    passes(cases, tmp_path)
 
 
 @pytest.mark.programs
@@ -107,7 +86,7 @@ def test_a_command_that_is_copied_from_an_alert_runs_as_it_is_printed(name: str,
     with job(GROUPS) as url:
         for path in GROUP_ALERTS:
             case = firing(path, name, url)
-            passes(path, [case], tmp_path)
+            passes({path.stem: [case]}, tmp_path)
             (check,) = case["alert_rule_test"]
             printed = [line for line in check["exp_alerts"][0]["exp_annotations"]["description"].splitlines() if "segtail why" in line]
             program, *arguments = shlex.split(printed[0].removeprefix("- "))
@@ -119,23 +98,23 @@ def test_a_command_that_is_copied_from_an_alert_runs_as_it_is_printed(name: str,
 @pytest.mark.programs
 def test_an_address_that_means_more_to_a_shell_is_not_printed(tmp_path: Path) -> None:
     path = GROUP_ALERTS[0]
-    passes(path, [firing(path, "late", each) for each in ("http://a'; rm -rf ~; '", "http://$(id)", "http://[::1]:9712", "")], tmp_path)
+    urls = ("http://a'; rm -rf ~; '", "http://$(id)", "http://[::1]:9712", "")
+    passes({path.stem: [firing(path, "late", each) for each in urls]}, tmp_path)
 
 
 @pytest.mark.programs
 @each_row("which", ["fires two minutes", "it says when"])
 def test_a_transactional_id_can_neither_leave_its_quotes_nor_make_a_line(which: str, tmp_path: Path) -> None:
-    path = CONF / "alerts" / "TransactionStuck.yaml"
     of_page = Commands(server="<host:port>" if which == "it says when" else "kafka-1:9092")
     cases = []
     for name in (*NAMES, "redacted-" + "0" * 20):
-        (case,) = (each for each in texts_of(path)["tests"] if each["name"].startswith(which))
+        (case,) = (each for each in cases_of("TransactionStuck")["tests"] if each["name"].startswith(which))
         check = next(each for each in case["alert_rule_test"] if each.get("exp_alerts"))
         series = [each | {"series": each["series"].replace('"billing-eu"', json.dumps(name))} for each in case["input_series"]]
         texts = check["exp_alerts"][0]["exp_annotations"]
         texts["description"] = "\n".join(_for_id(name, texts["description"].split("\n"), of_page))
         cases.append({"interval": case["interval"], "input_series": series, "alert_rule_test": [check]})
-    passes(path, cases, tmp_path)
+    passes({"TransactionStuck": cases}, tmp_path)
 
 
 def _for_id(name: str, lines: list[str], of_page: Commands) -> Iterator[str]:
@@ -190,22 +169,17 @@ MIXED = {
 
 @pytest.mark.programs
 def test_where_clusters_share_a_job_label_no_command_has_an_address_that_may_be_the_other_s(tmp_path: Path) -> None:
-    files = []
+    cases = {}
     for path in sorted((CONF / "alerts").glob("*.yaml")):
         if re.search("segtail_(bootstrap|page)_info", path.read_text()):
-            document = texts_of(path)
-            case = next(each for each in document["tests"] if any(check.get("exp_alerts") for check in each["alert_rule_test"]))
+            tests = cases_of(path.stem)["tests"]
+            case = next(each for each in tests if any(check.get("exp_alerts") for check in each["alert_rule_test"]))
             check = next(each for each in case["alert_rule_test"] if each.get("exp_alerts"))
             for alert in check["exp_alerts"]:
                 texts = alert["exp_annotations"]
                 texts["description"] = texts["description"].replace(f"'{JOB}'", "<http://host:port>").replace(SERVER, "<host:port>")
             own = [each for each in case["input_series"] if not re.match("segtail_(bootstrap|page)_info", each["series"])]
             series = [*own, *({"series": name, "values": values} for name, values in MIXED.items())]
-            document |= {
-                "rule_files": [str((TESTS / each).resolve()) for each in document["rule_files"]],
-                "tests": [{"interval": case["interval"], "input_series": series, "alert_rule_test": [check]}],
-            }
-            files.append(tmp_path / path.name)
-            files[-1].write_text(yaml.safe_dump(document))
-    assert len(files) > 15
-    _run("promtool", "test", "rules", *files)
+            cases[path.stem] = [{"interval": case["interval"], "input_series": series, "alert_rule_test": [check]}]
+    assert len(cases) > 15
+    passes(cases, tmp_path)

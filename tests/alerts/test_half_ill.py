@@ -4,17 +4,15 @@ Each fault here comes and goes, in stretches of all lengths. Transactions hang, 
 minutes without a gap. One case of promtool for each fault asks which pages there were in the end.
 """
 
-import json
 import re
-import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.alerts.promtool import answers
 from tests.alerts.rendering import CONF
-from tests.tools import require_tool
 
 ILL_S = 1_200
 """Since then there are faults and transactions; before that all is well."""
@@ -90,12 +88,10 @@ def _pages(directory: Path) -> dict[str, frozenset[str]]:
     rules = [str(CONF / "rules" / "currency.yaml"), *(str(CONF / "alerts" / f"{name}.yaml") for name in names)]
     cases = [_case(fault) for fault in FAULTS]
     document = {"rule_files": rules, "evaluation_interval": "15s", "group_eval_order": ["currency", *names], "tests": cases}
-    (directory / "half-ill.json").write_text(json.dumps(document))
-    command = [require_tool("promtool"), "test", "rules", "half-ill.json"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=directory, check=False)
-    answers = [each.rpartition("got:")[2] for each in re.split(r"\bexpr: ", done.stdout + done.stderr)[1:]]  # in the order of the cases
-    assert len(answers) == len(FAULTS), done.stdout + done.stderr
-    return {fault.name: frozenset(re.findall(r'alertname="(\w+)"', text)) for fault, text in zip(FAULTS, answers, strict=True)}
+    printed = answers(document, directory)
+    got = [each.rpartition("got:")[2] for each in re.split(r"\bexpr: ", printed)[1:]]  # in the order of the cases
+    assert len(got) == len(FAULTS), printed
+    return {fault.name: frozenset(re.findall(r'alertname="(\w+)"', text)) for fault, text in zip(FAULTS, got, strict=True)}
 
 
 @pytest.mark.programs

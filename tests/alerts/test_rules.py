@@ -1,7 +1,6 @@
 """The alert and recording rules of conf/: what they are made of, and what promtool and amtool say of them."""
 
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,15 +11,14 @@ import yaml
 from streaming.cluster.view.thresholds import thresholds
 from streaming.common.definitions.sections import METRICS
 from streaming.common.settings import Settings
+from tests.alerts.promtool import TESTS, run
 from tests.alerts.rendering import CONF
 from tests.alerts.shortening import seconds_of
 from tests.tables import each_row
-from tests.tools import require_tool
 
 ALERTS = sorted((CONF / "alerts").glob("*.yaml"))
 RULES = sorted((CONF / "rules").glob("*.yaml"))
 FILES = [*ALERTS, *RULES]
-TESTS = Path(__file__).parent / "rules"
 RUNBOOKS = CONF.parent / "docs" / "runbooks"
 SECTIONS = ["Meaning", "Impact", "Diagnosis", "Mitigation", "When it is harmless"]
 
@@ -56,12 +54,6 @@ def _names(path: Path) -> set[str]:
 
 def _cases(path: Path) -> Iterator[dict[str, Any]]:
     yield from yaml.safe_load((TESTS / path.name).read_text())["tests"]
-
-
-def _run(program: str, *arguments: object, cwd: Path | None = None) -> str:
-    done = subprocess.run([require_tool(program), *map(str, arguments)], capture_output=True, text=True, cwd=cwd, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def test_a_file_holds_one_alert_of_its_own_name_and_begins_with_what_it_means() -> None:
@@ -170,7 +162,7 @@ def test_a_page_outlasts_five_minutes_without_segtail() -> None:
 @pytest.mark.programs
 @pytest.mark.parametrize("part", range(_PARTS))
 def test_an_alert_behaves_as_its_promtool_test_says(part: int) -> None:
-    _run("promtool", "test", "rules", *(path.name for path in ALERTS[part::_PARTS]), cwd=TESTS)
+    run("promtool", "test", "rules", *(path.name for path in ALERTS[part::_PARTS]), cwd=TESTS)
 
 
 @pytest.mark.programs
@@ -178,7 +170,7 @@ def test_an_alert_behaves_as_its_promtool_test_says(part: int) -> None:
 @pytest.mark.parametrize("hours", sorted((Path(__file__).parent / "happenings").iterdir()), ids=lambda path: path.stem)
 def test_nobody_gets_a_page_for_nothing_and_somebody_gets_what_is_due(hours: Path) -> None:
     """All rules together, over what ordinary hours have: what fires in them is what the file names, at the latest when it says."""
-    _run("promtool", "test", "rules", hours.name, cwd=hours.parent)
+    run("promtool", "test", "rules", hours.name, cwd=hours.parent)
 
 
 def _untried(path: Path) -> list[str]:
@@ -222,13 +214,13 @@ def test_there_is_no_test_without_its_alert() -> None:
 
 @pytest.mark.programs
 def test_promtool_takes_the_example_configuration_with_all_rules() -> None:
-    stated = _run("promtool", "check", "config", CONF / "prometheus.yml")
+    stated = run("promtool", "check", "config", CONF / "prometheus.yml")
     assert stated.count("rules found") == len(ALERTS) + len(RULES)
 
 
 @pytest.mark.programs
 def test_amtool_takes_the_example_configuration() -> None:
-    _run("amtool", "check-config", CONF / "alertmanager.yml")
+    run("amtool", "check-config", CONF / "alertmanager.yml")
 
 
 @pytest.mark.programs
@@ -245,7 +237,7 @@ def test_amtool_takes_the_example_configuration() -> None:
     ],
 )
 def test_an_alert_goes_where_its_severity_says_also_where_that_was_overridden(labels: str, receiver: str) -> None:
-    stated = _run("amtool", "config", "routes", "test", f"--config.file={CONF / 'alertmanager.yml'}", *labels.split())
+    stated = run("amtool", "config", "routes", "test", f"--config.file={CONF / 'alertmanager.yml'}", *labels.split())
     assert stated.strip() == receiver
 
 
@@ -259,7 +251,7 @@ def _receiver(path: Path, severity: str) -> str:
     """Where Alertmanager sends an alert."""
     labels = {"alertname": path.stem, **_alert(path)["labels"], "severity": severity}
     words = [f"{name}={value}" for name, value in labels.items()]
-    return _run("amtool", "config", "routes", "test", f"--config.file={CONF / 'alertmanager.yml'}", *words).strip()
+    return run("amtool", "config", "routes", "test", f"--config.file={CONF / 'alertmanager.yml'}", *words).strip()
 
 
 @pytest.mark.programs
