@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+from tests.tables import each_row
 
 ROOT = Path(__file__).parents[2]
 OWN = r"(?:kafka[-_]segment[-_]tail|segtail)"
@@ -52,7 +52,7 @@ def test_nothing_is_installed_by_a_name_that_is_nobodys() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "pip install kafka-segment-tail",
@@ -77,7 +77,7 @@ def test_such_a_line_would_be_found(line: str) -> None:
     assert installs_a_name(line)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "line",
     [
         "pip install '.[spark]'",

@@ -4,11 +4,11 @@ import pytest
 
 from tests.alerts.monitoring import Page
 from tests.operations.day import differences, strangers
-from tests.operations.recording import Alert, Changes, Labels, alert_of, changed, unresolved
+from tests.operations.recording import Changes, Labels, alert_of, changed, unresolved
 from tests.operations.table import Row
+from tests.tables import each_row
 
 NOBODY: frozenset[Labels] = frozenset()
-EMPTY = Changes(fires=frozenset(), muted=frozenset(), resolves=frozenset(), flaps=frozenset())
 
 
 def labels(name: str, **more: str) -> Labels:
@@ -33,28 +33,29 @@ def test_how_often_an_alert_began_and_ended(firing: set[int], began: int, ended:
     assert (alert.name, alert.began, alert.ended, alert.fires) == ("A", began, ended, fires)
 
 
-def test_one_that_reached_somebody_and_one_that_did_not() -> None:
-    heard, unheard = labels("A"), labels("B")
-    found = changed([alert_of(heard, {2, 3}, 3), alert_of(unheard, {2, 3}, 3)], [heard], NOBODY)
-    assert (found.fires, found.muted, found.resolves, found.flaps) == ({"A"}, {"B"}, set(), set())
+A, B, X, Y, ALWAYS = labels("A"), labels("B"), labels("A", topic="x"), labels("A", topic="y"), labels("Watchdog")
 
 
-def test_one_that_stands_since_before_is_nothing_new_though_it_is_sent_again() -> None:
-    waiting = labels("A")
-    assert changed([alert_of(waiting, {0, 1, 2}, 2)], [waiting], frozenset({waiting})) == EMPTY
-
-
-def test_one_that_was_muted_and_is_sent_at_last_fires() -> None:
-    freed = labels("A")
-    assert changed([alert_of(freed, {0, 1, 2}, 2)], [freed], NOBODY).fires == {"A"}
-
-
-def test_one_that_stood_and_came_again_fires_and_flaps_only_if_it_came_twice() -> None:
-    again = labels("A")
-    once = changed([alert_of(again, {0, 2, 3}, 3)], [], frozenset({again}))
-    assert (once.fires, once.muted, once.flaps) == ({"A"}, set(), set())
-    twice = changed([alert_of(again, {1, 3}, 3)], [again], NOBODY)
-    assert (twice.fires, twice.resolves, twice.flaps) == ({"A"}, set(), {"A"})
+@each_row(
+    ("why", "firing", "heard", "before", "expected"),
+    [
+        ("one reached somebody, and one did not", {A: {2, 3}, B: {2, 3}}, [A], set(), "fires A; muted B"),
+        ("one that stands since before is nothing new, though it is sent again", {A: {0, 1, 2, 3}}, [A], {A}, ""),
+        ("one that was muted and is sent at last fires", {A: {0, 1, 2, 3}}, [A], set(), "fires A"),
+        ("one that stood and came again fires", {A: {0, 2, 3}}, [], {A}, "fires A"),
+        ("one that came twice flaps", {A: {1, 3}}, [A], set(), "fires A; flaps A"),
+        ("a name does not resolve while one of its alerts fires", {X: {0, 1}, Y: {0, 1, 2, 3}}, [], {X, Y}, ""),
+        ("it resolves when none is left", {X: {0, 1}, Y: {0}}, [], {X, Y}, "resolves A"),
+        ("what always fires is no news", {ALWAYS: {1, 2, 3}}, [ALWAYS], set(), ""),
+        ("until it ceases", {ALWAYS: {0, 1}}, [], set(), "resolves Watchdog"),
+    ],
+)
+def test_what_a_stretch_of_time_has_brought(
+    why: str, firing: dict[Labels, set[int]], heard: list[Labels], before: set[Labels], expected: str
+) -> None:
+    found = changed([alert_of(each, steps, 3) for each, steps in firing.items()], heard, frozenset(before))
+    columns = {name: " ".join(sorted(getattr(found, name))) for name in ("fires", "muted", "resolves", "flaps")}
+    assert "; ".join(f"{name} {names}" for name, names in columns.items() if names) == expected
 
 
 def test_somebody_waits_until_a_notification_says_that_it_is_over() -> None:
@@ -65,18 +66,6 @@ def test_somebody_waits_until_a_notification_says_that_it_is_over() -> None:
     ]
     assert unresolved(pages, frozenset({before})) == {before, one}
     assert unresolved(pages[:3], NOBODY) == {other}
-
-
-def test_a_name_resolves_when_none_of_its_alerts_is_left() -> None:
-    one, other = labels("A", topic="x"), labels("A", topic="y")
-    assert changed([alert_of(one, {0, 1}, 3), alert_of(other, {0, 1, 2, 3}, 3)], [], frozenset({one, other})).resolves == set()
-    assert changed([alert_of(one, {0, 1}, 3), alert_of(other, {0}, 3)], [], frozenset({one, other})).resolves == {"A"}
-
-
-def test_what_always_fires_is_reported_when_it_ceases() -> None:
-    always = labels("Watchdog")
-    assert changed([alert_of(always, {1, 2, 3}, 3)], [always], NOBODY) == EMPTY
-    assert changed([alert_of(always, {0, 1}, 3)], [], NOBODY).resolves == {"Watchdog"}
 
 
 def test_differences_are_reported_both_ways() -> None:
@@ -96,7 +85,3 @@ def test_an_alert_for_the_broker_of_another_host_is_reported() -> None:
     topic = alert_of(labels("B", topic="t"), {1, 2}, 2)
     assert strangers([new, old, topic], (1, 3)) == ["A for broker 2"]
     assert strangers([new, old, topic], (2,)) == []
-
-
-def test_an_alert_has_a_name() -> None:
-    assert Alert(labels=labels("A", topic="x"), began=0, ended=0, fires=True).name == "A"
