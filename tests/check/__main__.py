@@ -9,15 +9,13 @@ import sys
 import time
 from pathlib import Path
 
-from tests.check.changes import NoGitError, since_main
-from tests.check.nearest import nearest, read
+from tests.check.nearest import NoGitError, nearest, read, since_main
 
 ROOT = Path(__file__).parents[2]
 _LEAST_SECONDS = 10
-_LEFT_OUT = """\
-Not run either: tests that are not near, that are slow, or that start Spark, a broker or another program.
-`make fast` runs all that start neither a JVM nor another program, `make test` these too.
-"""
+_LEFT_OUT = (
+    "Not run either: tests that are not near (`make test`), that are slow, or that start Spark or another program (`make test-all`).\n"
+)
 
 
 def main() -> int:
@@ -30,7 +28,7 @@ def main() -> int:
     try:
         changed = since_main(ROOT, given.base)
     except NoGitError as error:
-        sys.stderr.write(f"What was changed is not known: {error}. `make fast` runs all tests that start no program.\n")
+        sys.stderr.write(f"What was changed is not known: {error}. `make test` runs the tests of everything.\n")
         return 2
     tree = read(ROOT)
     chosen = nearest(changed, tree)

@@ -51,7 +51,7 @@ def skipped(reasons: Iterable[str]) -> str:
     """One line for all tests that were skipped: how many for which reason, most first."""
     counted = Counter(reason.removeprefix(_SKIPPED) for reason in reasons)
     listed = "; ".join(f"{number} because {reason}" for reason, number in counted.most_common())
-    return f"Skipped {counted.total()} tests, `make skipped` names them: {listed}"
+    return f"Skipped {counted.total()} tests: {listed}"
 
 
 def processes(cores: int, memory_mib: int) -> int:

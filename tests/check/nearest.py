@@ -1,8 +1,9 @@
-"""The test files that a change may break, the nearest first: by imports, by the folder they share, by the files that they name."""
+"""The test files that a change since main may break, the nearest first: by imports, the folder they share, the files that they name."""
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import subprocess
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -14,6 +15,10 @@ FAR = 4
 
 WHOLE = 2
 """So near tests of the whole tree are to every change."""
+
+
+MAINS = ("origin/main", "main")
+"""Where a branch begins; the first that there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +74,6 @@ def nearest(changed: Iterable[str], tree: Tree) -> list[str]:
     return [name for _, _, name in sorted(found)]
 
 
-def naming(word: str, tree: Tree) -> list[str]:
-    """Test modules that hold a string, or import a module of tests/ that does."""
-    steps = _steps({name: 0 for name, words in tree.words.items() if word in words and name != "tests.tools"}, tree)
-    return [name for name in tree.tests() if steps.get(name, FAR) <= 1]
-
-
-def reaching(module: str, tree: Tree, *, steps: int) -> set[str]:
-    """What imports a module, in so many steps at most."""
-    return {name for name, step in _steps({module: 0}, tree).items() if step <= steps}
-
-
 def _origins(path: str, tree: Tree) -> dict[str, int]:
     """Where the search begins: the module itself, or those that name the file in a string."""
     if path.endswith(".py") and path.split("/")[0] in OWN:
@@ -133,3 +127,38 @@ def _words(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """The strings that may be parts of a path."""
     strings = (node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
     return frozenset(part for text in strings for part in text.split("/") if re.fullmatch(r"[\w.-]+", part))
+
+
+class NoGitError(Exception):
+    """There is nothing to compare with; the message says why."""
+
+
+def since_main(root: Path, base: str = "") -> tuple[str, ...]:
+    """Paths of the changed files under ``root``, sorted; ``base`` names another commit than where the branch left main.
+
+    Files that were deleted are among them.
+    """
+    start = base or _fork(root)
+    changed = _git(root, "diff", "--name-only", "--no-renames", "-z", start, "--")
+    added = _git(root, "ls-files", "--others", "--exclude-standard", "-z")
+    return tuple(sorted({*changed, *added}))
+
+
+def _fork(root: Path) -> str:
+    for main in MAINS:
+        try:
+            (found,) = _git(root, "merge-base", "HEAD", main)
+        except NoGitError:
+            continue
+        return found.strip()
+    raise NoGitError(f"git knows none of {', '.join(MAINS)} here")
+
+
+def _git(root: Path, *arguments: str) -> Sequence[str]:
+    try:
+        done = subprocess.run(["git", "-C", root, *arguments], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise NoGitError("there is no git") from None
+    if done.returncode:
+        raise NoGitError(done.stderr.strip())
+    return [part for part in done.stdout.split("\0") if part]

@@ -12,7 +12,7 @@ from tests.check.machine import ROOM_MIB, processes, skipped, too_little_room
 def test_who_was_skipped_is_one_line() -> None:
     helm, root = "helm is not on the PATH (make tools)", "only root can mount anything"
     line = skipped([f"Skipped: {helm}", f"Skipped: {root}", f"Skipped: {helm}"])
-    assert line == f"Skipped 3 tests, `make skipped` names them: 2 because {helm}; 1 because {root}"
+    assert line == f"Skipped 3 tests: 2 because {helm}; 1 because {root}"
 
 
 @pytest.mark.parametrize(

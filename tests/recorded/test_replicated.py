@@ -1,13 +1,15 @@
 """A job on the disks of three brokers at once, held against what Kafka's own tools said of them."""
 
+import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.broker.install import KAFKA_VERSION
-from tests.jobs import run_once
-from tests.processes import Counts, exported
+from tests.jobs import serving
+from tests.limits import SECONDS
+from tests.processes import Counts, exported, read_page, until
 from tests.recorded.recordings import replay
 from tests.recorded.worlds.replicated import NODES, PARTITIONS, TOPIC
 
@@ -18,6 +20,12 @@ METADATA = "__cluster_metadata"
 """Grows while we look at it, and no client can ask for its end."""
 
 
+def fetched(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=SECONDS) as answer:
+        return answer.read().decode()
+
+
+@pytest.mark.first
 @pytest.mark.spark
 def test_disks_of_three_brokers_one_of_which_was_killed_export_each_partition_once(spark: "SparkSession", tmp_path: Path) -> None:
     replayed = replay("replicated", KAFKA_VERSION, tmp_path / "recorded")
@@ -29,12 +37,16 @@ def test_disks_of_three_brokers_one_of_which_was_killed_export_each_partition_on
     log_dirs = replayed.disk().log_dirs
     assert len(log_dirs) == 2 * NODES
 
-    done = run_once(spark, tmp_path / "checkpoint", *log_dirs)
-    assert (done.status, done.error) == (0, "")
-    assert {place: counts for place, counts in exported(done.page).items() if place[0] != METADATA} == {
-        place: Counts(found["bytes"], found["data_batches"], found["data_records"], ends[place]) for place, found in totals.items()
-    }
-    of_topic = [dict(series.labels) for series in done.page if series.name == "segtail_partition_log_end_offset"]
+    expected = {place: Counts(found["bytes"], found["data_batches"], found["data_records"], ends[place]) for place, found in totals.items()}
+    with serving(spark, tmp_path / "checkpoint", *log_dirs) as url:
+
+        def counts() -> dict[tuple[str, int], Counts]:
+            return {place: counts for place, counts in exported(read_page(fetched(f"{url}/metrics"))).items() if place[0] != METADATA}
+
+        until("the job exports what Kafka's tools counted", lambda: counts() == expected, saw=counts)
+        page = read_page(fetched(f"{url}/metrics"))
+        assert TOPIC in fetched(f"{url}/topics")
+    of_topic = [dict(series.labels) for series in page if series.name == "segtail_partition_log_end_offset"]
     found = {(int(each["partition"]), int(each["broker"])) for each in of_topic if each["topic"] == TOPIC}
     assert found == {(number, leader) for number, leader in replayed.json("leaders")}
     assert len(found) == PARTITIONS
