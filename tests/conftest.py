@@ -22,8 +22,8 @@ if TYPE_CHECKING:  # most tests need no Spark, which takes a second to import; a
     from tests.certificates import Authority
 
 pytest_plugins = (
-    "tests.check.budget",
     "tests.check.costs",
+    "tests.check.budget",
     "tests.check.leftovers",
     "tests.check.machine",
     "tests.check.workers",

@@ -1,4 +1,4 @@
-"""A plugin of pytest that begins no test behind a given moment, and says which files that leaves out."""
+"""A plugin of pytest that begins no test behind a given moment, and says which rooms that leaves out."""
 
 import math
 import time
@@ -6,6 +6,8 @@ from collections import Counter
 from typing import Any
 
 import pytest
+
+from tests.check.costs import room
 
 _BEGAN = pytest.StashKey[float]()
 _LATE = pytest.StashKey[Counter[str]]()
@@ -25,7 +27,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
     now, config = time.time(), item.config
     if now < max(config.getoption("until"), config.stash.setdefault(_BEGAN, now) + config.getoption("least")):
         return None
-    config.stash[_LATE][item.nodeid.partition("::")[0]] += 1
+    config.stash[_LATE][room(item.nodeid)] += 1
     return True  # as if it had been run; a report of each that was not would take as long as short tests do
 
 
@@ -43,6 +45,6 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     late = terminalreporter.config.stash[_LATE]
     if late:
+        rooms = ", ".join(f"{room} {tests}" for room, tests in late.most_common())
         terminalreporter.section(f"{late.total()} tests not run, for there was no time left")
-        for path, tests in sorted(late.items()):
-            terminalreporter.line(f"{tests:5} tests of {path}")
+        terminalreporter.line(f"tests left out by room: {rooms}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-LATE = ["1 tests of test_one.py", "2 tests of test_two.py"]
+LATE = ["tests left out by room: test_two.py 2, test_one.py 1"]
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ LATE = ["1 tests of test_one.py", "2 tests of test_two.py"]
         ("2", ["--until=0", "--least=600"], "3 passed in", []),
     ],
 )
-def test_tests_behind_the_moment_do_not_run_and_are_counted_by_file(
+def test_tests_behind_the_moment_do_not_run_and_are_counted_by_room(
     tmp_path: Path, options: list[str], summary: str, late: list[str], processes: str
 ) -> None:
     (tmp_path / "conftest.py").write_text('pytest_plugins = ("tests.check.budget",)\n')
@@ -32,5 +32,5 @@ def test_tests_behind_the_moment_do_not_run_and_are_counted_by_file(
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     assert summary in done.stdout.splitlines()[-1]
-    reported = sorted(line.strip() for line in done.stdout.splitlines() if " tests of " in line)
+    reported = sorted(line.strip() for line in done.stdout.splitlines() if "left out by room" in line)
     assert reported == late

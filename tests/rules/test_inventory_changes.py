@@ -58,8 +58,8 @@ def test_inventories_of_a_growing_log_count_each_segment_once(bases: list[int], 
     if looks:
         first, last = looks[0], looks[-1]
         rolled, deleted = after(*looks)
-        assert rolled == sum(base > first[-1] for base in last)
         seen = {base for look in looks for base in look}
+        assert rolled == sum(base > first[-1] for base in seen)
         assert deleted == sum(base < last[0] for base in seen)
 
 
