@@ -18,7 +18,7 @@ PARALLEL = -n $$($(BIN)/python -m tests.check.machine) --dist loadgroup --no-loa
 RUN = run() { $(BIN)/pytest $(PARALLEL) --room 2048 --durations 20 "$$@" || { test $$? = 1 \
   && echo "Again, alone, what has failed:" && $(BIN)/pytest --lf --lfnf none "$$@"; }; }; run
 # A mark says what a test starts (pyproject.toml, CONTRIBUTING.md); these start nothing.
-STARTING_NOTHING := not spark and not programs and not live and not image
+STARTING_NOTHING := not first and not spark and not programs and not live and not image
 
 LINT = $(BIN)/ruff format --check --quiet; $(BIN)/ruff check --quiet; $(TYPES); $(BIN)/lint-imports
 TYPES = $(BIN)/mypy

@@ -41,7 +41,7 @@ for profile, examples in (("quick", 20), ("whole", 60)):
 settings.register_profile("exhaustive", max_examples=5_000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
-_JVM_MARKS = ("broker", "spark")
+_JVM_MARKS = ("broker", "first", "spark")
 _LONG_MARKS = ("image", "slow")
 _ROOT = Path(__file__).parent
 _LONGEST = (

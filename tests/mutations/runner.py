@@ -31,7 +31,7 @@ from _pytest.main import Session, pytest_runtestloop
 
 from tests.mutations.mutant import ROOT, Mutant
 
-STARTING_NOTHING = "not spark and not programs and not live and not image"
+STARTING_NOTHING = "not first and not spark and not programs and not live and not image"
 _LEAST_PATIENCE_S = 60
 _PATIENCE = 10
 _MEMORY = 16 << 30

@@ -26,7 +26,6 @@ def fetched(url: str) -> str:
 
 
 @pytest.mark.first
-@pytest.mark.spark
 def test_disks_of_three_brokers_one_of_which_was_killed_export_each_partition_once(spark: "SparkSession", tmp_path: Path) -> None:
     replayed = replay("replicated", KAFKA_VERSION, tmp_path / "recorded")
     ends = {(topic, partition): end for topic, partition, end in replayed.json("ends")}

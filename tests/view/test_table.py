@@ -302,19 +302,17 @@ def test_a_snapshot_is_not_touched_by_later_rows() -> None:
 
 def _life(draw: Any, batch: int) -> list[Row]:
     """What the fold says of a handful of logs, one micro-batch after the other: in each, a log has one row at most. No two were appended to
-    at one time: of two with the same labels the later one is shown."""
-    keys = draw(
-        st.lists(
-            st.tuples(st.integers(1, 2), st.sampled_from("ab"), st.integers(0, 1), st.sampled_from(("", "x", "y"))), unique=True, max_size=6
-        )
-    )
+    at one time: of two with the same labels the later one is shown. A partition has one leader in an epoch, whoever tells of it."""
+    named = st.sampled_from((("a", "x"), ("a", "y"), ("b", "")))  # where a topic has ids, all of its logs have one
+    keys = [(*key[0], *key[1:]) for key in draw(st.lists(st.tuples(named, st.integers(0, 1), st.integers(1, 2)), unique=True, max_size=6))]
     rows: list[Row] = []
-    for number, (broker, topic, partition, topic_id) in enumerate(keys, start=10 * batch):
+    leaders = {partition: draw(st.integers(-2, 2)) for partition in sorted({(topic, partition) for topic, _, partition, _ in keys})}
+    for number, (topic, topic_id, partition, broker) in enumerate(keys, start=10 * batch):
         row = draw(st.sampled_from((log, log, departed, removed)))(topic, partition, broker=broker, topic_id=topic_id)
         if row["change"] != "removed":
             value = draw(st.integers(0, 1000))
             row |= {"appended_bytes": value, "share_codec_bytes": [value] * 5, "skipped_bytes": [value] * 5, "last_append_ms": number}
-            row |= {"settled": draw(st.booleans()), "leader": draw(st.integers(-2, 2)), "log_end_offset": number}
+            row |= {"settled": draw(st.booleans()), "leader": leaders[topic, partition], "leader_epoch": batch, "log_end_offset": number}
         rows.append(row)
     return rows
 

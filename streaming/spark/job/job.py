@@ -147,8 +147,9 @@ class Job:
             )
             resources.callback(self.exporter.close)
         refuse_inside(settings.checkpoint, log_dirs or (), "--checkpoint")
-        java_home = java.find(os.environ, settings.checkpoint / "java")
+        java_home = java.found(os.environ)  # where there is none, no checkpoint is made
         checkpoint = self._open_own(log_dirs) if log_dirs else self._find_others()
+        java_home = java.startable(java_home, checkpoint.directory / "java")
         if not is_local(settings.master) and not settings.spark_checkpoint:
             log.warning(
                 "every executor has to see this directory: name one for all by spark_checkpoint", extra={"path": str(checkpoint.spark)}
