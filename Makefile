@@ -76,7 +76,7 @@ hooks: setup ## Make git check format, lint, types and generated files at each c
 	@$(BIN)/pre-commit install
 
 fuzz: setup ## Damaged bytes for every parser, 100,000 steps of the model; MINUTES=60 adds a run of that length
-	@HYPOTHESIS_PROFILE=exhaustive $(BIN)/pytest $(PARALLEL) --timeout 14400 tests/fuzz tests/model
+	@HYPOTHESIS_PROFILE=exhaustive $(BIN)/pytest $(PARALLEL) --timeout 14400 tests/fuzz tests/model tests/consumers/test_catching_up.py tests/consumers/test_groups_of_a_job_and_of_log_dirs.py
 	@$(if $(MINUTES),$(BIN)/python -m tests.fuzz $(MINUTES))
 
 soak: setup ## Long runs, each with a verdict: three hours; ONLY=steady, beside, kills, operations or groups; MINUTES=30, KILLS=1000, SEED=..., SOAK=more options

@@ -21,8 +21,8 @@ from tests.broker.kafka import Kafka
 from tests.broker.kafka_tools import run_tool
 from tests.broker.lab import Lab, lab
 from tests.broker.moving_groups import await_replicas
-from tests.consumers.test_groups_of_a_job_and_of_log_dirs import STOPPED_AFTER_MS, reported_by_job
 from tests.limits import SECONDS
+from tests.worlds.group_job import STOPPED_AFTER_MS, reported_by_job
 
 TOPIC, GROUP = "orders", "billing"
 _COORDINATORS = 4

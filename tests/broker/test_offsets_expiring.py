@@ -23,10 +23,10 @@ from tests.broker.kafka import Kafka, Node
 from tests.broker.lab import Lab, lab
 from tests.broker.running import running
 from tests.broker.test_group_types import now_ms, records
-from tests.consumers.test_groups_of_a_job_and_of_log_dirs import STOPPED_AFTER_MS, reported_by_job
 from tests.group_answers import detailed
 from tests.limits import SECONDS
 from tests.processes import until
+from tests.worlds.group_job import STOPPED_AFTER_MS, reported_by_job
 
 RETENTION_MS = 60_000
 CHECK_MS = 2_000

@@ -21,10 +21,10 @@ from tests.broker.clients import create_topic
 from tests.broker.kafka import Kafka
 from tests.broker.loss_experiment import BROKER, CHECK_MS, LOGGERS, deletions, now_ms
 from tests.broker.running import running
-from tests.consumers.test_groups_of_a_job_and_of_log_dirs import reported_by_job
 from tests.group_answers import detailed
 from tests.limits import SECONDS
 from tests.processes import until
+from tests.worlds.group_job import reported_by_job
 
 DAY = 86_400_000
 CLOCKS = {"right": 0, "back": -DAY, "ahead": DAY}

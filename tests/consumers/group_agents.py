@@ -103,6 +103,22 @@ class Records:
         }
 
 
+TRANSACTION = ["data"] * 5 + ["control"]
+
+
+class Emptied(Records):
+    """A log whose segments before its end are not on disk any more; ``bounds``: of the records among them."""
+
+    bounds = (-1, -1)
+    first = 0
+
+    def position(self, offset: int, upto: int, *, reads_uncommitted: bool = False) -> Row:
+        found = super().position(offset, upto, reads_uncommitted=reads_uncommitted)
+        least, most = self.bounds
+        gone = {"state": "BELOW", "next_segment": self.first, "next_offset": -1, "deleted_least": least, "deleted_most": most}
+        return found | gone if offset < self.first else found
+
+
 @dataclass
 class FakeAgent:
     """One agent with a coordinator's log and logs of data."""

@@ -72,11 +72,11 @@ def test_who_sees_a_commit_come_knows_when_it_was_made(stamp_ms: int, alive_ms: 
 def test_what_is_not_known_for_a_moment_was_committed_when_it_was() -> None:
     job = now()
     job.agents["a1"].commit(3, commit_ms=NOW - 11 * DAY)
-    job.round()
+    job.play("+0")
     job.agents["a1"].commit(3, commit_ms=NOW + DAY)
     assert usage(job, 60).alive_ms == NOW + MINUTE
     job.agents["a1"].commit(4, commit_ms=NOW + DAY, effective_offset=5_000)  # above the high watermark
-    job.round(60)
+    job.play("+60")
     assert usage(job, 60).alive_ms == NOW + MINUTE
 
 
@@ -89,7 +89,7 @@ def test_a_group_stands_since_no_time_to_come_and_stops_as_soon_as_any(stamp_ms:
     assert snapshot.progress.stopped_since_ms.tolist() == [NOW]
     job.round(STOPPED_MS / 1000 - 1)
     assert job.page()["group_stopped_partitions{g,orders}"] == 0
-    job.round(1)
+    job.play("+1")
     assert job.page()["group_stopped_partitions{g,orders}"] == 1
 
 
@@ -109,8 +109,7 @@ def test_a_group_is_empty_since_no_time_to_come() -> None:
     job.agents["a1"].groups_ = [LEFT | {"state_ms": NOW + DAY}]
     job.agents["a1"].commit(3, commit_ms=NOW - 11 * DAY)
     assert usage(job).use == "abandoned"
-    detail = job.detail()
-    assert detail is not None
+    detail = job.about()
     assert detail.summary.state_ms == ABSENT
     assert [each.text for each in detail.findings if each.verdict == "no_members"] == ["it has no member, and something is left to read"]
 

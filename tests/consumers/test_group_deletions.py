@@ -29,14 +29,12 @@ def deleted(configs: str | None, *, segment: int = 4, **values: Any) -> GroupJob
     log = Deleted(["data"] * 10)
     log.segment = segment
     job.agents["a1"].logs["orders", 0] = log
-    job.agents["a1"].commit(1)
+    job.play("1")
     return job
 
 
 def verdict(job: GroupJob) -> tuple[str, int, str]:
-    detail = job.detail()
-    assert detail is not None
-    (one,) = detail.partitions
+    one = job.one()
     return one.verdict, one.log_start, one.unknown
 
 
@@ -44,27 +42,27 @@ def test_what_was_deleted_since_the_job_looked_is_lost_and_not_in_remote_storage
     job = deleted(KNOWN)
     log = job.agents["a1"].logs["orders", 0]
     job.agents["a1"].logs["orders", 0] = Records(["data"] * 10)
-    job.round()
+    job.play("+0")
     job.agents["a1"].logs["orders", 0] = log
-    job.agents["a1"].commit(2)
+    job.play("2")
     snapshot = job.round(1)
     assert verdict(job) == ("lost", 4, str(LagReason.FILLING))
     assert snapshot.found.lags.below.tolist() == [2]
     assert job.round(1).found.lags.below.tolist() == [2]
     assert verdict(job) == ("lost", 4, ""), "the rest is asked for where the log begins, though its agent has not reported that yet"
     job.put(end=10, log_start_offset=4, facts=facts((4, 300, 10), configs=KNOWN))
-    job.round(1)
+    job.play("+1")
     assert verdict(job) == ("lost", 4, "")
     assert job.page()["group_lost_offsets_total{g,orders}"] == 2
 
 
 def test_what_an_earlier_agent_does_not_say_or_is_not_known_waits_for_the_next_round() -> None:
     for job in (deleted(KNOWN, segment=-1), deleted(ASSUMED), deleted(None)):
-        job.round()
+        job.play("+0")
         assert verdict(job) == ("unknown", 0, str(LagReason.FILLING))
 
 
 def test_only_where_the_topic_has_remote_storage_the_record_may_be_there() -> None:
     job = deleted(TIERED)
-    job.round()
+    job.play("+0")
     assert verdict(job) == ("unknown", 0, str(LagReason.REMOTE))

@@ -6,23 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streaming.broker.protocol.group_json import BatchCheck, GroupDetail, GroupPartition, GroupSummary
+from streaming.broker.protocol.group_json import BatchCheck, GroupPartition, GroupSummary
 from streaming.cluster.consumers import group_details
-from streaming.common.rows import SEGMENTS, TRANSACTIONS
-from streaming.errors import AgentError
+from streaming.common.rows import SEGMENTS
 from streaming.pages.api.listed_groups import GroupResults
 from streaming.pages.api.paging import PageRequest
 from streaming.rules.transaction_verdicts import NEVER_MS
 from tests.consumers.group_agents import BATCH_BYTES, GROUP, WAITING, Records, Row
-from tests.consumers.group_world import STOPPED_MS, TOPIC_ID, GroupJob, world
+from tests.consumers.group_world import MIXED, STOPPED_MS, TOPIC_ID, GroupJob, opened, world
 from tests.tables import each_row
 from tests.view.reported import Facts
 from tests.view.rows import states
-from tests.view.test_transaction_columns import coordinator, transaction
-
-
-def details(job: GroupJob, name: str = "g") -> GroupDetail | None:
-    return job.detail(name)
+from tests.view.test_transaction_columns import coordinator
 
 
 def listed(job: GroupJob) -> list[GroupSummary]:
@@ -31,82 +26,66 @@ def listed(job: GroupJob) -> list[GroupSummary]:
     return answers.page(PageRequest(sort="group", order="asc")).rows
 
 
-def partition(job: GroupJob) -> GroupPartition:
-    found = details(job)
-    assert found is not None
-    (one,) = found.partitions
-    return one
-
-
 def test_a_group_has_its_members_and_the_lag_of_its_partitions() -> None:
-    job = world(kinds=["data", "aborted", "control", "data", "gone", "data", "data", "control", "data", "data"])
-    job.agents["a1"].commit(2, commit_ms=900_000)
+    job = world("2@900", kinds=MIXED)
     job.agents["a1"].groups_ = [GROUP]
-    job.round()
-    found = details(job)
-    assert found is not None
+    job.play("+0")
+    found = job.about()
     assert (found.summary.type, found.summary.members, found.clients, found.hosts) == ("Consumer", 2, ["c"], ["/h"])
     assert (found.summary.lag_records_read_committed, found.summary.lag_offsets, found.summary.partitions) == (5, 8, 1)
-    one = partition(job)
+    one = job.one()
     assert (one.topic, one.partition, one.broker, one.committed, one.high_watermark) == ("orders", 0, 1, 2, 10)
     assert (one.lag_records_read_committed, one.lag_bytes, one.next_offset, one.next_batch_bytes) == (5, 700, 3, 100)
     assert one.batch is None
 
 
 def test_a_group_that_is_not_there_or_of_which_nothing_is_known_has_no_details() -> None:
-    job = world()
-    job.agents["a1"].commit(2)
-    job.round()
-    assert details(job, "other") is None
+    job = world("2 +0")
+    assert job.detail("other") is None
     assert world().detail() is None
 
 
 def test_the_next_batch_of_a_partition_that_has_stopped_is_checked() -> None:
-    job = world()
-    job.agents["a1"].commit(3, commit_ms=1_000_000)
-    job.round()
-    assert partition(job).batch is None
+    job = world("3@1000 +0")
+    assert job.one().batch is None
     job.round(STOPPED_MS / 1000)
-    one = partition(job)
+    one = job.one()
     assert (one.stopped_since_ms, one.stopped_earlier) == (1_000_000, True)
     assert one.batch == BatchCheck(sound=False, error="crc", size=77, last_offset=3)
     assert job.agents["a1"].checked == [("orders", 0, 3)]
 
 
-def stake(**values: Any) -> GroupJob:
-    """A log of two segments, from 0 and from 6 on, of which retention deletes the first before long."""
-    segments = np.array([(0, 600, 1_000, 2_000), (6, 400, 900_000, 900_000)], SEGMENTS)
-    facts = Facts(segments=segments, configs='{"topic":{"retention.ms":"1000000000"}}').encode()
-    return world(facts=facts, active_segment=6, active_position=400, **values)
+LONG = '{"topic":{"retention.ms":"1000000000"}}'
+TWO = [(0, 600, 1_000, 2_000), (6, 400, 900_000, 900_000)]
+"""Segments from 0 and from 6 on, of which retention deletes the first before long."""
+
+
+def kept(segments: list[tuple[int, int, int, int]] = TWO, configs: str = LONG) -> dict[str, Any]:
+    """A log of these segments, of which the last one is active."""
+    made = np.array(segments, SEGMENTS)
+    base, size, *_ = made[-1].item()
+    return {"facts": Facts(segments=made, configs=configs).encode(), "active_segment": base, "active_position": size}
+
+
+def stake(script: str = "", **values: Any) -> GroupJob:
+    return world(script, **kept(), **values)
 
 
 def test_what_is_at_stake_is_what_retention_deletes_with_the_next_record() -> None:
-    job = stake()
-    job.agents["a1"].commit(2)
-    job.round()
-    one = partition(job)
+    job = stake("2 +0")
+    one = job.one()
     assert one.loss_ms > 0
     assert (one.loss_records, one.loss_bytes) == (4, 400)
-    job.agents["a1"].commit(0)
-    job.round()
-    assert (partition(job).loss_records, partition(job).loss_bytes) == (6, 600)
+    job.play("0 +0")
+    assert (job.one().loss_records, job.one().loss_bytes) == (6, 600)
 
 
 def late(committed: int, *, retention_ms: int = 100_000, log_start: int = 0, **run: int) -> GroupPartition:
     """A group's partition in a log of ten records, of which those from 1 to 8 came when they were some 900 s old."""
-    segments = np.array([(0, 600, 1_000, 2_000), (6, 400, 900_000, 900_000)], SEGMENTS)
-    facts = Facts(segments=segments, configs=f'{{"static":{{}},"topic":{{"retention.ms":"{retention_ms}"}}}}').encode()
-    expired = {
-        "expired_since_offset": 1,
-        "expired_offset": 8,
-        "expired_since_ms": 900_000,
-        "expired_ms": 950_000,
-        "share_expired_records": 8,
-    }
-    job = world(facts=facts, active_segment=6, active_position=400, log_start_offset=log_start, **expired | {"expired_before": 0} | run)
-    job.agents["a1"].commit(committed)
-    job.round()
-    return partition(job)
+    configs = f'{{"static":{{}},"topic":{{"retention.ms":"{retention_ms}"}}}}'
+    expired = {"expired_since_offset": 1, "expired_offset": 8, "expired_since_ms": 900_000, "expired_ms": 950_000, "expired_before": 0}
+    run = expired | {"share_expired_records": 8} | run
+    return world(f"{committed} +0", log_start_offset=log_start, **kept(configs=configs), **run).one()
 
 
 def test_a_next_record_that_was_past_its_retention_when_it_came_is_known_by_its_age() -> None:
@@ -122,13 +101,11 @@ def test_what_was_lost_had_come_past_its_retention_if_nothing_else_was_there() -
 
 
 def test_at_stake_is_what_is_due_at_the_first_and_at_the_last_moment_of_a_check() -> None:
-    segments = np.array([(0, 600, 1_000, 2_000), (6, 200, 200_000, 2_000), (8, 200, 900_000, 900_000)], SEGMENTS)
+    segments = [(0, 600, 1_000, 2_000), (6, 200, 200_000, 2_000), (8, 200, 900_000, 900_000)]
     for interval, most in (("1000", (4, 400)), ("250000", (6, 600))):
         configs = f'{{"static":{{"log.retention.check.interval.ms":"{interval}"}},"topic":{{"retention.ms":"1000000000"}}}}'
-        job = world(facts=Facts(segments=segments, configs=configs).encode(), active_segment=8, active_position=200)
-        job.agents["a1"].commit(2)
-        job.round()
-        one = partition(job)
+        job = world("2 +0", **kept(segments, configs))
+        one = job.one()
         assert (one.loss_ms, one.loss_latest_ms) == (1_000_001_001, 1_000_001_001 + int(interval))
         assert (one.loss_records_least, one.loss_bytes_least) == (4, 400)
         assert (one.loss_records, one.loss_bytes) == most
@@ -141,34 +118,30 @@ def dated(job: GroupJob) -> list[str]:
 
 def losing(job: GroupJob) -> list[str]:
     """How severe it is that the group will lose records, of each partition where it will."""
-    detail = job.detail()
-    assert detail is not None
+    detail = job.about()
     return [each.severity for each in detail.findings if each.verdict == "will_lose"]
 
 
 def test_what_a_broker_without_a_process_would_delete_waits_for_its_start() -> None:
     """When the limit has passed, its first check takes it; before that nothing is said of it but where it waits."""
-    job = stake()
-    job.agents["a1"].commit(2)
-    job.round()
-    runs = partition(job)
+    job = stake("2 +0")
+    runs = job.one()
     assert dated(job)
     job.table.set_away([1])
-    job.round(60)
-    early = partition(job)
+    job.play("+60")
+    early = job.one()
     assert (early.loss_ms, early.loss_latest_ms, early.loss_start_of, early.loss_records_least) == (-1, -1, 1, -1)
     assert not losing(job)
     job.round(runs.loss_ms / 1000 - job.now)
-    due = partition(job)
+    due = job.one()
     assert (due.loss_ms, due.loss_start_of, losing(job)) == (-1, 1, ["info"])
     assert (due.loss_records_least, due.loss_bytes_least, due.loss_records) == (4, 400, -1)
     assert not dated(job)
-    detail = job.detail()
-    assert detail is not None
+    detail = job.about()
     assert (detail.summary.loss_ms, detail.summary.loss_start_of) == (-1, 1)
     job.table.set_away([])
-    job.round()
-    assert (partition(job).loss_ms, partition(job).loss_start_of) == (runs.loss_ms, -1)
+    job.play("+0")
+    assert (job.one().loss_ms, job.one().loss_start_of) == (runs.loss_ms, -1)
 
 
 def grows(bytes_a_second: int, seconds: int, *, every: int) -> tuple[GroupJob, float]:
@@ -176,15 +149,13 @@ def grows(bytes_a_second: int, seconds: int, *, every: int) -> tuple[GroupJob, f
 
     The group has read nothing.
     """
-    segments = np.array([(0, 600, 1_000, 2_000), (6, 400, 2_000, 2_000)], SEGMENTS)
-    facts = Facts(segments=segments, configs='{"topic":{"retention.bytes":"20000","retention.ms":"-1"}}').encode()
-    job = world(facts=facts, active_segment=6, active_position=400, kinds=["data"] * 1000)
+    marks = kept([TWO[0], (6, 400, 2_000, 2_000)], '{"topic":{"retention.bytes":"20000","retention.ms":"-1"}}')
+    job = world(kinds=["data"] * 1000, **marks)
     job.now = 86_400.0
-    job.agents["a1"].commit(2)
-    job.round()
+    job.play("2 +0")
     for second in range(every, seconds + 1, every):
         grown = second * bytes_a_second
-        job.put(end=10 + grown // BATCH_BYTES, facts=facts, active_segment=6, active_position=400 + grown)
+        job.put(end=10 + grown // BATCH_BYTES, **marks | {"active_position": 400 + grown})
         job.round(every)
     return job, 1000 * (86_400 + (20_000 - 400) / bytes_a_second)
 
@@ -192,7 +163,7 @@ def grows(bytes_a_second: int, seconds: int, *, every: int) -> tuple[GroupJob, f
 @each_row(("bytes_a_second", "every"), [(100, 1), (20, 5), (20, 15), (10, 30)])
 def test_by_its_size_a_log_loses_what_it_does_at_the_rate_of_the_last_minutes(bytes_a_second: int, every: int) -> None:
     job, due_ms = grows(bytes_a_second, 120, every=every)
-    one = partition(job)
+    one = job.one()
     assert one.loss_by_size
     assert abs(one.loss_ms - due_ms) <= 2000
     silent = [int(job.round(seconds).found.loss_ms[0]) for seconds in (200, 200)]
@@ -201,50 +172,37 @@ def test_by_its_size_a_log_loses_what_it_does_at_the_rate_of_the_last_minutes(by
 
 
 def test_a_list_of_groups_says_that_limits_are_assumed_as_each_of_them_does() -> None:
-    segments = np.array([(0, 600, 1_000, 2_000), (6, 400, 900_000, 900_000)], SEGMENTS)
-    for configs, there in (("", True), ('{"topic":{"retention.ms":"1000000000"}}', False)):
-        facts = Facts(segments=segments, configs=configs).encode()
-        job = world(facts=facts, active_segment=6, active_position=400)
-        job.agents["a1"].commit(2)
-        job.round()
+    for configs, there in (("", True), (LONG, False)):
+        job = world("2 +0", **kept(configs=configs))
         (row,) = listed(job)
-        found = details(job)
-        assert found is not None
-        assert (row.limits_assumed, found.summary.limits_assumed, partition(job).limits_assumed) == (there,) * 3
+        found = job.about()
+        assert (row.limits_assumed, found.summary.limits_assumed, job.one().limits_assumed) == (there,) * 3
 
 
 def test_a_log_that_commits_name_by_its_name_and_by_its_topic_id_is_one_log() -> None:
-    job = world(topic_id=TOPIC_ID)
-    job.agents["a1"].commit(2)
+    job = world("2", topic_id=TOPIC_ID)
     job.agents["a1"].commit(3, group="other", topic="", topic_id=TOPIC_ID)
     assert job.round().logs.topics == ["orders", "orders"]
     for group, committed in (("g", 2), ("other", 3)):
-        found = details(job, group)
-        assert found is not None
+        found = job.about(group)
         assert [(each.topic, each.committed) for each in found.partitions] == [("orders", committed)]
 
 
 def test_an_agent_that_does_not_answer_takes_nothing_away_that_the_job_knows() -> None:
-    job = world()
-    job.agents["a1"].commit(2)
-    job.round()
-    job.agents["a1"].error = AgentError("away")
-    one = partition(job)
+    job = world("2 +0 away")
+    one = job.one()
     assert (one.lag_records_read_committed, one.next_batch_bytes, one.batch) == (8, BATCH_BYTES, None)
 
 
 def test_of_what_is_below_the_log_start_records_alone_are_lost_as_far_as_they_are_on_disk() -> None:
     for log_start, lost in ((2, 0), (4, 2)):
-        job = world(kinds=["aborted", "control", *["data"] * 8], log_start_offset=log_start)
-        job.agents["a1"].commit(0)
-        job.round()
-        one = partition(job)
+        job = world("0 +0", kinds=["aborted", "control", *["data"] * 8], log_start_offset=log_start)
+        one = job.one()
         assert (one.lost_offsets, one.lost_records) == (log_start, lost)
     job = world(log_start_offset=4)
     job.agents["a1"].logs["orders", 0] = Deleted(["data"] * 10)
-    job.agents["a1"].commit(0)
-    job.round()
-    assert (partition(job).lost_offsets, partition(job).lost_records) == (4, -1)
+    job.play("0 +0")
+    assert (job.one().lost_offsets, job.one().lost_records) == (4, -1)
 
 
 class Deleted(Records):
@@ -273,36 +231,31 @@ def test_counts_that_have_nothing_in_common_make_no_number() -> None:
     for offset, lost in ((5, 4), (3, -1), (0, 4), (11, 4)):
         job = world(log_start_offset=4)
         begins_again(job, offset)
-        job.agents["a1"].commit(0)
-        job.round()
-        assert (partition(job).lost_offsets, partition(job).lost_records) == (4, lost)
-    job = stake()
-    job.agents["a1"].commit(2)
-    job.round()
+        job.play("0 +0")
+        assert (job.one().lost_offsets, job.one().lost_records) == (4, lost)
+    job = stake("2 +0")
     for offset, at_stake in ((7, (4, 400)), (6, (-1, -1)), (4, (-1, -1)), (2, (4, 400))):
         begins_again(job, offset)
-        assert (partition(job).loss_records, partition(job).loss_bytes) == at_stake
+        assert (job.one().loss_records, job.one().loss_bytes) == at_stake
 
 
 def test_commits_that_wait_are_shown_with_their_partition() -> None:
-    job = world()
-    job.agents["a1"].commit(3)
+    job = world("3")
     job.agents["a1"].pending = [WAITING]
-    job.round()
-    (waits,) = partition(job).pending
+    job.play("+0")
+    (waits,) = job.one().pending
     assert (waits.producer_id, waits.offset, waits.coordinator) == (9, 5, 0)
 
 
 def test_rates_show_who_is_faster() -> None:
     job = world(end=10, kinds=["data"] * 1000)
     agent = job.agents["a1"]
-    agent.commit(0)
-    job.round()
+    job.play("0 +0")
     for step in range(1, 90):
         job.put(end=10 + 10 * step)
         agent.commit(5 * step)
-        job.round(10)
-    one = partition(job)
+        job.play("+10")
+    one = job.one()
     assert one.appended_rate > 1.9 * one.consumed_rate
     assert abs(one.consumed_rate - 0.5) < 0.05
 
@@ -310,50 +263,36 @@ def test_rates_show_who_is_faster() -> None:
 def test_partitions_that_have_only_commits_of_an_open_transaction_are_shown() -> None:
     job = world()
     job.agents["a1"].pending = [WAITING, WAITING | {"partition": 4, "offset": 7}]
-    job.round()
-    found = details(job)
-    assert found is not None
+    job.play("+0")
+    found = job.about()
     assert (found.summary.partitions, found.summary.unknown, found.summary.pending) == (2, 2, 2)
     rows = [(each.topic, each.partition, each.committed, each.unknown, [of.offset for of in each.pending]) for each in found.partitions]
     assert rows == [("orders", 0, -1, "not_committed", [5]), ("orders", 4, -1, "not_committed", [7])]
-    job.agents["a1"].commit(3)
-    job.round()
-    found = details(job)
-    assert found is not None
+    job.play("3 +0")
+    found = job.about()
     assert [(each.partition, each.committed, len(each.pending)) for each in found.partitions] == [(0, 3, 1), (4, -1, 1)]
 
 
 def test_since_when_a_group_has_stopped_is_known_if_it_was_seen_to_move() -> None:
-    job = world()
-    job.agents["a1"].commit(3, commit_ms=1_000_000)
-    job.round()
-    job.agents["a1"].commit(4, commit_ms=1_005_000)
-    job.round(10)
+    job = world("3@1000 +0 4@1005 +10")
     job.round(STOPPED_MS / 1000)
-    one = partition(job)
+    one = job.one()
     assert (one.stopped_since_ms, one.stopped_earlier) == (1_005_000, False)
 
 
 def test_since_when_a_record_is_readable_is_known_if_there_was_none_before() -> None:
-    job = world(end=3, kinds=["data"] * 10)
-    job.agents["a1"].commit(3, commit_ms=900_000)
-    job.round()
-    job.put(end=10)
-    job.round(10)
+    job = world("3@900 +0 end=10 +10", end=3, kinds=["data"] * 10)
     job.round(STOPPED_MS / 1000)
-    one = partition(job)
+    one = job.one()
     assert (one.stopped_since_ms, one.stopped_earlier) == (1_010_000, False)
 
 
 def test_a_group_that_had_read_everything_stands_still_only_since_there_is_a_record_again() -> None:
     job = world(kinds=["data"] * 12)
-    agent = job.agents["a1"]
-    agent.commit(3, commit_ms=900_000)
-    job.round()
-    agent.commit(10, commit_ms=1_005_000)
+    job.play("3@900 +0 10@1005")
     assert job.round(10).progress.stopped_since_ms.tolist() == [-1]
     job.round(STOPPED_MS / 1000)
-    job.put(end=12)
+    job.play("end=12")
     progress = job.round(10).progress
     assert (progress.stopped_since_ms.tolist(), progress.stopped_earlier.tolist()) == ([1_020_000 + STOPPED_MS], [False])
     assert job.page()["group_stopped_partitions{g,orders}"] == 0
@@ -369,9 +308,7 @@ def test_a_group_that_had_read_everything_stands_still_only_since_there_is_a_rec
     ],
 )
 def test_a_group_stands_still_since_a_time_between_two_rounds(commit_ms: int, since_ms: int) -> None:
-    job = world()
-    job.agents["a1"].commit(3, commit_ms=800_000)
-    job.round()
+    job = world("3@800 +0")
     job.agents["a1"].commit(4, commit_ms=commit_ms)
     assert job.round(10).progress.stopped_since_ms.tolist() == [since_ms]
 
@@ -380,24 +317,17 @@ NOW_MS = 1_000_000
 TIMEOUT_MS = 60_000
 
 
-def opened(first: int, seconds: float, *, marker: int = -1) -> bytes:
-    """The column of a log in which a transaction began so long ago; ``marker``: the offset of its marker, -1 while it is open."""
-    at_ms = NOW_MS - round(1000 * seconds)
-    return np.array([transaction(9, first, age=0, marker=marker, start_ms=at_ms, last_ms=at_ms)], TRANSACTIONS).tobytes()
-
-
 def test_the_transaction_that_holds_a_partition_is_named_however_young_it_is_and_whether_it_has_a_timeout_or_none() -> None:
     for seconds, timeout_ms, deadline_ms in (
         (1, TIMEOUT_MS, NOW_MS - 2000 + TIMEOUT_MS),
         (400, TIMEOUT_MS, NOW_MS - 2000 + TIMEOUT_MS),
         (1, NEVER_MS, -1),
     ):
-        job = world(end=10, transactional=True, transactions=opened(4, seconds))
-        job.agents["a1"].commit(4)
+        job = world("4", end=10, transactional=True, transactions=opened(4, seconds))
         entry = {"transactional_id": "pay", "producer_id": 9, "state": "Ongoing", "timeout_ms": timeout_ms, "start_ms": NOW_MS - 2000}
         job.table.apply(states(coordinator(entry, agent="a1", broker=1)))
-        job.round()
-        one = partition(job)
+        job.play("+0")
+        one = job.one()
         assert one.held
         assert one.held_by is not None
         assert (one.held_by.producer_id, one.held_by.first_offset, one.held_by.transactional_id) == (9, 4, "pay")
@@ -405,86 +335,71 @@ def test_the_transaction_that_holds_a_partition_is_named_however_young_it_is_and
 
 
 def test_counts_up_to_an_earlier_last_stable_offset_make_no_lag() -> None:
-    job = world(end=10, transactional=True, transactions=opened(4, 10))
-    job.agents["a1"].commit(2)
+    job = world("2", end=10, transactional=True, transactions=opened(4, 10))
     assert job.round().found.lags.read_committed.tolist() == [2]
     job.put(end=10, transactional=True)
-    job.agents["a1"].error = AgentError("away")
+    job.play("away")
     assert job.round(1).found.lags.read_committed.tolist() == [-1]
-    job.agents["a1"].error = None
+    job.play("back")
     assert job.round(1).found.lags.read_committed.tolist() == [8]
 
 
 def test_an_open_transaction_holds_up_no_share_group() -> None:
     job = world(end=10, topic_id=TOPIC_ID, transactional=True, transactions=opened(4, 1))
     job.put("__share_group_state", end=1000)
-    job.agents["a1"].commit(4)
+    job.play("4")
     job.agents["a1"].commit(4, group="s", share=True, topic="", topic_id=TOPIC_ID)
-    job.round()
+    job.play("+0")
     found = job.page()
     assert (found["group_held_partitions{g,orders}"], found["group_held_partitions{s,orders}"]) == (1, 0)
-    shared = details(job, "s")
-    assert shared is not None
+    shared = job.about("s")
     assert [(each.held, each.held_by, each.lag_records_read_uncommitted) for each in shared.partitions] == [(False, None, 6)]
 
 
 def test_since_when_commits_wait_is_that_of_their_transactions_first_batch_else_their_own() -> None:
-    job = world()
-    job.agents["a1"].commit(3)
+    job = world("3")
     job.agents["a1"].pending = [WAITING | {"commit_ms": NOW_MS - 500}]
-    job.round()
-    (waits,) = partition(job).pending  # its transaction has ended already, as the table has it
+    job.play("+0")
+    (waits,) = job.one().pending  # its transaction has ended already, as the table has it
     assert (waits.since_ms, waits.start_ms) == (NOW_MS - 500, -1)
     job.put("__consumer_offsets", end=1000, transactional=True, transactions=opened(20, 30))
-    (waits,) = partition(job).pending
+    (waits,) = job.one().pending
     assert (waits.since_ms, waits.start_ms, waits.first_offset) == (NOW_MS - 30_000, NOW_MS - 30_000, 20)
-    found = details(job)
-    assert found is not None
+    found = job.about()
     assert found.summary.oldest_pending_ms == NOW_MS - 500
 
 
 @pytest.mark.parametrize(("large_bytes", "checked"), [(BATCH_BYTES - 1, True), (BATCH_BYTES, False)])
 def test_a_next_batch_is_checked_that_may_be_too_large(large_bytes: int, checked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_details, "LARGE_BYTES", large_bytes)
-    job = world()
-    job.agents["a1"].commit(3)
-    job.round()
-    assert (partition(job).batch is not None) == checked
+    job = world("3 +0")
+    assert (job.one().batch is not None) == checked
 
 
 def test_of_a_log_that_is_damaged_the_batch_is_checked_that_the_group_stands_at() -> None:
     for committed, log_start, offset in ((3, 0, 3), (3, 5, 5)):
         job = world(log_start_offset=log_start)
         job.agents["a1"].commit(committed)
-        job.agents["a1"].logs["orders", 0].state = "DAMAGED"
-        job.round()
-        assert partition(job).unknown == "damaged"
+        job.play("state=DAMAGED +0")
+        assert job.one().unknown == "damaged"
         assert job.agents["a1"].checked[-1] == ("orders", 0, offset)
 
 
 def test_one_record_that_was_deleted_unread_is_looked_up_too() -> None:
-    job = world(log_start_offset=1)
-    job.agents["a1"].commit(0)
-    job.round()
-    one = partition(job)
+    job = world("0 +0", log_start_offset=1)
+    one = job.one()
     assert (one.lost_offsets, one.lost_records) == (1, 1)
 
 
 def test_records_of_an_open_transaction_are_at_stake_and_none_above_the_high_watermark() -> None:
-    job = stake(transactional=True, transactions=opened(4, 10))
-    job.agents["a1"].commit(2)
-    job.round()
-    one = partition(job)
+    job = stake("2 +0", transactional=True, transactions=opened(4, 10))
+    one = job.one()
     assert (one.lag_records_read_committed, one.loss_records, one.loss_bytes) == (2, 4, 400)
 
 
 def test_records_above_the_high_watermark_are_not_at_stake() -> None:
-    segments = np.array([(0, 600, 1_000, 2_000), (6, 400, 2_000, 2_000)], SEGMENTS)
-    facts = Facts(segments=segments, configs='{"topic":{"retention.ms":"1000000000"}}').encode()
-    job = world(facts=facts, active_segment=6, active_position=400, high_watermark=8)
-    job.agents["a1"].commit(2)
-    job.round()
-    one = partition(job)
+    job = world("2 +0", **kept([TWO[0], (6, 400, 2_000, 2_000)]), high_watermark=8)
+    one = job.one()
     assert (one.high_watermark, one.loss_records, one.loss_bytes) == (8, 6, 600)
 
 
@@ -493,14 +408,11 @@ def test_the_sums_of_a_group_are_those_of_its_partitions() -> None:
     agent = job.agents["a1"]
     agent.logs["orders", 1] = Records(["data"] * 8)
     job.put(partition=1, end=8, log_start_offset=3)
-    agent.commit(4, commit_ms=900_000)
-    agent.commit(2, partition=1, commit_ms=950_000)
-    agent.commit(1, partition=7, commit_ms=800_000)
+    job.play("4@900 2/1@950 1/7@800")
     agent.pending = [WAITING | {"commit_ms": 990_000}, WAITING | {"commit_ms": 980_000, "partition": 9}]
-    job.round()
+    job.play("+0")
     (of,) = listed(job)
-    found = details(job)
-    assert found is not None
+    found = job.about()
     for each in (of, found.summary):
         assert (each.partitions, each.unknown, each.below_start, each.stopped, each.held, each.beyond_end) == (4, 2, 1, 0, 0, 0)
         assert (each.lag_offsets, each.lag_records_read_committed, each.lag_records_read_uncommitted, each.lag_bytes) == (12, 11, 11, 1100)

@@ -2,53 +2,41 @@
 
 import pytest
 
-from streaming.broker.protocol.group_json import BatchCheck, GroupDetail
+from streaming.broker.protocol.group_json import BatchCheck
 from streaming.cluster.consumers.group_isolation import LOG_START_MS
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
-from tests.consumers.group_world import GroupJob, world
-from tests.consumers.test_group_details import opened
+from tests.consumers.group_world import GroupJob, held_back, opened, world
 from tests.tables import each_row
 
 CLOSED = -1
 
 
-def held_back(first: int, kinds: list[str] | None = None) -> GroupJob:
-    """Ten records, with a transaction that is open from ``first`` on."""
-    return world(kinds=kinds or ["data"] * 10, transactional=True, transactions=opened(first, 400))
-
-
-def about(job: GroupJob, name: str = "g") -> GroupDetail:
-    found = job.detail(name)
-    assert found is not None
-    return found
-
-
 def later(job: GroupJob) -> GroupSnapshot:
     """When a log start that a client had moved before would be known."""
-    job.round()
+    job.play("+0")
     return job.round(LOG_START_MS / 1000)
 
 
 def isolations(job: GroupJob) -> list[str]:
-    return [of.isolation for of in about(job).partitions]
+    return [of.isolation for of in job.about().partitions]
 
 
 @each_row(("committed", "isolation"), [(3, ""), (4, ""), (5, "read_uncommitted"), (10, "read_uncommitted"), (11, "")])
 def test_only_an_offset_behind_the_first_record_of_an_open_transaction_proves_it(committed: int, isolation: str) -> None:
     job = held_back(4)
     job.agents["a1"].commit(committed)
-    job.round()
+    job.play("+0")
     assert isolations(job) == [""]
     later(job)
     assert isolations(job) == [isolation]
-    assert about(job).summary.isolation == isolation
+    assert job.about().summary.isolation == isolation
 
 
 def test_a_transaction_whose_marker_is_there_proves_nothing() -> None:
     """The high watermark that is known may be older than the one up to which a consumer of committed data has read."""
     job = world(kinds=["data"] * 9 + ["control"], transactional=True, transactions=opened(4, 400, marker=9))
     job.put(end=10, high_watermark=9, transactional=True, transactions=opened(4, 400, marker=9))
-    job.agents["a1"].commit(8)
+    job.play("8")
     assert later(job).logs.last_stable.tolist() == [4]
     assert isolations(job) == [""]
 
@@ -56,21 +44,19 @@ def test_a_transaction_whose_marker_is_there_proves_nothing() -> None:
 @each_row(("known_after_s",), [(0,), (1,), (60,)])
 def test_a_group_that_was_thrown_to_the_log_start_behind_the_first_record_of_a_transaction_proves_nothing(known_after_s: float) -> None:
     """The last stable offset is the log start then. That of a deletion by a client is known when the broker has written its checkpoint."""
-    job = held_back(4)
-    job.agents["a1"].commit(7)
+    job = held_back(4, "7")
     if known_after_s:
-        job.round()
+        job.play("+0")
         job.round(known_after_s)
     job.put(end=10, log_start_offset=7, transactional=True, transactions=opened(4, 400))
-    for _ in range(45):
-        job.round(15)
-    assert (isolations(job), about(job).summary.verdict) == ([""], "held")
+    job.play("+15*45")
+    assert (isolations(job), job.about().summary.verdict) == ([""], "held")
 
 
 def test_a_group_that_reads_uncommitted_stops_and_is_never_held(monkeypatch: pytest.MonkeyPatch) -> None:
     job = held_back(4)
     monkeypatch.setattr(job.agents["a1"], "batch", lambda _: BatchCheck(sound=True))
-    job.agents["a1"].commit(6)
+    job.play("6")
     snapshot = later(job)
     assert (snapshot.found.lags.held.tolist(), snapshot.found.lags.left.tolist(), snapshot.found.lags.next_offset.tolist()) == (
         [False],
@@ -78,20 +64,16 @@ def test_a_group_that_reads_uncommitted_stops_and_is_never_held(monkeypatch: pyt
         [6],
     )
     assert job.page()["group_held_partitions{g,orders}"] == 0
-    for _ in range(45):
-        job.round(15)
+    job.play("+15*45")
     assert job.page()["group_stopped_partitions{g,orders}"] == 1
-    found = about(job)
+    found = job.about()
     assert (found.summary.verdict, found.summary.lag, found.partitions[0].lag) == ("stopped", 4, 4)
     assert "4 records left with read_uncommitted, as an offset behind an open transaction shows" in found.findings[0].text
 
 
 def test_one_that_reads_committed_and_stands_at_the_same_transaction_is_held() -> None:
-    job = held_back(4)
-    job.agents["a1"].commit(4)
-    for _ in range(45):
-        job.round(15)
-    found = about(job)
+    job = held_back(4, "4 +15*45")
+    found = job.about()
     assert (found.summary.verdict, found.summary.isolation, found.summary.lag) == ("held", "", 0)
 
 
@@ -101,35 +83,32 @@ def test_what_one_partition_proves_counts_for_all_of_the_group_and_for_no_other_
     job.put(partition=1, end=10, transactional=True, transactions=opened(4, 400))
     for group in ("g", "other"):
         job.agents["a1"].commit(4, group=group)
-    job.agents["a1"].commit(5, partition=1)
+    job.play("5/1")
     later(job)
     assert isolations(job) == ["read_uncommitted"] * 2
-    assert [of.held for of in about(job).partitions] == [False] * 2
-    assert [(of.held, of.isolation) for of in about(job, "other").partitions] == [(True, "")]
+    assert [of.held for of in job.about().partitions] == [False] * 2
+    assert [(of.held, of.isolation) for of in job.about("other").partitions] == [(True, "")]
 
 
 def test_it_is_remembered_when_the_transaction_has_ended_and_then_aborted_records_are_left_too() -> None:
     job = held_back(4, kinds=["data"] * 4 + ["aborted"] * 5 + ["data"])
-    job.agents["a1"].commit(6)
+    job.play("6")
     later(job)
     job.agents["a1"].logs["orders", 0].kinds.append("control")
     job.put(end=11, transactional=True)
     snapshot = job.round(15)
     assert (snapshot.found.lags.left.tolist(), snapshot.found.lags.next_offset.tolist()) == ([4], [6])
-    job.agents["a1"].commit(8)
+    job.play("8")
     assert job.round(15).counters.committed_records.tolist() == [2]
-    assert about(job).summary.lag == 2
+    assert job.about().summary.lag == 2
 
 
 def test_it_is_forgotten_with_the_group() -> None:
-    job = held_back(4)
-    job.agents["a1"].commit(6)
+    job = held_back(4, "6")
     later(job)
-    job.agents["a1"].commit(-1)
-    job.round(15)
+    job.play("-1 +15")
     job.put(end=10, transactional=True)
-    job.agents["a1"].commit(4)
-    job.round(15)
+    job.play("4 +15")
     assert isolations(job) == [""]
 
 
@@ -145,12 +124,11 @@ def test_of_an_earlier_agent_the_next_record_is_not_known_where_it_may_be_an_abo
         return found.set_column(found.column_names.index("reads_uncommitted"), found.schema.field("reads_uncommitted"), [[-1] * len(found)])
 
     monkeypatch.setattr(agent, "positions", earlier)
-    agent.commit(6)
+    job.play("6")
     later(job)
-    assert [of.unknown for of in about(job).partitions] == ["agent_version"]
+    assert [of.unknown for of in job.about().partitions] == ["agent_version"]
     asked = len(agent.asked)
-    job.round(15)
+    job.play("+15")
     assert len(agent.asked) == asked  # it is not asked again and again
-    agent.commit(9)
-    job.round(15)
-    assert [(of.unknown, of.next_offset) for of in about(job).partitions] == [("", 9)]
+    job.play("9 +15")
+    assert [(of.unknown, of.next_offset) for of in job.about().partitions] == [("", 9)]

@@ -1,8 +1,9 @@
 """The lag of groups, compared with what is counted one record after the other."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis import given
@@ -41,75 +42,48 @@ def logs(draw: st.DrawFn) -> Log:
     return Log(records, start, stable, watermark)
 
 
-def longs(*values: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    return np.array(values, np.int64)
+Columns = TypeVar("Columns", Committed, Ends, Places)
 
 
-def ends_of(log: Log, *, edition: int = 1, reason: np.int8 = KNOWN, counted: np.int8 = KNOWN, damaged: bool = False) -> Ends:
-    return Ends(
-        reason=np.array([reason]),
-        counted=np.array([counted]),
-        log_start=longs(log.log_start),
-        log_end=longs(len(log.records)),
-        high_watermark=longs(log.high_watermark),
-        last_stable=longs(log.last_stable),
-        edition=longs(edition),
-        data=longs(log.between(0, log.high_watermark, DATA, ABORTED)),
-        stable_data=longs(log.between(0, log.last_stable, DATA, ABORTED)),
-        kept=longs(log.between(0, log.last_stable, DATA)),
-        end_kept=longs(log.between(0, log.high_watermark, DATA)),
-        control=longs(log.between(0, log.high_watermark, CONTROL)),
-        bytes=longs(BYTES * log.between(0, log.high_watermark, DATA, ABORTED, CONTROL)),
-        damaged=np.array([damaged]),
-    )
+def of_one(columns: type[Columns], values: dict[str, Any]) -> Columns:
+    """The columns of one row; what is not given is not known."""
+    return columns(**{each.name: np.array([values.get(each.name, ABSENT)]) for each in fields(columns)})  # type: ignore[arg-type]
 
 
-def place_of(log: Log, offset: int, *, edition: int = 1, reason: np.int8 = KNOWN, reads_uncommitted: int = 0) -> Places:
-    following = log.next(offset, *([DATA, ABORTED] if reads_uncommitted > 0 else [DATA]))
-    return Places(
-        reason=np.array([reason]),
-        offset=longs(offset),
-        edition=longs(edition),
-        data=longs(log.between(0, offset, DATA, ABORTED)),
-        aborted=longs(log.between(0, offset, ABORTED)),
-        control=longs(log.between(0, offset, CONTROL)),
-        bytes=longs(BYTES * log.between(0, offset, DATA, ABORTED, CONTROL)),
-        next_offset=longs(following),
-        next_timestamp_ms=longs(1000 + following),
-        next_append_ms=longs(2000 + following),
-        next_batch_bytes=longs(BYTES),
-        next_segment=longs(0),
-        next_position=longs(BYTES * following),
-        reads_uncommitted=longs(reads_uncommitted),
-        deleted_least=longs(ABSENT),
-        deleted_most=longs(ABSENT),
-        next_earliest_ms=longs(ABSENT),
-        next_latest_ms=longs(ABSENT),
-    )
+def counts(log: Log, upto: int) -> dict[str, int]:
+    return {
+        "data": log.between(0, upto, DATA, ABORTED),
+        "control": log.between(0, upto, CONTROL),
+        "bytes": BYTES * log.between(0, upto, DATA, ABORTED, CONTROL),
+    }
 
 
-def commit_of(
-    offset: int,
-    *,
-    reason: np.int8 = KNOWN,
-    beyond: bool = False,
-    delivered: int = -1,
-    log_start: int = 0,
-    reads_uncommitted: bool = False,
-) -> Committed:
-    share = np.array([delivered >= 0])
-    return Committed(
-        offset=longs(offset),
-        start=longs(max(offset, log_start)),
-        reason=np.array([reason]),
-        beyond=np.array([beyond]),
-        reads_uncommitted=np.array([reads_uncommitted]),
-        share=share,
-        delivered=longs(delivered),
-        done_least=longs(0),
-        done_most=longs(0),
-        deleted_to=longs(max(offset, log_start)),
-    )
+def ends_of(log: Log, **values: Any) -> Ends:
+    known = {
+        **{"reason": KNOWN, "counted": KNOWN, "edition": 1, "damaged": False},
+        **{"log_start": log.log_start, "log_end": len(log.records), "high_watermark": log.high_watermark, "last_stable": log.last_stable},
+        "stable_data": log.between(0, log.last_stable, DATA, ABORTED),
+        "kept": log.between(0, log.last_stable, DATA),
+        "end_kept": log.between(0, log.high_watermark, DATA),
+    }
+    return of_one(Ends, known | counts(log, log.high_watermark) | values)
+
+
+def place_of(log: Log, offset: int, **values: Any) -> Places:
+    following = log.next(offset, *([DATA, ABORTED] if values.get("reads_uncommitted", 0) > 0 else [DATA]))
+    known = {
+        **{"reason": KNOWN, "offset": offset, "edition": 1, "aborted": log.between(0, offset, ABORTED), "reads_uncommitted": 0},
+        **{"next_offset": following, "next_timestamp_ms": 1000 + following, "next_append_ms": 2000 + following},
+        **{"next_batch_bytes": BYTES, "next_segment": 0, "next_position": BYTES * following},
+    }
+    return of_one(Places, known | counts(log, offset) | values)
+
+
+def commit_of(offset: int, *, log_start: int = 0, **values: Any) -> Committed:
+    start = max(offset, log_start)
+    known = {"offset": offset, "start": start, "deleted_to": start, "reason": KNOWN, "beyond": False, "reads_uncommitted": False}
+    known |= {"share": values.get("delivered", -1) >= 0, "done_least": 0, "done_most": 0}
+    return of_one(Committed, known | values)
 
 
 def lag_of(log: Log, offset: int) -> Lags:
@@ -176,60 +150,53 @@ def test_a_group_of_which_only_markers_and_aborted_records_are_left_has_nothing_
     assert found.next_offset == ABSENT
 
 
-def test_what_nobody_knows_is_absent_and_never_0() -> None:
-    for reason in (LagReason.NOT_OBSERVED, LagReason.LEADER):
-        on_commit = lags(commit_of(3, reason=CODES[reason]), ends_of(LOG), place_of(LOG, 3))
-        on_log = lags(commit_of(3), ends_of(LOG, reason=CODES[reason]), place_of(LOG, 3))
-        for found in (on_commit, on_log):
-            assert found.reason == CODES[reason]
-            assert {int(column[0]) for column in (found.offsets, found.read_committed, found.read_uncommitted, found.bytes)} == {ABSENT}
+FILLING = CODES[LagReason.FILLING]
+NONE = (ABSENT,) * 4
+NOBODY = [CODES[reason] for reason in (LagReason.NOT_OBSERVED, LagReason.LEADER)]
 
 
-def test_offsets_are_known_before_records_are_counted() -> None:
-    filling = CODES[LagReason.FILLING]
-    for place, counted in (
-        (place_of(LOG, 3, reason=filling), KNOWN),
-        (place_of(LOG, 2), KNOWN),
-        (place_of(LOG, 3, edition=2), KNOWN),
-        (place_of(LOG, 3), filling),
-    ):
-        found = lags(commit_of(3), ends_of(LOG, counted=counted), place)
-        assert (int(found.offsets[0]), int(found.read_committed[0]), int(found.bytes[0])) == (5, ABSENT, ABSENT)
-        assert found.reason == CODES[LagReason.FILLING]
+@each_row(
+    ("why", "commit", "ends", "place", "expected"),
+    [
+        *[("nobody knows the commit", commit_of(3, reason=each), {}, {}, (each, False, *NONE)) for each in NOBODY],
+        *[("nobody knows the log", commit_of(3), {"reason": each}, {}, (each, False, *NONE)) for each in NOBODY],
+        (
+            "offsets are known before records are counted",
+            commit_of(3),
+            {},
+            {"reason": FILLING},
+            (FILLING, False, 5, *NONE[1:]),
+        ),
+        ("those of another offset", commit_of(3), {}, {"offset": 2}, (FILLING, False, 5, *NONE[1:])),
+        ("counts of another edition", commit_of(3), {}, {"edition": 2}, (FILLING, False, 5, *NONE[1:])),
+        ("counts of the end", commit_of(3), {"counted": FILLING}, {}, (FILLING, False, 5, *NONE[1:])),
+        ("at the end nothing has to be counted", commit_of(8), {}, {"offset": 0, "reason": FILLING}, (KNOWN, False, 0, 0, 0, 0)),
+        ("beyond the end", commit_of(9), {}, {"offset": 8}, (CODES[LagReason.NEWER], False, *NONE)),
+        ("and it stays there", commit_of(9, beyond=True), {}, {"offset": 8}, (CODES[LagReason.BEYOND], True, *NONE)),
+        ("it was there", commit_of(8, beyond=True), {}, {"offset": 8}, (KNOWN, False, 0, 0, 0, 0)),
+        ("before what is no batch", commit_of(7, beyond=True), {"damaged": True}, {"offset": 7}, (KNOWN, False, 1, 0, 0, BYTES)),
+        *[
+            ("where the log ends with what is no batch", commit_of(each, beyond=True), {"damaged": True}, {"offset": each}, None)
+            for each in (8, 9)
+        ],
+    ],
+)
+def test_what_is_not_known_is_absent_and_never_0(
+    why: str, commit: Committed, ends: dict[str, Any], place: dict[str, Any], expected: tuple[int, ...] | None
+) -> None:
+    found = lags(commit, ends_of(LOG, **ends), place_of(LOG, **{"offset": 3} | place))
+    columns = (found.reason, found.beyond, found.offsets, found.read_committed, found.read_uncommitted, found.bytes)
+    if expected is None:
+        assert (found.reason, found.offsets) == (CODES[LagReason.DAMAGED], ABSENT), why
+    else:
+        assert tuple(each[0] for each in columns) == expected, why
 
 
-def test_at_the_end_nothing_has_to_be_counted() -> None:
-    found = lags(commit_of(8), ends_of(LOG), place_of(LOG, 0, reason=CODES[LagReason.FILLING]))
-    assert (int(found.reason[0]), int(found.read_committed[0]), int(found.bytes[0])) == (KNOWN, 0, 0)
-
-
-def test_a_commit_beyond_the_end_is_distinguished_when_it_stays_there() -> None:
-    at_first = lags(commit_of(9), ends_of(LOG), place_of(LOG, 8))
-    assert (bool(at_first.beyond[0]), int(at_first.offsets[0]), int(at_first.reason[0])) == (False, ABSENT, CODES[LagReason.NEWER])
-    then = lags(commit_of(9, beyond=True), ends_of(LOG), place_of(LOG, 8))
-    assert (int(then.offsets[0]), int(then.read_committed[0]), int(then.reason[0])) == (ABSENT, ABSENT, CODES[LagReason.BEYOND])
-    again = lags(commit_of(8, beyond=True), ends_of(LOG), place_of(LOG, 8))
-    assert (bool(again.beyond[0]), int(again.offsets[0]), int(again.reason[0])) == (False, 0, KNOWN)
-
-
-@each_row(("delivered", "left"), [(0, 3), (2, 3), (3, 2), (4, 1), (5, 0)])
+@each_row(("delivered", "left"), [(0, 3), (2, 3), (3, 2), (4, 1), (5, 0), (100, 0)])
 def test_what_a_share_group_may_have_left_is_no_less_than_it_has_whatever_it_is_done_with(delivered: int, left: int) -> None:
     """Of five offsets three are records. Which ones it is done with is not looked up: they may be the others."""
     found = lags(commit_of(3, delivered=delivered), ends_of(LOG), place_of(LOG, 3))
-    assert (int(found.read_uncommitted[0]), int(found.read_committed[0])) == (left, left)
-    assert (int(found.next_offset[0]) >= 0) == (left > 0)
-
-
-def test_what_a_share_group_has_done_with_does_not_count() -> None:
-    done = lags(commit_of(3, delivered=100), ends_of(LOG), place_of(LOG, 3))
-    assert int(done.read_uncommitted[0]) == 0
-
-
-def test_where_the_log_ends_with_what_is_no_batch_nothing_after_it_is_known() -> None:
-    for offset, reason in ((7, KNOWN), (8, CODES[LagReason.DAMAGED]), (9, CODES[LagReason.DAMAGED])):
-        found = lags(commit_of(offset, beyond=True), ends_of(LOG, damaged=True), place_of(LOG, offset))
-        assert int(found.reason[0]) == reason
-        assert (int(found.offsets[0]) == ABSENT) == (reason != KNOWN)
+    assert (found.read_uncommitted, found.read_committed, found.next_offset >= 0) == (left, left, left > 0)
 
 
 def test_a_group_that_stands_on_a_marker_before_an_open_transaction_is_held_up() -> None:
@@ -249,6 +216,6 @@ def test_times_of_the_next_record_are_each_its_own() -> None:
 
 def test_without_a_high_watermark_there_is_no_lag_in_offsets() -> None:
     log = Log([DATA] * 5, 0, 5, 5)
-    unknown = replace(ends_of(log), high_watermark=longs(ABSENT), last_stable=longs(ABSENT))
+    unknown = replace(ends_of(log), high_watermark=np.array([ABSENT]), last_stable=np.array([ABSENT]))
     assert lags(commit_of(2), unknown, place_of(log, 2)).offsets.tolist() == [ABSENT]
     assert lags(commit_of(2), ends_of(log), place_of(log, 2)).offsets.tolist() == [3]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from streaming.broker.protocol.group_json import GroupFinding
-from streaming.cluster.consumers.group_rebalances import GroupRebalances, RebalanceMemory, lately
+from streaming.cluster.consumers.group_rebalances import RebalanceMemory, lately
 from streaming.cluster.verdicts.rebalance_storms import rebalance_storms
 from streaming.cluster.view.export import EVERYTHING
 from streaming.kafka.groups.group_rows import GroupFacts
@@ -12,6 +12,7 @@ from streaming.kafka.groups.group_states import simple_group
 from streaming.kafka.groups.rebalances import COUNTED, MINUTE_MS, MemberName, Rebalance, RebalanceKind, packed_rebalances
 from tests.consumers.group_agents import GROUP, FakeAgent
 from tests.consumers.group_world import GroupJob, world
+from tests.tables import each_row
 
 NOW_MS = 1_000_000 * MINUTE_MS
 MEMBERS, METADATA, UNFINISHED = COUNTED
@@ -49,60 +50,58 @@ def one(raised: int, kind: RebalanceKind = MEMBERS, generations: int = 1, unfini
     return Rebalance(raised=raised, at_ms=NOW_MS, kind=kind, generations=generations, unfinished=unfinished)
 
 
-def counted(*seen: GroupFacts) -> list[Counts]:
-    """What a job counts after each of these."""
-    memory, found = RebalanceMemory(EVERYTHING), []
+def counted(*seen: GroupFacts | None) -> list[Counts | None]:
+    """What a job counts after each of these; None: the group is not there."""
+    memory, found = RebalanceMemory(EVERYTHING), list[Counts | None]()
     for facts in seen:
-        found.append(of(memory.update({"g": facts})))
+        known = memory.update({"g": facts} if facts else {})
+        found.append(tuple(known.counts[:, known.names.index("g")].tolist()) if known.names else None)  # type: ignore[arg-type]
     return found
 
 
-def of(found: GroupRebalances) -> Counts:
-    members, metadata, unfinished = found.counts[:, found.names.index("g")].tolist()
-    return members, metadata, unfinished
-
-
-def test_all_kinds_together_are_the_generation_from_the_first_sight_on() -> None:
-    assert counted(group(57, 5, 2)) == [(50, 5, 2)]
-    later = group(60, 6, 2, seen=[one(58), one(59, METADATA), one(60)])
-    assert counted(group(57, 5, 2), later) == [(50, 5, 2), (52, 6, 2)]
+@each_row(
+    ("why", "seen", "expected"),
+    [
+        (
+            "all kinds together are the generation, from the first sight on",
+            [group(57, 5, 2), group(60, 6, 2, seen=[one(58), one(59, METADATA), one(60)])],
+            [(50, 5, 2), (52, 6, 2)],
+        ),
+        (
+            "a replica of which compaction has left less changes no kind",
+            [group(57, 5, 2), group(58, 0, 0, seen=[one(58)]), group(59, 1, 0, seen=[one(58), one(59, METADATA)])],
+            [(50, 5, 2), (51, 5, 2), (51, 6, 2)],
+        ),
+        (
+            "a replica that is behind takes nothing back",
+            [group(57, offset=900), group(55, offset=800), group(57, offset=900), group(58, offset=950)],
+            [(57, 0, 0)] * 3 + [(58, 0, 0)],
+        ),
+        (
+            "generations between two looks that were never assigned",
+            [group(5), group(9, 0, 3, seen=[one(9, generations=4, unfinished=3)])],
+            [(5, 0, 0), (6, 0, 3)],
+        ),
+        (
+            "a group that was made anew begins anew, as a counter does",
+            [group(57, 5, offset=900), group(1, offset=950, seen=[one(1)])],
+            [(52, 5, 0), (1, 0, 0)],
+        ),
+        ("it was deleted between", [group(57, offset=900), None, group(3, offset=10)], [(57, 0, 0), None, (3, 0, 0)]),
+        (
+            "what is not known for a moment counts on",
+            [group(57, 5, offset=900), group(-1, -1, -1, offset=901), group(58, 5, offset=901, seen=[one(58)])],
+            [(52, 5, 0)] * 2 + [(53, 5, 0)],
+        ),
+    ],
+)
+def test_rebalances_are_counted_once(why: str, seen: list[GroupFacts | None], expected: list[Counts | None]) -> None:
+    assert counted(*seen) == expected, why
 
 
 def test_a_job_that_is_started_again_counts_on_where_it_was() -> None:
     before, after = group(57, 5, 2, seen=[one(57)]), group(60, 6, 2, seen=[one(57), one(58), one(59, METADATA), one(60)])
     assert counted(before, after)[-1] == counted(after)[0], "what happened while it was away is in"
-
-
-def test_a_replica_of_which_compaction_has_left_less_changes_no_kind() -> None:
-    lead = group(57, 5, 2)
-    follower = group(58, 0, 0, seen=[one(58)])
-    assert counted(lead, follower, group(59, 1, 0, seen=[one(58), one(59, METADATA)])) == [(50, 5, 2), (51, 5, 2), (51, 6, 2)]
-
-
-def test_a_replica_that_is_behind_takes_nothing_back() -> None:
-    assert counted(group(57, offset=900), group(55, offset=800), group(57, offset=900), group(58, offset=950)) == [
-        (57, 0, 0),
-        (57, 0, 0),
-        (57, 0, 0),
-        (58, 0, 0),
-    ]
-
-
-def test_generations_between_two_looks_that_were_never_assigned() -> None:
-    assert counted(group(5), group(9, 0, 3, seen=[one(9, generations=4, unfinished=3)])) == [(5, 0, 0), (6, 0, 3)]
-
-
-def test_a_group_that_was_made_anew_begins_anew_as_a_counter_does() -> None:
-    assert counted(group(57, 5, offset=900), group(1, offset=950, seen=[one(1)])) == [(52, 5, 0), (1, 0, 0)]
-    memory = RebalanceMemory(EVERYTHING)
-    memory.update({"g": group(57, offset=900)})
-    assert memory.update({}).names == (), "it is deleted"
-    assert of(memory.update({"g": group(3, offset=10)})) == (3, 0, 0)
-
-
-def test_what_is_not_known_for_a_moment_counts_on() -> None:
-    waiting = group(-1, -1, -1, offset=901)
-    assert counted(group(57, 5, offset=900), waiting, group(58, 5, offset=901, seen=[one(58)])) == [(52, 5, 0), (52, 5, 0), (53, 5, 0)]
 
 
 def test_groups_of_which_nothing_is_known_have_no_counters() -> None:
@@ -149,7 +148,7 @@ def job_of(row: dict[str, object]) -> GroupJob:
     agent.groups_ = [row]
     agent.commit(10, commit_ms=NOW_MS - 1000)
     job.reach()
-    job.round()
+    job.play("+0")
     return job
 
 
@@ -161,63 +160,52 @@ def storms(row: dict[str, object], ago_ms: int = 0) -> list[str]:
 
 
 def storm_details(row: dict[str, object]) -> list[GroupFinding]:
-    detail = job_of(row).detail()
-    assert detail is not None
+    detail = job_of(row).about()
     return detail.findings
 
 
-def test_more_than_three_generations_a_member_within_half_an_hour_are_a_storm() -> None:
-    assert storms(storming(3, 5, 4, members=4)) == []
-    assert storms(storming(4, 5, 4, members=4)) == ["g"]
-    every_nine = [number for _ in range(4) for number in (*[0] * 8, 3)]
-    assert storms(storming(*every_nine, members=3)) == ["g"], "12 within half an hour, of which the first are 27 minutes ago"
-    assert storms(storming(*every_nine, *[0] * 3, members=3)) == [], "9 within half an hour"
+LOOP, QUIET = [12, 12, 12, 12], [0] * 20
+EVERY_NINE = [*[0] * 8, 3] * 4
+GONE = {"members": 0, "state": "Empty"}
 
 
-def test_fewer_than_ten_are_no_storm_whatever_the_number_of_members() -> None:
-    """As of one member that is stopped and started twice, where each start joins twice."""
-    for members in (0, 1, 2):
-        assert storms(storming(3, 0, 6, members=members)) == []
-        assert storms(storming(4, 0, 6, members=members)) == ["g"]
+@each_row(
+    ("why", "minutes", "members", "storm"),
+    [
+        ("three generations a member within half an hour", [3, 5, 4], 4, False),
+        ("more than three", [4, 5, 4], 4, True),
+        ("12 within half an hour, of which the first are 27 minutes ago", EVERY_NINE, 3, True),
+        ("9 within half an hour", [*EVERY_NINE, 0, 0, 0], 3, False),
+        *[("fewer than ten: a member is stopped and started twice, and joins twice each time", [3, 0, 6], few, False) for few in range(3)],
+        *[("ten", [4, 0, 6], few, True) for few in range(3)],
+        ("a container is started again after five minutes", [*LOOP, *[0] * 8, 2], 3, True),
+        ("two ordinary restarts after a pause of more than ten minutes", [*LOOP, *QUIET, 2, 2], 3, False),
+        *[("a rolling deployment: a cooperative one takes three generations each", [most] * 3, most, False) for most in (1, 2, 20, 300)],
+        ("each of twenty members crashes twice", [20, 20], 20, False),
+        ("and a generation more than three each", [3 * 20 + 1], 20, True),
+        ("it last rebalanced now, but by no member", [12, *[0] * 9], 2, True),
+        ("what topics have raised since does not keep a storm alive", [12, *[0] * 10], 2, False),
+    ],
+)
+def test_what_a_storm_is(why: str, minutes: list[int], members: int, storm: bool) -> None:
+    assert storms(storming(*minutes, members=members)) == ["g"] * storm, why
+
+
+def test_a_storm_ends_ten_minutes_after_the_last_rebalance_and_may_be_of_a_group_that_has_no_member_left() -> None:
+    assert [storms(storming(10), ago_ms=ago_ms) for ago_ms in (599_999, 600_000)] == [["g"], []]
+    assert [storms(storming(10, members=members) | GONE) for members in (1, 0)] == [["g"]] * 2
     assert "group_rebalance_ratio{g}" not in job_of(storming(9, members=1)).page()
     assert job_of(storming(10, members=1)).page()["group_rebalance_ratio{g}"] == 10
 
 
 def test_what_comes_after_a_pause_of_ten_minutes_is_no_part_of_the_storm_before() -> None:
-    loop, quiet = [12, 12, 12, 12], [0] * 20
-    assert storms(storming(*loop, *[0] * 8, 2, members=3)) == ["g"], "a container is started again after five minutes"
-    restarts = job_of(storming(*loop, *quiet, 2, 2, members=3))
-    assert storms(storming(*loop, *quiet, 2, 2, members=3)) == [], "two ordinary restarts"
+    restarts = job_of(storming(*LOOP, *QUIET, 2, 2, members=3))
     assert "group_rebalance_ratio{g}" not in restarts.page(), "the alert goes by that"
-    detail = restarts.detail()
-    assert detail is not None
+    detail = restarts.about()
     assert (detail.summary.verdict, detail.summary.rebalances_lately) == ("fine", 52)
     (again,) = (each for each in storm_details(storming(*[9] * 3, *[0] * 10, 6, 6, members=3)) if each.verdict == "rebalancing")
     assert "rebalanced 12 times within 1m, with 3 members at most" in again.text, "what was before the pause does not count"
     assert again.since_ms == NOW_MS // MINUTE_MS * MINUTE_MS - MINUTE_MS
-
-
-def test_a_rolling_deployment_of_any_size_is_no_storm() -> None:
-    for members in (1, 2, 20, 300):
-        assert storms(storming(*[3 * members // 3] * 3, members=members)) == [], "a cooperative one takes three generations each"
-    crashes = 20
-    assert storms(storming(crashes, crashes, members=20)) == [], "two each"
-    assert storms(storming(3 * 20 + 1, members=20)) == ["g"]
-
-
-def test_a_storm_ends_ten_minutes_after_the_last_rebalance() -> None:
-    assert storms(storming(10), ago_ms=599_999) == ["g"]
-    assert storms(storming(10), ago_ms=600_000) == []
-
-
-def test_what_topics_have_raised_since_does_not_keep_a_storm_alive() -> None:
-    for quiet, names in ((9, ["g"]), (10, [])):
-        assert storms(storming(12, *[0] * quiet)) == names, "it last rebalanced now, but by no member"
-
-
-def test_one_that_has_no_member_left_is_one_too() -> None:
-    assert storms(storming(10, members=1) | {"members": 0, "state": "Empty"}) == ["g"]
-    assert storms(storming(10, members=0) | {"members": 0, "state": "Empty"}) == ["g"]
 
 
 def test_every_face_says_the_same_of_a_storm() -> None:
@@ -229,8 +217,7 @@ def test_every_face_says_the_same_of_a_storm() -> None:
     assert page["group_last_rebalance_timestamp_seconds{g}"] == NOW_MS / 1000
     assert page["group_rebalance_ratio{g}"] == 5
     assert not any("app-2" in key or "10.0.0.7" in key for key in page), "who it is is no label"
-    detail = job.detail()
-    assert detail is not None
+    detail = job.about()
     assert (detail.summary.verdict, detail.summary.severity) == ("rebalancing", "warning")
     assert (detail.summary.rebalances_lately, detail.summary.last_rebalance_ms) == (10, NOW_MS)
     assert detail.findings[0].text == (
@@ -244,16 +231,14 @@ def test_every_face_says_the_same_of_a_storm() -> None:
 def test_a_group_at_rest_has_no_ratio_and_says_when_it_last_rebalanced() -> None:
     job = job_of(storming() | {"rebalance_ms": NOW_MS - 3_600_000})
     assert "group_rebalance_ratio{g}" not in job.page()
-    detail = job.detail()
-    assert detail is not None
+    detail = job.about()
     assert (detail.summary.rebalances_lately, detail.summary.verdict) == (0, "fine")
 
 
 def test_when_one_was_that_is_dated_ahead_is_not_known() -> None:
     job = job_of(storming(10) | {"rebalance_ms": NOW_MS + 120_000})
     assert "group_last_rebalance_timestamp_seconds{g}" not in job.page()
-    detail = job.detail()
-    assert detail is not None
+    detail = job.about()
     assert (detail.summary.last_rebalance_ms, detail.summary.verdict) == (-1, "rebalancing")
 
 

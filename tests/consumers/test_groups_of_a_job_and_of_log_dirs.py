@@ -2,111 +2,32 @@
 
 import random
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.protocol.group_json import BatchCheck, GroupDetail
-from streaming.broker.protocol.group_messages import POSITIONS, BatchRequest, GroupsRequest, PositionsRequest, RecordsRequest
-from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer, read_records, read_table
-from streaming.broker.protocol.group_stream import read_groups as read_answer
-from streaming.cluster.consumers.group_calls import ask_agents
-from streaming.cluster.consumers.group_details import GroupDetails
-from streaming.cluster.consumers.group_isolation import LOG_START_MS
-from streaming.cluster.consumers.group_partitions import GroupPartitions
-from streaming.cluster.consumers.group_rounds import GroupRounds, Surroundings
-from streaming.cluster.consumers.group_snapshot import GroupBoard
+from streaming.broker.protocol.group_json import GroupDetail
 from streaming.cluster.consumers.group_tracker import GroupTracker
 from streaming.cluster.verdicts import group_stands
-from streaming.cluster.verdicts.group_judge import judge_groups
 from streaming.cluster.view.export import EVERYTHING
-from streaming.cluster.view.transaction_columns import READ_AFTER_MS
-from streaming.cluster.view.view import view
 from streaming.common.settings import Settings
-from streaming.pages.api.listed_groups import GroupResults, ListedGroups
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.group_writer import SimulatedMember, classic_group_record
 from streaming.simulator.log import PartitionLog
 from streaming.terminal.offline.group_reading import read_groups
-from tests.agents import Agent
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.file_times import written_at
 from tests.group_answers import detailed
-from tests.one_agent_job import OneAgentJob
+from tests.worlds.group_job import HOUR, SETTINGS, reported_by_job
+from tests.worlds.seeds import seeds
 
-HOUR = 3_600_000
-SETTINGS = Settings(broker_config={"log.retention.ms": str(30 * HOUR)}, group_stopped_after=timedelta(days=10_000))
-STOPPED_AFTER_MS = SETTINGS.group_stopped_after // timedelta(milliseconds=1)
 WATCHED = ("consumed_rate", "appended_rate", "lost_lately_records", "lost_lately_offsets", "lost_lately_ms")
 """What only who watches can know: log dirs are looked at once."""
-
-
-class Client:
-    """The calls of a client, without a wire."""
-
-    def __init__(self, agent: Agent, now_ms: int) -> None:
-        assert agent.service.about_groups is not None
-        self._answers = replace(agent.service.about_groups, clock=lambda: now_ms / 1000)
-
-    def groups(self, request: GroupsRequest | None = None) -> GroupsAnswer:
-        return read_answer(_sent(self._answers.groups(request or GroupsRequest())))
-
-    def records(self, request: RecordsRequest | None = None) -> RecordsAnswer:
-        return read_records([*_sent(self._answers.records(request or RecordsRequest()))])
-
-    def positions(self, asked: pa.Table) -> pa.Table:
-        (message,) = _sent(self._answers.positions(PositionsRequest.of(asked)))
-        return read_table(message, POSITIONS)
-
-    def batch(self, request: BatchRequest) -> BatchCheck:
-        return self._answers.check_batch(request)
-
-
-def _sent(messages: Iterable[bytes | pa.Buffer]) -> Iterator[bytes]:
-    return (bytes(memoryview(each)) for each in messages)
-
-
-def reported_by_job(
-    path: Path | Sequence[Path], scratch: Path, now_ms: int, tracker: GroupTracker | None = None, settings: Settings = SETTINGS
-) -> dict[str, GroupDetail]:
-    """What a job says, with an agent and its ladders, by all of its parts but Spark: one that has just begun, or has seen what its
-    tracker has.
-    """
-    agent = Agent(*([path] if isinstance(path, Path) else path), journal=scratch)
-    job = OneAgentJob(agent, settings)
-    agent.count()
-    agent.follow_groups()
-    job.round(now_ms)
-    table = job.table
-    board, clock = GroupBoard(), lambda: now_ms / 1000
-    around = Surroundings(
-        agents=lambda: {"a1": Client(agent, now_ms)}, cluster_topics=lambda: None, clock=clock, consumer=lambda: "job", monotonic=clock
-    )
-    rounds = GroupRounds(table, board, tracker or GroupTracker(EVERYTHING, STOPPED_AFTER_MS), around)
-    for read_ms in (now_ms, now_ms + max(READ_AFTER_MS, LOG_START_MS)):  # what offsets prove, they do when the agent has looked again
-        table.set_reading({"a1": read_ms / 1000})
-        rounds.round()
-    table.set_reading({"a1": now_ms / 1000})
-    groups = board.latest(now_ms)
-    assert groups is not None
-    snapshot = table.snapshot(now_ms / 1000)
-    answers = ListedGroups(
-        judged=judge_groups(groups, now_ms),
-        results=GroupResults(groups, EVERYTHING.has_consumer),
-        messages=lambda: GroupPartitions(groups, view(snapshot), snapshot.topic_names),
-        details=lambda messages: GroupDetails(messages, {"a1": Client(agent, now_ms)}, ask_agents),
-    )
-    found = {name: answers.detail(item) for item, name in enumerate(answers.totals.names)}
-    rounds.close()
-    agent.close()
-    return found
 
 
 @dataclass
@@ -129,18 +50,8 @@ class History:
     def step(self) -> None:
         self.now_ms += self.chance.randrange(4 * HOUR)
         log = self.chance.randrange(len(self.orders))
-        kinds = [
-            self.append,
-            self.append,
-            self.transact,
-            self.transact,
-            self.roll,
-            self.delete,
-            self.commit,
-            self.commit,
-            self.commit_in_one,
-        ]
-        self.chance.choice([*kinds, self.member])(log)
+        twice = [self.append, self.transact, self.commit]
+        self.chance.choice([*twice, *twice, self.roll, self.delete, self.commit_in_one, self.member])(log)
 
     def append(self, log: int) -> None:
         records = self.chance.randrange(1, 5)
@@ -180,9 +91,8 @@ class History:
     def commit_in_one(self, log: int) -> None:
         """Commit in a transaction, which may stay open."""
         producer, epoch = 7, self.epochs.get(7, 0)
-        record = offset_commit_record(
-            f"g{self.chance.randrange(3)}", "orders", log, self.chance.randrange(self.offsets[log] + 1), self.now_ms
-        )
+        group, offset = self.chance.randrange(3), self.chance.randrange(self.offsets[log] + 1)
+        record = offset_commit_record(f"g{group}", "orders", log, offset, self.now_ms)
         options = {"producer_id": producer, "producer_epoch": epoch, "base_sequence": 0, "transactional": True}
         self.coordinator.append(Batch(records=(record,), **options))  # type: ignore[arg-type]
         if self.chance.random() < 0.7:
@@ -223,13 +133,9 @@ def comparable(group: GroupDetail) -> Any:
     return fields
 
 
-HISTORIES = 12
-
-
-@pytest.mark.parametrize("part", range(4))
-def test_a_job_and_log_dirs_say_the_same_in_every_field(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_and_log_dirs_say_the_same_in_every_field(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_stands, "PART_OF_LEFT", 0)  # a job that has just begun does not know since when a group stands still
-    for seed in range(part * HISTORIES, (part + 1) * HISTORIES):
+    for seed in seeds(range(10), range(48)):
         with tempfile.TemporaryDirectory() as made:
             last_ms = grown(Path(made), seed)
             disk = next(Path(made).iterdir())
@@ -282,7 +188,7 @@ class WatchedHistory:
 STEPS = 8
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(range(2), range(6)))
 def test_a_job_that_watches_and_log_dirs_say_the_same_of_since_when_a_group_stands_still(tmp_path: Path, seed: int) -> None:
     chance, disk = random.Random(seed), log_dir(tmp_path)
     history = WatchedHistory(chance, partition(disk, "orders", topic_id=8), partition(disk, "__consumer_offsets", topic_id=7), NOW)

@@ -42,57 +42,47 @@ def test_nothing_was_lost_at_a_time_to_come_and_what_a_commit_lost_goes_with_it(
 
 
 def lately(job: GroupJob) -> tuple[int, int, int]:
-    detail = job.detail()
-    assert detail is not None
-    (partition,) = detail.partitions
+    partition = job.one()
     return partition.lost_lately_records, partition.lost_lately_offsets, partition.lost_lately_ms
 
 
 def verdicts(job: GroupJob) -> list[tuple[str, str, str]]:
-    detail = job.detail()
-    assert detail is not None
+    detail = job.about()
     return [(each.verdict, each.severity, each.text) for each in detail.findings]
 
 
 def test_what_a_group_has_lost_is_shown_for_a_day_after_it_has_gone_on() -> None:
-    job = world(kinds=["data", "control", *["data"] * 18], end=20)
-    job.agents["a1"].commit(1)
-    job.round()
+    job = world("1 +0", kinds=["data", "control", *["data"] * 18], end=20)
     assert lately(job) == (0, 0, -1)
-    job.put(end=20, log_start_offset=4)
-    job.round(15)
+    job.play("end=20 start=4 +15")
     first_ms = round(job.now * 1000)
-    job.agents["a1"].commit(20)
-    job.round(15)
+    job.play("20 +15")
     assert lately(job) == (2, 0, first_ms)
     ((verdict, severity, text),) = verdicts(job)
     assert (verdict, severity) == ("lost", "warning")
     assert text.startswith("within the last 24 hours 2 records were deleted unread, last at ")
     assert text.endswith("; it has gone on behind them")
-    job.round(900)
+    job.play("+900")
     assert [(verdict, severity) for verdict, severity, _ in verdicts(job)] == [("lost", "warning")]
     job.round(DAY_SECONDS - 915)
     assert lately(job) == (2, 0, first_ms)
     assert [verdict for verdict, _, _ in verdicts(job)] == ["lost"]
-    job.round(1)
+    job.play("+1")
     assert lately(job) == (0, 0, -1)
     assert [verdict for verdict, _, _ in verdicts(job)] == ["fine"]
 
 
 def test_a_group_loses_since_the_first_of_its_losses_and_anew_a_day_after_the_last() -> None:
-    job = world(end=20)
-    job.agents["a1"].commit(1)
-    job.round()
+    job = world("1 +0", end=20)
     began = [round(job.now * 1000) + 15_000]
 
     def since() -> list[int]:
-        detail = job.detail()
-        assert detail is not None
+        detail = job.about()
         return [each.since_ms for each in detail.findings if each.verdict == "lost"]
 
     for start in (4, 6, 8):
         job.put(end=20, log_start_offset=start)
-        job.round(15)
+        job.play("+15")
         assert since() == began
     assert lately(job)[2] == round(job.now * 1000)
     for after, is_new in ((DAY_SECONDS, False), (DAY_SECONDS + 1, True)):
@@ -104,33 +94,17 @@ def test_a_group_loses_since_the_first_of_its_losses_and_anew_a_day_after_the_la
 
 def test_what_is_counted_in_records_is_not_counted_in_offsets_too() -> None:
     job = world(end=20)
-    agent = job.agents["a1"]
-    agent.commit(1)
-    job.round()
-    job.put(end=20, log_start_offset=4)
-    job.round(15)
-    agent.logs["orders", 0].edition = "e2"
-    job.put(end=20, log_start_offset=9)
-    for _ in range(10):
-        job.round(15)
+    job.play("1 +0 end=20 start=4 +15 edition=e2 end=20 start=9 +15*10")
     page = job.page()
     totals = page["group_lost_records_total{g,orders}"], page["group_lost_offsets_total{g,orders}"]
     assert totals == (3, 5), "3 offsets up to the first log start, 5 from there to the second: all 8 that the log start has passed"
     assert lately(job)[:2] == totals
-    agent.commit(20)
-    job.round(15)
+    job.play("20 +15")
     assert "within the last 24 hours 3 records and up to 5 more were deleted unread" in verdicts(job)[0][2]
 
 
 def test_a_loss_hides_no_lag_that_is_not_known_any_more() -> None:
-    job = world(end=20)
-    job.agents["a1"].commit(1)
-    job.round()
-    job.put(end=20, log_start_offset=4)
-    job.round(15)
-    job.agents["a1"].logs["orders", 0].state = "FILLING"
-    job.agents["a1"].commit(7)
-    job.round(15)
+    job = world("1 +0 end=20 start=4 +15 state=FILLING 7 +15", end=20)
     findings = verdicts(job)
     assert [verdict for verdict, _, _ in findings] == ["lost", "unknown"]
     assert "gone on" not in findings[0][2], "that is not known"

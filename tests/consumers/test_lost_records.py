@@ -1,37 +1,12 @@
 """What of the offsets between a committed one and the log start a job takes for lost records."""
 
-from tests.consumers.group_agents import Records, Row
-from tests.consumers.group_world import TOPIC_ID, GroupJob, world
-from tests.consumers.test_group_isolation import about
+from tests.consumers.group_agents import TRANSACTION
+from tests.consumers.group_world import TOPIC_ID, GroupJob, emptied, world
 from tests.tables import each_row
 
 
-class Emptied(Records):
-    """A log whose segments before its end are not on disk any more; ``bounds``: of the records among them."""
-
-    bounds = (-1, -1)
-    first = 0
-
-    def position(self, offset: int, upto: int, *, reads_uncommitted: bool = False) -> Row:
-        found = super().position(offset, upto, reads_uncommitted=reads_uncommitted)
-        least, most = self.bounds
-        gone = {"state": "BELOW", "next_segment": self.first, "next_offset": -1, "deleted_least": least, "deleted_most": most}
-        return found | gone if offset < self.first else found
-
-
-def emptied(job: GroupJob, kinds: list[str], bounds: tuple[int, int] = (-1, -1)) -> None:
-    """Retention deletes all of the log."""
-    log = Emptied([*kinds])
-    log.first, log.bounds = len(kinds), bounds
-    job.agents["a1"].logs["orders", 0] = log
-    job.put(end=len(kinds), log_start_offset=len(kinds))
-
-
-TRANSACTION = ["data"] * 5 + ["control"]
-
-
 def lost(job: GroupJob) -> tuple[int, str]:
-    found = about(job)
+    found = job.about()
     return found.partitions[0].lost_records, found.summary.verdict
 
 
@@ -39,15 +14,14 @@ def lost(job: GroupJob) -> tuple[int, str]:
 def test_a_job_that_has_watched_knows_what_was_deleted(committed: int, records: int, verdict: str) -> None:
     job = world(end=6, kinds=TRANSACTION)
     job.agents["a1"].commit(committed)
-    job.round()
+    job.play("+0")
     emptied(job, TRANSACTION)
-    job.round(15)
+    job.play("+15")
     assert lost(job) == (records, verdict)
-    assert about(job).partitions[0].lost_offsets == 6 - committed
-    job.round(15)
+    assert job.about().partitions[0].lost_offsets == 6 - committed
+    job.play("+15")
     assert lost(job) == (records, verdict)
-    job.agents["a1"].commit(1)
-    job.round(15)
+    job.play("1 +15")
     assert lost(job)[0] == -1  # the job has not seen what was there
 
 
@@ -58,8 +32,7 @@ def test_a_job_that_has_watched_knows_what_was_deleted(committed: int, records: 
 def test_one_that_comes_later_knows_what_a_producer_snapshot_shows(bounds: tuple[int, int], records: int, verdict: str) -> None:
     job = world(end=6, kinds=TRANSACTION)
     emptied(job, TRANSACTION, bounds)
-    job.agents["a1"].commit(4)
-    job.round()
+    job.play("4 +0")
     assert lost(job) == (records, verdict)
 
 
@@ -69,8 +42,7 @@ def test_where_records_without_a_marker_follow_there_are_no_transactions() -> No
         emptied(job, TRANSACTION)
         job.agents["a1"].logs["orders", 0].kinds += following
         job.put(end=6 + len(following), log_start_offset=6)
-        job.agents["a1"].commit(5)
-        job.round()
+        job.play("5 +0")
         assert lost(job) == (-1, verdict)
 
 
@@ -82,8 +54,7 @@ def test_what_a_share_group_was_not_done_with_may_have_been_a_marker(bounds: tup
     emptied(job, TRANSACTION, bounds)
     agent = job.agents["a1"]
     agent.commit(0, group="s", share=True, topic="", topic_id=TOPIC_ID, delivered=5, done=[0, 4], commit_ms=round(1000 * job.now))
-    job.round(15)
-    found = job.detail("s")
-    assert found is not None
+    job.play("+15")
+    found = job.about("s")
     assert found.summary.verdict == verdict
     assert [row for row in agent.asked[-1] if row[2] == 5], "the first offset that it was not done with is asked for"

@@ -12,8 +12,7 @@ from streaming.cluster.consumers import move_counting
 from streaming.cluster.consumers.group_isolation import LOG_START_MS
 from streaming.kafka.groups.offset_moves import GroupPresence
 from tests.consumers.group_agents import GROUP, FakeAgent
-from tests.consumers.group_world import GroupJob, world
-from tests.consumers.test_group_details import opened
+from tests.consumers.group_world import GroupJob, opened, world
 from tests.limits import SECONDS
 from tests.processes import until
 
@@ -42,7 +41,14 @@ def job_of(committed: int, *, kinds: list[str] = KINDS, **facts: Any) -> GroupJo
     job = world(kinds=kinds, end=len(kinds))
     job.agents["a1"].upto = 100
     say(job, offset=committed, **facts)
-    job.round()
+    job.play("+0")
+    return job
+
+
+def by_hand(job: GroupJob, before: int, offset: int, seconds: int, **values: Any) -> GroupJob:
+    """A group without members is set from one offset to another one, and a round comes so long after."""
+    say(job, moved(before, offset, **values), offset=offset, **EMPTY)
+    job.round(seconds)
     return job
 
 
@@ -55,25 +61,18 @@ def counted(*, records: int, offsets: int = 0) -> dict[str, float]:
 
 
 def findings(job: GroupJob, *verdicts: str) -> list[GroupFinding]:
-    detail = job.detail()
-    assert detail is not None
+    detail = job.about()
     return [each for each in detail.findings if each.verdict in (verdicts or {"skipped", "rewound"})]
 
 
 def moves(job: GroupJob) -> list[MovedOffset]:
-    detail = job.detail()
-    assert detail is not None
+    detail = job.about()
     return detail.partitions[0].moves
 
 
 def test_records_that_a_hand_has_skipped_are_counted_and_reported_with_the_command_that_sets_it_back() -> None:
-    job = job_of(5, **EMPTY)
-    say(job, moved(5, 30), offset=30, **EMPTY)
-    job.round(15)
-    assert series(job, named="skipped") == {
-        "group_skipped_records_total{g,admin,orders}": 0,
-        "group_skipped_offsets_total{g,admin,orders}": 0,
-    }
+    job = by_hand(job_of(5, **EMPTY), 5, 30, 15)
+    assert series(job, named="skipped") == counted(records=0)
     (finding,) = findings(job)
     assert (finding.verdict, finding.severity, finding.since_ms) == ("skipped", "info", 1_000_000)
     assert finding.text == (
@@ -84,7 +83,7 @@ def test_records_that_a_hand_has_skipped_are_counted_and_reported_with_the_comma
         finding.command
         == "kafka-consumer-groups.sh --bootstrap-server HOST:PORT --group g --topic orders:0 --reset-offsets --to-offset 5 --execute"
     )
-    job.round(180)
+    job.play("+180")
     assert series(job, named="skip") == {
         "group_skipped_records_total{g,admin,orders}": 18,
         "group_skipped_offsets_total{g,admin,orders}": 0,
@@ -93,7 +92,7 @@ def test_records_that_a_hand_has_skipped_are_counted_and_reported_with_the_comma
     assert [(each.verdict, each.severity) for each in findings(job)] == [("skipped", "warning")]
     job.round(86_400 - 195)
     assert findings(job)
-    job.round(1)
+    job.play("+1")
     assert not findings(job)
     assert [each.text for each in findings(job, "fine")] == ["nothing to do: nothing is left to read"]
     assert series(job, named="skip")["group_skipped_records_total{g,admin,orders}"] == 18
@@ -101,18 +100,16 @@ def test_records_that_a_hand_has_skipped_are_counted_and_reported_with_the_comma
 
 
 def test_a_record_of_the_log_counts_once() -> None:
-    job = job_of(5, **EMPTY)
-    say(job, moved(5, 30), offset=30, **EMPTY)
-    job.round(15)
+    job = by_hand(job_of(5, **EMPTY), 5, 30, 15)
     agent = job.agents["a1"]
     agent.edition = "c2"  # the agent was restarted
-    job.round(15)
+    job.play("+15")
     job.agents["a2"] = agent  # another broker leads
     job.put("__consumer_offsets", agent="a2", end=agent.upto)
     job.reach("a2")
-    job.round(180)
+    job.play("+180")
     agent.edition = "c3"
-    job.round(300)
+    job.play("+300")
     assert series(job, named="skipped_records") == {"group_skipped_records_total{g,admin,orders}": 18}
     later = GroupJob(job.table, {"a2": agent}, now=job.now)  # the job is started anew
     later.round()
@@ -122,15 +119,12 @@ def test_a_record_of_the_log_counts_once() -> None:
 
 
 def test_what_is_set_back_was_not_skipped() -> None:
-    job = job_of(5, **EMPTY)
-    say(job, moved(5, 30), offset=30, **EMPTY)
-    job.round(200)
+    job = by_hand(job_of(5, **EMPTY), 5, 30, 200)
     assert findings(job)
-    say(job, moved(30, 5, commits=2), offset=5, **EMPTY)
-    job.round(15)
+    by_hand(job, 30, 5, 15, commits=2)
     assert not findings(job)
     assert not series(job, named="last_skip")
-    job.round(200)
+    job.play("+200")
     assert series(job, named="records_total{g,admin") == {
         "group_skipped_records_total{g,admin,orders}": 18,
         "group_rewound_records_total{g,admin,orders}": 18,
@@ -138,41 +132,32 @@ def test_what_is_set_back_was_not_skipped() -> None:
 
 
 def test_a_skip_that_is_set_back_in_part_is_shown_by_what_is_left_of_it() -> None:
-    job = job_of(5, **EMPTY)
-    say(job, moved(5, 30), offset=30, **EMPTY)
-    job.round(200)
-    say(job, moved(30, 20, at_ms=1_200_000), offset=20, **EMPTY)
-    job.round(200)
+    job = by_hand(job_of(5, **EMPTY), 5, 30, 200)
+    by_hand(job, 30, 20, 200, at_ms=1_200_000)
     (one,) = moves(job)
     assert (one.from_offset, one.to_offset, one.records, one.at_ms) == (5, 20, 8, 1_200_000)
     assert [(each.verdict, each.command.partition("--to-offset ")[2]) for each in findings(job)] == [("skipped", "5 --execute")]
-    say(job, moved(20, 2, at_ms=1_400_000), offset=2, **EMPTY)
-    job.round(200)
+    by_hand(job, 20, 2, 200, at_ms=1_400_000)
     (one,) = moves(job)
     assert (one.from_offset, one.to_offset, one.records) == (5, 2, 3), "it is a step back now"
     assert [each.verdict for each in findings(job)] == ["rewound"]
 
 
 def test_what_was_read_between_two_moves_keeps_them_apart() -> None:
-    job = job_of(5, **EMPTY)
-    say(job, moved(5, 20), offset=20, **EMPTY)
-    job.round(200)
-    say(job, moved(25, 22, at_ms=1_200_000), offset=22, **EMPTY)
-    job.round(200)
+    job = by_hand(job_of(5, **EMPTY), 5, 20, 200)
+    by_hand(job, 25, 22, 200, at_ms=1_200_000)
     assert [(each.from_offset, each.to_offset) for each in moves(job)] == [(5, 20), (25, 22)]
 
 
 def test_a_group_that_was_set_back_and_has_read_past_that_again_is_not_set_back_once_more() -> None:
-    job = job_of(20, **EMPTY)
-    say(job, moved(20, 5), offset=5, **EMPTY)
-    job.round(200)
+    job = by_hand(job_of(20, **EMPTY), 20, 5, 200)
     assert findings(job)[0].command.endswith("--to-offset 20 --execute"), "what lies between was read before"
     say(job, offset=19)
-    job.round(15)
+    job.play("+15")
     assert findings(job)[0].command.endswith("--to-offset 20 --execute")
     for offset in (20, 26):
         say(job, offset=offset)
-        job.round(15)
+        job.play("+15")
         (finding,) = findings(job)
         assert (finding.command, finding.no_command) == ("", "it has read past that offset again")
         assert finding.text.endswith("Between both: 8 records"), "and nobody has to stop its consumers"
@@ -182,18 +167,16 @@ def test_of_several_moves_back_the_furthest_counts() -> None:
     job = job_of(20, **EMPTY)
     say(job, moved(20, 5, at_ms=940_000), offset=5, **EMPTY)
     say(job, moved(30, 10), offset=25, **EMPTY)
-    job.round(200)
+    job.play("+200")
     (finding,) = findings(job)
     assert finding.command.endswith("--to-offset 30 --execute"), "20 would be further back than it is"
 
 
 def test_to_set_back_what_was_skipped_reads_once_more_what_was_read_since() -> None:
-    job = job_of(5, **EMPTY)
-    say(job, moved(5, 12), offset=12, **EMPTY)
-    job.round(200)
+    job = by_hand(job_of(5, **EMPTY), 5, 12, 200)
     assert findings(job)[0].text.endswith("Left unread: 5 records"), "nothing was read since"
     say(job, offset=26)
-    job.round(15)
+    job.play("+15")
     (finding,) = findings(job)
     assert finding.text.endswith(
         "Left unread: 5 records. Once it is set back it reads them, and once more all that it has read since, up to offset 26. "
@@ -203,26 +186,20 @@ def test_to_set_back_what_was_skipped_reads_once_more_what_was_read_since() -> N
 
 
 def test_what_was_skipped_and_is_deleted_by_now_comes_back_by_no_command() -> None:
-    job = job_of(5, **EMPTY)
-    say(job, moved(5, 12), offset=12, **EMPTY)
-    job.round(200)
+    job = by_hand(job_of(5, **EMPTY), 5, 12, 200)
     for start, command in ((11, True), (12, False)):
         job.put(end=30, log_start_offset=start)
-        job.round(15)
+        job.play("+15")
         (finding,) = findings(job)
         assert (bool(finding.command), finding.no_command) == (command, "" if command else "what was skipped is deleted by now")
 
 
 def test_a_program_goes_on_with_it() -> None:
-    job = job_of(5, **EMPTY)
-    say(job, moved(5, 8), offset=8, **EMPTY)
-    job.round(15)
+    job = by_hand(job_of(5, **EMPTY), 5, 8, 15)
     assert findings(job)
     agent = job.agents["a1"]
     agent.groups_ = [agent.groups_[0] | {"moves": [each | {"commits": 4} for each in agent.groups_[0]["moves"]]}]
-    agent.commit(9)
-    job.round(200)
-    job.round(200)
+    job.play("9 +200 +200")
     assert not findings(job)
     assert series(job, named="skipped") == counted(records=0), "it does not count, whatever it seemed to be"
 
@@ -230,77 +207,67 @@ def test_a_program_goes_on_with_it() -> None:
 def test_members_go_back_a_little_and_far() -> None:
     job = job_of(29)
     say(job, moved(29, 27, GroupPresence.THERE, step=1), offset=27)
-    job.round(15)
+    job.play("+15")
     assert not findings(job)
     say(job, moved(27, 8, GroupPresence.THERE, step=1), offset=8)
-    job.round(15)
+    job.play("+15")
     (finding,) = findings(job)
     assert (finding.verdict, finding.severity) == ("rewound", "info")
     assert "by one of its own consumers" in finding.text
     assert "Between both: 12 records. Its consumers have to be stopped before" in finding.text
     assert finding.command.endswith("--to-offset 27 --execute")
-    job.round(200)
+    job.play("+200")
     assert series(job, named="_records_total{g,consumer") == {"group_rewound_records_total{g,consumer,orders}": 14}
 
 
 def test_only_from_beyond_the_end_a_reset_is_certain() -> None:
     job = job_of(50)
-    job.round(60)
+    job.play("+60")
     assert [each.verdict for each in findings(job, "beyond_end")] == ["beyond_end"]
     say(job, moved(50, 10, GroupPresence.THERE), offset=10)
-    job.round(15)
+    job.play("+15")
     (finding,) = findings(job)
     assert "from beyond the end of the log" in finding.text
     assert (finding.command, finding.no_command) == ("", "the offset before was beyond the end of the log")
     assert moves(job) == [MovedOffset(kind="reset", from_offset=50, to_offset=10, from_ms=900_000, at_ms=1_000_000, records=13)]
-    job.round(200)
+    job.play("+200")
     assert series(job, named="records_total{g,reset") == {"group_rewound_records_total{g,reset,orders}": 13}
 
 
 def test_without_a_group_of_its_own_it_is_a_program() -> None:
     job = job_of(20)
     say(job, moved(20, 2, GroupPresence.NEVER), offset=2, type="Classic", protocol="", state="Empty", members=0, epoch=0)
-    job.round(15)
-    job.round(200)
+    job.play("+15 +200")
     assert not findings(job)
     assert series(job, named="records_total{g,external") == {"group_rewound_records_total{g,external,orders}": 8 + 3}
 
 
 def test_what_was_deleted_was_not_skipped() -> None:
     job = job_of(0, **EMPTY)
-    job.put(end=30, log_start_offset=20)
-    say(job, moved(0, 30), offset=30, **EMPTY)
-    job.round(15)
+    job.play("end=30 start=20")
+    by_hand(job, 0, 30, 15)
     assert [each.records for each in moves(job)] == [10]
 
 
 def test_who_reads_uncommitted_skips_aborted_records_too() -> None:
     job = job_of(5, **EMPTY)
     job.put(end=30, transactional=True, transactions=opened(3, 400))
-    job.round(15)
+    job.play("+15")
     job.round(LOG_START_MS / 1000)
-    say(job, moved(5, 30), offset=30, **EMPTY)
-    job.round(15)
+    by_hand(job, 5, 30, 15)
     assert [each.records for each in moves(job)] == [23]
 
 
 def test_where_records_are_not_counted_offsets_are() -> None:
     job = job_of(5, **EMPTY)
     job.agents["a1"].logs["orders", 0].edition = ""
-    say(job, moved(5, 30), offset=30, **EMPTY)
-    job.round(15)
+    by_hand(job, 5, 30, 15)
     assert [(each.records, each.offsets) for each in moves(job)] == [(-1, 25)]
     assert "Left unread: up to 25 records" in findings(job)[0].text
-    job.round(590)
-    assert series(job, named="skipped") == {
-        "group_skipped_records_total{g,admin,orders}": 0,
-        "group_skipped_offsets_total{g,admin,orders}": 0,
-    }
-    job.round(15)
-    assert series(job, named="skipped") == {
-        "group_skipped_records_total{g,admin,orders}": 0,
-        "group_skipped_offsets_total{g,admin,orders}": 25,
-    }
+    job.play("+590")
+    assert series(job, named="skipped") == counted(records=0)
+    job.play("+15")
+    assert series(job, named="skipped") == counted(records=0, offsets=25)
 
 
 def test_an_agent_of_an_earlier_version_says_nothing_of_moves() -> None:
@@ -309,27 +276,21 @@ def test_an_agent_of_an_earlier_version_says_nothing_of_moves() -> None:
 
 
 def test_a_log_that_has_lost_its_end_says_anew_what_comes_after() -> None:
-    job = job_of(5, **EMPTY)
-    say(job, moved(5, 30), offset=30, **EMPTY)
-    job.round(200)
+    job = by_hand(job_of(5, **EMPTY), 5, 30, 200)
     agent = job.agents["a1"]
     agent.upto, agent.edition, agent.groups_ = 80, "c2", []
     job.put("__consumer_offsets", end=80)
-    job.round(15)
+    job.play("+15")
     say(job, moved(5, 11), offset=11, **EMPTY)
-    job.round(15)
-    job.round(200)
+    job.play("+15 +200")
     assert series(job, named="skipped_records") == {"group_skipped_records_total{g,admin,orders}": 18 + 5}
 
 
 def test_what_is_remembered_of_groups_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(move_counting, "MOST_GROUPS", 0)
-    job = job_of(5, **EMPTY)
-    say(job, moved(5, 30), offset=30, **EMPTY)
-    job.round(15)
+    job = by_hand(job_of(5, **EMPTY), 5, 30, 15)
     job.agents["a1"].edition = "c2"
-    job.round(200)
-    job.round(300)
+    job.play("+200 +300")
     assert series(job, named="skipped_records") == {"group_skipped_records_total{g,admin,orders}": 18}
 
 

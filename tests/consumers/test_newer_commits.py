@@ -24,8 +24,7 @@ def reason(snapshot: GroupSnapshot) -> str:
 
 def summary(job: GroupJob, name: str = "g") -> tuple[str, int]:
     """The verdict about the group, and in how many partitions it is beyond the end."""
-    detail = job.detail(name)
-    assert detail is not None
+    detail = job.about(name)
     return detail.summary.verdict, detail.summary.beyond_end
 
 
@@ -53,29 +52,25 @@ def grow(job: GroupJob, end: int) -> None:
 
 
 def test_a_commit_beyond_the_end_is_so_when_the_leader_s_agent_has_looked_after_it_came() -> None:
-    job = world()
-    job.agents["a1"].commit(12)
+    job = world("12")
     found = [(reason(job.round(seconds)), summary(job)) for seconds in (0, SURELY - 1, 1)]
     assert found == [("commit_newer", ("unknown", 0)), ("commit_newer", ("unknown", 0)), ("beyond_end", ("beyond_end", 1))]
     assert "group_lag_offsets{g,orders}" not in job.page()
 
 
 def test_until_the_data_of_a_commit_is_there_the_commit_before_counts() -> None:
-    job = world()
-    job.agents["a1"].commit(3)
+    job = world("3")
     assert job.round().found.lags.read_committed.tolist() == [7]
-    job.agents["a1"].commit(12)
+    job.play("12")
     ahead = job.round(1)
     assert (ahead.rows.offset.tolist(), ahead.found.lags.read_committed.tolist(), summary(job)) == ([3], [7], ("fine", 0))
     job.agents["a1"].logs["orders", 0].kinds += ["data"] * 4
-    job.put(end=14)
+    job.play("end=14")
     assert (job.round(1).found.lags.read_committed.tolist(), reason(job.round(1))) == ([2], "")
 
 
 def test_a_commit_that_stays_ahead_is_beyond_the_end_and_one_that_goes_on_there_is_not_known() -> None:
-    job = world()
-    job.agents["a1"].commit(3)
-    job.round()
+    job = world("3 +0")
     found = []
     for offset, seconds in ((12, 1), (12, LOOKED_MS / 1000), (12, SURELY), (13, 1), (13, SURELY - 1), (13, 1), (4, 1)):
         job.agents["a1"].commit(offset)
@@ -84,11 +79,9 @@ def test_a_commit_that_stays_ahead_is_beyond_the_end_and_one_that_goes_on_there_
 
 
 def test_a_log_that_is_cut_short_below_its_commits_has_not_been_read_to_the_end() -> None:
-    job = world()
-    job.agents["a1"].commit(9)
-    job.round()
+    job = world("9 +0")
     del job.agents["a1"].logs["orders", 0].kinds[6:]
-    job.put(end=6)
+    job.play("end=6")
     assert [(reason(job.round(SURELY)), summary(job)[0]) for _ in range(2)] == [("commit_newer", "unknown"), ("beyond_end", "beyond_end")]
 
 
@@ -115,7 +108,7 @@ def test_a_group_goes_on_while_the_agent_of_its_log_stands_still(share: bool, na
 def test_nothing_is_known_of_a_group_when_the_agent_of_its_log_has_stood_still_for_long() -> None:
     job = two_agents()
     commit(job, 4)
-    job.round()
+    job.play("+0")
     for seconds in (5, 40, WAITS_MS / 1000 + 5, 250):
         job.behind["a2"] = seconds
         commit(job, round(10 + seconds))
@@ -127,7 +120,7 @@ def test_nothing_is_known_of_a_group_when_the_agent_of_its_log_has_stood_still_f
 def test_a_group_goes_on_while_the_agent_of_its_log_is_away() -> None:
     job = two_agents()
     commit(job, 4)
-    job.round()
+    job.play("+0")
     job.down.add("a2")
     job.agents["a2"].error = AgentError("away")
     found = []
@@ -146,7 +139,7 @@ def test_a_job_that_is_behind_with_all_agents_takes_no_commit_for_one_beyond_the
     """A micro-batch takes twenty seconds, and what came of the coordinator's agent is a little newer each time."""
     job = two_agents()
     commit(job, 4)
-    job.round()
+    job.play("+0")
     counted = []
     for batch in range(1, 8):
         for _ in range(5):
@@ -162,7 +155,7 @@ def test_a_job_that_is_behind_with_all_agents_takes_no_commit_for_one_beyond_the
 def test_what_was_beyond_the_end_stays_so_while_the_agent_of_its_log_stands_still() -> None:
     job = two_agents()
     commit(job, 4)
-    job.round()
+    job.play("+0")
     commit(job, 12)
     assert [reason(job.round(seconds)) for seconds in (1, SURELY)] == ["", "beyond_end"]
     job.behind["a2"] = 40.0
@@ -187,7 +180,7 @@ def test_the_end_of_a_follower_s_log_is_not_that_of_the_partition() -> None:
 def test_what_is_newer_is_so_whatever_the_clock_is_set_to(step: float) -> None:
     job = two_agents()
     commit(job, 4)
-    job.round()
+    job.play("+0")
     commit(job, 12)
     job.behind["a2"] = SURELY
     job.ahead = step

@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streaming.broker.protocol.group_json import GroupDetail
 from streaming.common.rows import SEGMENTS, TRANSACTIONS
-from streaming.errors import AgentError
 from streaming.pages.api.paging import PageRequest
 from tests.consumers.group_agents import GROUP
 from tests.consumers.group_world import GroupJob, world
@@ -43,12 +41,6 @@ def stamped(job: GroupJob, at_ms: int, *, earliest_ms: int, latest_ms: int) -> G
     return job
 
 
-def about(job: GroupJob) -> GroupDetail:
-    found = job.detail()
-    assert found is not None
-    return found
-
-
 @pytest.mark.parametrize("stamp_ms", [NOW_MS - DAY, NOW_MS + DAY, -1])
 def test_transactions_that_follow_each_other_hold_a_healthy_group_for_no_face(stamp_ms: int) -> None:
     """Each holds it for a moment, at every round; the next one that stays holds it in the metric, the list and the verdict at once."""
@@ -67,7 +59,7 @@ def test_transactions_that_follow_each_other_hold_a_healthy_group_for_no_face(st
         assert faces() == (0, None, 0, "fine", -1), "a wait of a moment"
         job.now += 15
     begun_ms = now_ms - 1_000
-    job.round()
+    job.play("+0")
     assert faces() == (1, begun_ms / 1000, 1, "held", begun_ms)
 
 
@@ -75,14 +67,13 @@ def test_transactions_that_follow_each_other_hold_a_healthy_group_for_no_face(st
 def test_a_group_is_held_since_its_next_record_was_appended_at_the_latest_whatever_its_stamp_says(stamp_ms: int) -> None:
     job = now(transactional=True, transactions=held_from(4))
     stamped(job, stamp_ms, earliest_ms=NOW_MS - DAY, latest_ms=NOW_MS - MINUTE)
-    job.agents["a1"].commit(4)
-    job.round()
-    (finding,) = about(job).findings
+    job.play("4 +0")
+    (finding,) = job.about().findings
     assert (finding.verdict, finding.severity, finding.since_ms) == ("held", "", NOW_MS - MINUTE)
     assert job.page()[HELD_SINCE] == (NOW_MS - MINUTE) / 1000
     for seconds, severity in ((14 * 60, ""), (1, "warning")):
         job.round(seconds)
-        (finding, *_) = about(job).findings
+        (finding, *_) = job.about().findings
         assert (finding.verdict, finding.severity, finding.since_ms) == ("held", severity, NOW_MS - MINUTE), seconds
         assert job.page()[HELD_SINCE] == (NOW_MS - MINUTE) / 1000
 
@@ -91,14 +82,13 @@ def test_it_is_held_anew_by_the_next_transaction_and_by_none_if_it_reads_on() ->
     job = now(transactional=True, transactions=held_from(4))
     stamped(job, NOW_MS, earliest_ms=NOW_MS, latest_ms=NOW_MS)
     job.agents["a1"].logs["orders", 0].latest[6] = NOW_MS + 3 * MINUTE
-    job.agents["a1"].commit(4)
-    job.round()
+    job.play("4 +0")
     job.put(transactional=True, transactions=held_from(6, NOW_MS + MINUTE), end=10)
-    job.agents["a1"].commit(6)
+    job.play("6")
     job.round(5 * 60)
     assert job.page()[HELD_SINCE] == (NOW_MS + 3 * MINUTE) / 1000
     job.put(end=10, transactional=True)
-    job.round(60)
+    job.play("+60")
     assert HELD_SINCE not in job.page()
 
 
@@ -106,17 +96,14 @@ def test_what_is_not_known_for_a_round_is_held_as_long() -> None:
     """The positions are asked anew then, and an agent that has not seen the append knows a later bound."""
     job = now(transactional=True, transactions=held_from(4))
     stamped(job, NOW_MS - DAY, earliest_ms=0, latest_ms=NOW_MS)
-    job.agents["a1"].commit(4)
-    job.round()
-    job.agents["a1"].error = AgentError("away")
+    job.play("4 +0 away")
     job.agents["a1"].logs["orders", 0].kinds.append("data")
     job.put(end=11, transactional=True, transactions=held_from(4))
-    job.round(60)
+    job.play("+60")
     assert HELD_SINCE not in job.page()
-    job.agents["a1"].error = None
+    job.play("back")
     stamped(job, NOW_MS - DAY, earliest_ms=0, latest_ms=NOW_MS + MINUTE)
-    for _ in range(8):
-        job.round(15)
+    job.play("+15*8")
     assert job.page()[HELD_SINCE] == NOW_MS / 1000
 
 
@@ -127,7 +114,7 @@ def losing(left_s: int) -> GroupJob:
     configs = json.dumps({"topic": {"retention.ms": "7200000"}})
     facts = Facts(segments=first, configs=configs, replicas=(1,), isr=(1,)).encode()
     job.put(end=10, facts=facts, active_segment=6, active_position=400)
-    job.agents["a1"].commit(3)
+    job.play("3")
     return job
 
 
@@ -146,8 +133,8 @@ def test_a_group_is_in_danger_by_the_times_of_files_alone(
     stamp_ms: int, earliest_ms: int, latest_ms: int, verdict: str, severity: str, *, endangered: bool
 ) -> None:
     job = stamped(losing(3_600), stamp_ms, earliest_ms=earliest_ms, latest_ms=latest_ms)
-    job.round()
-    found = about(job)
+    job.play("+0")
+    found = job.about()
     assert (found.summary.verdict, found.summary.severity) == (verdict, severity)
     assert ("group_endangered_timestamp_seconds{group,g,orders}" in job.page()) == endangered
     assert found.partitions[0].undated
@@ -155,19 +142,19 @@ def test_a_group_is_in_danger_by_the_times_of_files_alone(
 
 def test_an_agent_that_says_nothing_of_files_knows_no_more_than_that_the_record_is_there() -> None:
     job = stamped(losing(3_600), NOW_MS - DAY, earliest_ms=-1, latest_ms=-1)
-    job.round()
-    assert (about(job).summary.verdict, about(job).partitions[0].undated) == ("unknown", True)
+    job.play("+0")
+    assert (job.about().summary.verdict, job.about().partitions[0].undated) == ("unknown", True)
     job.round(40 * 60)
-    assert about(job).summary.verdict == "will_lose"  # it has been there for longer than it has left
+    assert job.about().summary.verdict == "will_lose"  # it has been there for longer than it has left
 
 
 @pytest.mark.parametrize("stamp_ms", [NOW_MS - DAY, NOW_MS + DAY, -1])
 def test_it_has_stopped_after_the_time_for_which_the_job_has_seen_it_stand(stamp_ms: int) -> None:
     job = stamped(now(), stamp_ms, earliest_ms=0, latest_ms=NOW_MS)
     job.agents["a1"].commit(3, commit_ms=NOW_MS)
-    job.round()
-    assert about(job).summary.verdict == "fine"
-    job.round(599)
-    assert about(job).summary.stopped == 0
-    job.round(1)
-    assert about(job).summary.stopped == 1
+    job.play("+0")
+    assert job.about().summary.verdict == "fine"
+    job.play("+599")
+    assert job.about().summary.stopped == 0
+    job.play("+1")
+    assert job.about().summary.stopped == 1

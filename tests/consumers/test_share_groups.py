@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streaming.broker.protocol.group_json import GroupPartition
 from streaming.common.rows import SEGMENTS
 from tests.consumers.group_agents import BATCH_BYTES
 from tests.consumers.group_world import STOPPED_MS, TOPIC_ID, GroupJob, world
@@ -36,42 +35,35 @@ def share(job: GroupJob, offset: int, *done: int, delivered: int | None = None, 
     )
 
 
-def partition(job: GroupJob) -> GroupPartition:
-    group = job.detail("s")
-    assert group is not None
-    (of,) = group.partitions
-    return of
-
-
 def test_of_what_was_deleted_a_share_group_has_lost_what_it_was_not_done_with() -> None:
     """One record was released, eleven accepted, eight are left; then twelve are deleted."""
     job = sharing()
     share(job, 0, 1, 11)
-    job.round()
+    job.play("+0")
     job.put(end=20, topic_id=TOPIC_ID, log_start_offset=12)
-    job.round(1)
-    of, page = partition(job), job.page()
+    job.play("+1")
+    of, page = job.one("s"), job.page()
     assert (of.verdict, of.lost_records, of.lost_offsets) == ("lost", 1, 1)
     assert (of.lag_records_read_committed, of.lag_offsets, of.next_offset) == (8, 9, 12)
     assert (page["group_lost_records_total{s,orders}"], page["group_lost_offsets_total{s,orders}"]) == (1, 0)
     share(job, 12)  # its leader has moved on
-    job.round(1)
-    of, page = partition(job), job.page()
+    job.play("+1")
+    of, page = job.one("s"), job.page()
     assert (of.lost_offsets, of.lag_records_read_committed, of.lag_offsets) == (0, 8, 8)
     assert page["group_lost_records_total{s,orders}"] == 1
     share(job, 20)
-    job.round(1)
+    job.play("+1")
     assert job.page()["group_committed_records_total{s,orders}"] == 8, "nothing is counted twice"
 
 
 def test_what_a_share_group_was_done_with_is_not_lost_at_all() -> None:
     job = sharing()
     share(job, 5, 6, 11)
-    job.round()
+    job.play("+0")
     share(job, 5, 5, 11)  # as its leader has it for a moment, before it moves the start offset
     job.put(end=20, topic_id=TOPIC_ID, log_start_offset=9)
-    job.round(1)
-    of = partition(job)
+    job.play("+1")
+    of = job.one("s")
     assert (of.verdict, of.lost_records, of.lost_offsets, of.next_offset, of.lag) == ("catching_up", 0, 0, 12, 8)
     assert job.page()["group_lost_records_total{s,orders}"] == 0
     assert job.page()["group_committed_records_total{s,orders}"] == 1
@@ -80,10 +72,10 @@ def test_what_a_share_group_was_done_with_is_not_lost_at_all() -> None:
 def test_of_an_agent_that_does_not_send_what_is_done_the_loss_has_bounds() -> None:
     job = sharing()
     share(job, 0, 1, 11, sent=False)
-    job.round()
+    job.play("+0")
     job.put(end=20, topic_id=TOPIC_ID, log_start_offset=12)
-    job.round(1)
-    of = partition(job)
+    job.play("+1")
+    of = job.one("s")
     assert (of.verdict, of.lost_records, of.lost_offsets, of.lag_records_read_committed) == ("lost", -1, 12, 8)
     assert job.page()["group_lost_records_total{s,orders}"] == 1, "so many at least"
 
@@ -91,10 +83,10 @@ def test_of_an_agent_that_does_not_send_what_is_done_the_loss_has_bounds() -> No
 def test_markers_among_what_is_done_leave_bounds_too() -> None:
     job = sharing(["data", "control", "data", "data", *["data"] * 4])
     share(job, 0, 1, 2)
-    job.round()
+    job.play("+0")
     job.put(end=8, topic_id=TOPIC_ID, log_start_offset=4)
-    job.round(1)
-    of = partition(job)
+    job.play("+1")
+    of = job.one("s")
     assert (of.lost_records, of.lost_offsets) == (-1, 2), "one of the three records was done with, or two"
     assert job.page()["group_lost_records_total{s,orders}"] == 1
 
@@ -102,8 +94,8 @@ def test_markers_among_what_is_done_leave_bounds_too() -> None:
 def test_of_what_is_done_nothing_is_left() -> None:
     job = sharing()
     share(job, 4, 4, 19)
-    job.round()
-    of = partition(job)
+    job.play("+0")
+    of = job.one("s")
     assert (of.lag_records_read_committed, of.lag_offsets, of.lag_bytes, of.next_offset, of.verdict) == (0, 0, 0, -1, "fine")
 
 
@@ -111,10 +103,10 @@ def test_of_what_is_done_nothing_is_left() -> None:
 def test_a_share_group_whose_first_record_stays_locked_has_not_stopped_while_it_is_done_with_others(end: int, stopped: int) -> None:
     job = sharing()
     share(job, 4, 6, 8)
-    job.round()
+    job.play("+0")
     job.now += STOPPED_MS / 1000
     share(job, 4, 6, end)
-    job.round(1)
+    job.play("+1")
     assert job.page()["group_stopped_partitions{s,orders}"] == stopped
     assert job.page()["group_committed_records_total{s,orders}"] == end - 8
     job.round(STOPPED_MS / 1000)
@@ -125,20 +117,20 @@ def test_a_share_group_goes_on_behind_what_it_is_done_with_from_its_start_offset
     """Kafka keeps the old start offset for a while, with ranges after it that are done with."""
     job = sharing()
     share(job, 0, 0, 9)
-    job.round()
-    of = partition(job)
+    job.play("+0")
+    of = job.one("s")
     assert (of.next_offset, of.lag_offsets, of.lag_records_read_committed, of.lost_offsets) == (10, 10, 10, 0)
     assert of.lag_bytes == 10 * BATCH_BYTES
     share(job, 10)
-    job.round(1)
+    job.play("+1")
     assert job.page()["group_committed_records_total{s,orders}"] == 0, "it was done with these before"
 
 
 def test_a_marker_after_what_a_share_group_is_done_with_is_nothing_left() -> None:
     job = sharing([*["data"] * 10, "control"])
     share(job, 0, 0, 9)
-    job.round()
-    of = partition(job)
+    job.play("+0")
+    of = job.one("s")
     assert (of.lag_records_read_committed, of.next_offset, of.verdict) == (0, -1, "fine")
 
 
@@ -148,7 +140,7 @@ def test_what_a_share_group_will_lose_is_not_what_it_is_done_with() -> None:
     facts = Facts(segments=segments, configs='{"topic":{"retention.ms":"1000000000"}}').encode()
     job.put(end=20, topic_id=TOPIC_ID, facts=facts, active_segment=20, active_position=0)
     share(job, 0, 1, 11)
-    job.round()
-    of = partition(job)
+    job.play("+0")
+    of = job.one("s")
     assert of.loss_ms > 0
     assert (of.lag_offsets, of.loss_records_least, of.loss_records) == (9, 9, 9)

@@ -12,9 +12,9 @@ from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.group_writer import SimulatedMember, classic_group_record
 from streaming.terminal.offline.group_reading import read_groups
 from tests.builders import NOW, batch, log_dir, partition
-from tests.consumers.test_groups_of_a_job_and_of_log_dirs import STOPPED_AFTER_MS, reported_by_job
 from tests.file_times import written_at
 from tests.group_answers import detailed
+from tests.worlds.group_job import STOPPED_AFTER_MS, reported_by_job
 
 MINUTE = 60_000
 KEPT = 60 * MINUTE

@@ -8,10 +8,8 @@ from streaming.cluster.view.export import EVERYTHING
 from streaming.common.query_checkpoints import Isolation, QueryCheckpoint
 from streaming.errors import QueryCheckpointError
 from streaming.queries.query_look import QueryLook, QueryPosition
-from tests.consumers.group_agents import GROUP
-from tests.consumers.group_world import STOPPED_MS, GroupJob, world
-from tests.consumers.test_group_isolation import held_back
-from tests.consumers.test_lost_records import TRANSACTION, emptied
+from tests.consumers.group_agents import GROUP, TRANSACTION
+from tests.consumers.group_world import MIXED, STOPPED_MS, GroupJob, emptied, held_back, world
 from tests.tables import each_row
 
 NAME = "spark:q"
@@ -30,9 +28,7 @@ class Queries:
         """A round; returns what is answered about the query."""
         self.job.tracker.queries.take(self.found, round((self.job.now + seconds) * 1000))
         self.job.round(seconds)
-        found = self.job.detail(NAME)
-        assert found is not None
-        return found
+        return self.job.about(NAME)
 
 
 def look(*positions: tuple[str, int, int], **values: Any) -> QueryLook:
@@ -40,8 +36,11 @@ def look(*positions: tuple[str, int, int], **values: Any) -> QueryLook:
     return QueryLook(positions=tuple(QueryPosition(*each) for each in positions), **given)
 
 
-def queries(job: GroupJob | None = None, **values: Any) -> Queries:
-    return Queries(job or world(), QueryCheckpoint("q", "/c", **values))
+def queries(job: GroupJob | None = None, *positions: tuple[str, int, int], **values: Any) -> Queries:
+    """One query, with these positions in its checkpoint if there are any."""
+    found = Queries(job or world(), QueryCheckpoint("q", "/c", **values))
+    found.found = {"q": look(*positions)} if positions else {}
+    return found
 
 
 def texts(detail: GroupDetail) -> list[str]:
@@ -49,7 +48,7 @@ def texts(detail: GroupDetail) -> list[str]:
 
 
 def test_a_query_has_what_a_group_has() -> None:
-    job = world(kinds=["data", "aborted", "control", "data", "gone", "data", "data", "control", "data", "data"])
+    job = world(kinds=MIXED)
     with_query = queries(job)
     with_query.found["q"] = look(("orders", 0, 2), commit_times=(800_000, 850_000, 900_000))
     detail = with_query.round()
@@ -69,13 +68,12 @@ def test_a_query_has_what_a_group_has() -> None:
 
 
 def test_what_is_read_counts_and_what_is_deleted_before_is_lost() -> None:
-    with_query = queries()
+    with_query = queries(None, ("orders", 0, 2))
     job = with_query.job
-    with_query.found["q"] = look(("orders", 0, 2))
     with_query.round()
     with_query.found["q"] = look(("orders", 0, 5), batch=4)
     with_query.round(1)
-    job.put(end=10, log_start_offset=8)
+    job.play("end=10 start=8")
     detail = with_query.round(1)
     found = job.page()
     assert found["group_committed_records_total{spark:q,orders}"] == 3
@@ -88,8 +86,7 @@ def test_what_is_read_counts_and_what_is_deleted_before_is_lost() -> None:
 
 def test_where_only_a_marker_was_deleted_the_query_fails_all_the_same() -> None:
     job = world(end=6, kinds=TRANSACTION)
-    with_query = queries(job)
-    with_query.found["q"] = look(("orders", 0, 5))
+    with_query = queries(job, ("orders", 0, 5))
     assert texts(with_query.round()) == ["nothing to do: the last offset is only markers, aborted or compacted records"]
     emptied(job, TRANSACTION)
     (text,) = texts(with_query.round(15))
@@ -107,8 +104,7 @@ def test_nothing_is_claimed_of_micro_batches_that_cannot_be_read() -> None:
 
 
 def test_a_query_that_stands_says_whether_a_micro_batch_is_planned() -> None:
-    with_query = queries()
-    with_query.found["q"] = look(("orders", 0, 2))
+    with_query = queries(None, ("orders", 0, 2))
     with_query.round()
     detail = with_query.round(700)
     assert "stopped" in [each.verdict for each in detail.findings]
@@ -126,8 +122,7 @@ def test_a_query_that_stands_says_whether_a_micro_batch_is_planned() -> None:
     [(None, 2, ""), (Isolation.READ_COMMITTED, 2, "read_committed"), (Isolation.READ_UNCOMMITTED, 8, "read_uncommitted")],
 )
 def test_the_isolation_is_what_is_given(isolation: Isolation | None, left: int, word: str) -> None:
-    with_query = queries(held_back(4), isolation=isolation)
-    with_query.found["q"] = look(("orders", 0, 2))
+    with_query = queries(held_back(4), ("orders", 0, 2), isolation=isolation)
     detail = with_query.round()
     assert (detail.summary.records_left, detail.summary.isolation, detail.partitions[0].isolation) == (left, word, word)
     of = detail.summary
@@ -160,8 +155,7 @@ def test_nothing_is_shown_of_a_checkpoint_that_was_never_read() -> None:
 
 
 def test_what_was_read_last_counts_for_a_minute_and_then_there_is_no_lag() -> None:
-    with_query = queries()
-    with_query.found["q"] = look(("orders", 0, 2))
+    with_query = queries(None, ("orders", 0, 2))
     assert with_query.round().summary.lag == 8
     with_query.found["q"] = QueryCheckpointError("no access")
     detail = with_query.round(30)
@@ -176,16 +170,14 @@ def test_what_was_read_last_counts_for_a_minute_and_then_there_is_no_lag() -> No
 
 
 def test_a_file_system_that_does_not_answer_is_named() -> None:
-    with_query = queries()
-    with_query.found["q"] = look(("orders", 0, 2))
+    with_query = queries(None, ("orders", 0, 2))
     with_query.round()
     with_query.found.clear()
     assert "not known: its file system does not answer" in texts(with_query.round(61))
 
 
 def test_another_checkpoint_in_its_place_is_not_compared_with_the_one_before() -> None:
-    with_query = queries()
-    with_query.found["q"] = look(("orders", 0, 2))
+    with_query = queries(None, ("orders", 0, 2))
     with_query.round()
     with_query.found["q"] = look(("orders", 0, 9), query_id="j", generation=1, notes=("another checkpoint is in its place",))
     detail = with_query.round(1)
@@ -201,17 +193,13 @@ def test_two_names_of_one_query_are_reported() -> None:
 
 
 def test_a_group_of_kafka_s_may_have_the_name_of_a_query() -> None:
-    with_query = queries()
+    with_query = queries(None, ("orders", 0, 2))
     job = with_query.job
-    with_query.found["q"] = look(("orders", 0, 2))
     assert with_query.round().summary.lag == 8
     job.agents["a1"].groups_ = [GROUP | {"group": NAME}]
     job.agents["a1"].commit(7, group=NAME)
-    job.round(1)
-    job.round(1)
-    own, query = job.detail(NAME), job.detail("spark:q (query)")
-    assert own is not None
-    assert query is not None
+    job.play("+1 +1")
+    own, query = job.about(NAME), job.about("spark:q (query)")
     assert (own.summary.type, own.summary.lag) == ("Consumer", 3)
     assert (query.summary.type, query.summary.lag) == ("Spark", 8)
     page = job.page()
@@ -222,8 +210,7 @@ def test_a_group_of_kafka_s_may_have_the_name_of_a_query() -> None:
 
 
 def test_queries_change_nothing_of_what_is_reported_of_coordinators() -> None:
-    with_query = queries(world())
-    with_query.found["q"] = look(("orders", 0, 2))
+    with_query = queries(world(), ("orders", 0, 2))
     with_query.round()
     found = with_query.job.page()
     assert not [name for name in found if "spark checkpoints" in name]
@@ -232,7 +219,6 @@ def test_queries_change_nothing_of_what_is_reported_of_coordinators() -> None:
 
 
 def test_a_position_that_is_held_up_says_so() -> None:
-    with_query = queries(held_back(2))
-    with_query.found["q"] = look(("orders", 0, 2))
+    with_query = queries(held_back(2), ("orders", 0, 2))
     with_query.round()
     assert with_query.round(60).summary.verdict == "held"

@@ -2,13 +2,11 @@
 
 from typing import Any
 
-from streaming.broker.protocol.group_json import GroupDetail
 from streaming.broker.protocol.group_verdicts import NOTHING_TO_DO, GroupVerdict
 from streaming.terminal.cli.group_source import ended
 from streaming.terminal.cli.source import NOT_KNOWN, NOTHING_FOUND
 from tests.consumers.group_agents import GROUP, WAITING, Records
-from tests.consumers.group_world import TOPIC_ID, GroupJob, world
-from tests.consumers.test_group_details import opened
+from tests.consumers.group_world import TOPIC_ID, GroupJob, opened, world
 from tests.tables import each_row
 
 BEGINS = "where its consumers begin is decided by auto.offset.reset"
@@ -22,21 +20,15 @@ def expanded(*assigned: str, **facts: Any) -> GroupJob:
     job.put(partition=2, end=700, topic_id=TOPIC_ID, log_start_offset=200)
     for partition, end in ((1, 1000), (2, 700)):
         job.agents["a1"].logs["orders", partition] = Records(["data"] * end)
-    job.agents["a1"].commit(10)
+    job.play("10")
     job.agents["a1"].groups_ = [GROUP | {"assigned": list(assigned)} | facts]
-    job.round()
+    job.play("+0")
     return job
-
-
-def detail(job: GroupJob) -> GroupDetail:
-    group = job.detail()
-    assert group is not None
-    return group
 
 
 @each_row("entry", ["0-2:orders", f"0-2#{TOPIC_ID}", "0,1,2,9:orders"])
 def test_they_are_counted_apart_from_the_lag_and_the_group_is_not_known_to_be_fine(entry: str) -> None:
-    group = detail(expanded(entry))
+    group = expanded(entry).about()
     summary = group.summary
     assert (summary.partitions, summary.unknown, summary.uncommitted, summary.uncommitted_records) == (3, 2, 2, 1500)
     assert (summary.lag_records_read_committed, summary.lag_offsets, summary.verdict) == (0, 0, "not_committed")
@@ -55,9 +47,8 @@ def test_they_are_counted_apart_from_the_lag_and_the_group_is_not_known_to_be_fi
 
 def test_a_commit_makes_an_ordinary_partition_of_it() -> None:
     job = expanded("0-2:orders")
-    job.agents["a1"].commit(400, partition=1)
-    job.round(1)
-    summary = detail(job).summary
+    job.play("400/1 +1")
+    summary = job.about().summary
     assert (summary.partitions, summary.uncommitted, summary.uncommitted_records, summary.lag) == (3, 1, 500, 600)
 
 
@@ -65,8 +56,8 @@ def test_one_that_grows_has_more_and_one_that_is_empty_leaves_nothing_to_do() ->
     job = expanded("0-2:orders")
     job.put(partition=1, end=1200, topic_id=TOPIC_ID)
     job.put(partition=2, end=700, topic_id=TOPIC_ID, log_start_offset=700)
-    job.round(1)
-    group = detail(job)
+    job.play("+1")
+    group = job.about()
     assert group.summary.uncommitted_records == 1200
     empty = next(each for each in group.findings if each.partition == 2)
     assert (empty.verdict, empty.text) == ("fine", "nothing to do: nothing is committed, and there is no record in the log")
@@ -76,8 +67,8 @@ def test_an_open_transaction_may_hold_back_the_whole_log() -> None:
     job = expanded("0-2:orders")
     job.put(partition=1, end=1000, topic_id=TOPIC_ID, transactional=True, transactions=opened(0, 400))
     job.put(partition=2, end=700, topic_id=TOPIC_ID, log_start_offset=200, transactional=True, transactions=opened(300, 400))
-    job.round(1)
-    held, free = (next(each.text for each in detail(job).findings if each.partition == number) for number in (1, 2))
+    job.play("+1")
+    held, free = (next(each.text for each in job.about().findings if each.partition == number) for number in (1, 2))
     assert held.endswith("; an open transaction holds all of it back from readers of committed data: see `segtail transactions`")
     assert "transaction" not in free
 
@@ -85,8 +76,8 @@ def test_an_open_transaction_may_hold_back_the_whole_log() -> None:
 def test_of_a_log_that_nobody_reads_here_it_is_not_known_how_many_records_it_has() -> None:
     job = expanded("0-3:orders")
     job.topics = {"__consumer_offsets": 1, "orders": 4}
-    job.round(1)
-    group = detail(job)
+    job.play("+1")
+    group = job.about()
     unread = next(each for each in group.findings if each.partition == 3)
     assert (unread.verdict, unread.text) == ("unknown", f"nothing committed; how many records are in the log is not known; {BEGINS}")
     assert (group.summary.uncommitted, group.summary.uncommitted_records) == (3, 1500)
@@ -94,7 +85,7 @@ def test_of_a_log_that_nobody_reads_here_it_is_not_known_how_many_records_it_has
 
 def test_what_does_not_exist_is_not_assigned() -> None:
     for entry in ("0-2147483647:orders", "0-5:gone", "0-5#gone", "no entry"):
-        group = detail(expanded(entry))
+        group = expanded(entry).about()
         assert group.summary.partitions == (3 if "orders" in entry else 1), entry
 
 
@@ -102,20 +93,20 @@ def test_agents_of_an_earlier_version_say_nothing_of_assignments() -> None:
     job = expanded()
     job.agents["a1"].groups_ = [GROUP]
     assert GROUP["assigned"] is None
-    job.round(1)
-    assert (detail(job).summary.partitions, detail(job).summary.verdict) == (1, "fine")
+    job.play("+1")
+    assert (job.about().summary.partitions, job.about().summary.verdict) == (1, "fine")
 
 
 def test_where_a_share_group_begins_is_its_own() -> None:
-    group = detail(expanded("1:orders", type="Share", protocol="share"))
+    group = expanded("1:orders", type="Share", protocol="share").about()
     assert "where the group begins is decided by its share.auto.offset.reset" in {each.text.rpartition("; ")[2] for each in group.findings}
 
 
 def test_commits_that_wait_for_a_transaction_and_assignments_are_one_partition() -> None:
     job = expanded("0-2:orders")
     job.agents["a1"].pending = [WAITING | {"partition": 1}]
-    job.round(1)
-    group = detail(job)
+    job.play("+1")
+    group = job.about()
     assert (group.summary.uncommitted, group.summary.pending) == (2, 1)
     (waits,) = [each for each in group.partitions if each.pending]
     assert (waits.partition, waits.uncommitted_records) == (1, 1000)
@@ -125,8 +116,8 @@ def test_a_group_that_was_deleted_while_commits_of_it_wait_is_one_that_has_only_
     """Before 4.0 its offsets expire, and it with them, though a transaction may still bring some."""
     job = world()
     job.agents["a1"].pending = [WAITING]
-    job.round()
-    summary = detail(job).summary
+    job.play("+0")
+    summary = job.about().summary
     assert (summary.type, summary.protocol, summary.state, summary.members) == ("Classic", "", "Empty", 0)
     assert (summary.partitions, summary.uncommitted, summary.pending, summary.verdict) == (1, 1, 1, "pending")
 

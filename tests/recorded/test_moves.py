@@ -18,10 +18,10 @@ from streaming.common.settings import Settings
 from streaming.terminal.offline.group_reading import read_groups
 from tests.broker.install import KAFKA_VERSION
 from tests.commands import run_command
-from tests.consumers.test_groups_of_a_job_and_of_log_dirs import STOPPED_AFTER_MS, reported_by_job
 from tests.group_answers import detailed
 from tests.recorded.recordings import Replayed, replay
 from tests.recorded.worlds.moves import FAR
+from tests.worlds.group_job import STOPPED_AFTER_MS, reported_by_job
 
 Key = tuple[str, str, str]
 """Group, kind and direction."""
