@@ -21,8 +21,8 @@ from tests.consumers.group_agents import GROUP, WAITING, FakeAgent, Records
 from tests.consumers.group_world import STOPPED_MS, GroupJob
 from tests.view.reported import Facts
 from tests.view.rows import new_table, states
-from tests.view.test_host_families import broker, log_dir
-from tests.view.test_transaction_columns import coordinator, transaction
+from tests.worlds.hosts import broker, log_dir
+from tests.worlds.transactions import coordinator, transaction
 
 GROUPS = ("billing", "mail", "console-consumer-77", "sync", "nightly")
 TOPICS = ("orders", "pay")

@@ -39,9 +39,9 @@ from streaming.rules.broker_process import LockState, ProcessState
 from streaming.rules.config_levels import broker_configs
 from streaming.rules.config_values import ValueSource
 from tests.view.rows import Row, log, new_table
-from tests.view.test_host_families import broker, log_dir
-from tests.view.test_retention_columns import facts
-from tests.view.test_transaction_columns import coordinator, transaction
+from tests.worlds.hosts import broker, log_dir
+from tests.worlds.retention import facts
+from tests.worlds.transactions import coordinator, transaction
 
 NOW = 1_700_000_000
 MS = NOW * 1000

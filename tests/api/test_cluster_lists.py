@@ -30,8 +30,8 @@ from tests.api.test_row_verdicts import state as read_once
 from tests.group_snapshots import Group, snapshot_of
 from tests.view.reported import Facts
 from tests.view.rows import log, new_observer, new_table, states
-from tests.view.test_host_families import agent, broker, log_dir
-from tests.view.test_transaction_columns import MS, orders, transaction
+from tests.worlds.hosts import agent, broker, log_dir
+from tests.worlds.transactions import MS, orders, transaction
 
 NOW = 1_800_000_000_000
 MINUTE, DAY = 60_000, 86_400_000

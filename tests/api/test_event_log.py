@@ -16,10 +16,10 @@ from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.look import Look
 from tests.group_snapshots import snapshot_of
 from tests.tables import each_row
-from tests.verdicts.test_all_problems import CASES, MINUTE, NOW_MS, READING, agent, well
-from tests.verdicts.test_all_problems import around as around_agents
-from tests.verdicts.test_incidents import stuck
 from tests.view.rows import log, new_table
+from tests.worlds.incidents import stuck
+from tests.worlds.problems import CASES, MINUTE, NOW_MS, READING, agent, well
+from tests.worlds.problems import around as around_agents
 
 HOUR = 60 * MINUTE
 _AGE = re.compile(r"\d[dhms]+ (ago|ahead)|\bin \d+(d|h|m|s|ms)\b")

@@ -2,8 +2,8 @@
 
 from streaming.pages.api.kept_moments import MOST_MOMENTS, KeptMoments
 from tests.api.test_event_log import fine, judged
-from tests.verdicts.test_all_problems import MINUTE, NOW_MS
-from tests.verdicts.test_incidents import stuck
+from tests.worlds.incidents import stuck
+from tests.worlds.problems import MINUTE, NOW_MS
 
 
 def test_the_last_moment_that_is_not_later_is_as_it_was() -> None:

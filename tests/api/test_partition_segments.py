@@ -5,7 +5,7 @@ from streaming.cluster.view.table import Table
 from tests.api.test_row_verdicts import state
 from tests.tables import each_row
 from tests.view.rows import new_table
-from tests.view.test_retention_columns import HOUR, MS, NOW, SIZED, facts, orders
+from tests.worlds.retention import HOUR, MS, NOW, SIZED, facts, orders
 
 FOUR = ((0, 400, 7000), (40, 400, 3500), (70, 300, 1800), (90, 200, 10))
 

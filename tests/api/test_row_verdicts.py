@@ -7,10 +7,10 @@ from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.look import Look
 from streaming.pages.api.state import State
 from tests.view.rows import new_table
-from tests.view.test_retention_columns import BELOW, facts
-from tests.view.test_retention_columns import orders as kept
-from tests.view.test_transaction_columns import MS, transaction
-from tests.view.test_transaction_columns import orders as opened
+from tests.worlds.retention import BELOW, facts
+from tests.worlds.retention import orders as kept
+from tests.worlds.transactions import MS, transaction
+from tests.worlds.transactions import orders as opened
 
 
 def state(table: Table) -> State:

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from streaming.pages.site.exporter import Exporter
 from streaming.terminal.cli.app import segtail
 from tests.view.rows import log, new_table, untold_table
-from tests.view.test_host_families import agent, broker, log_dir, observer
+from tests.worlds.hosts import agent, broker, log_dir, observer
 
 NAMES = ("orders", "orders-audit", "sp ace", "a&topic=b")
 

@@ -37,7 +37,7 @@ from streaming.pages.api.listed_groups import GroupResults, ListedGroups
 from tests.consumers.group_agents import Emptied, FakeAgent, Records
 from tests.exposition.reading import page, samples
 from tests.view.rows import log, new_observer, new_table, states
-from tests.view.test_transaction_columns import transaction
+from tests.worlds.transactions import transaction
 
 TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 STOPPED_MS = 600_000

@@ -5,7 +5,7 @@ from typing import Any
 from streaming.cluster.consumers.group_lag import LagReason
 from tests.consumers.group_agents import Records, Row
 from tests.consumers.group_world import GroupJob, world
-from tests.view.test_retention_columns import facts
+from tests.worlds.retention import facts
 
 KNOWN = '{"static":{},"topic":{"retention.ms":"3600000"}}'
 TIERED = '{"static":{},"topic":{"remote.storage.enable":"true"}}'

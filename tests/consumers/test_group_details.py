@@ -17,7 +17,7 @@ from tests.consumers.group_world import MIXED, STOPPED_MS, TOPIC_ID, GroupJob, o
 from tests.tables import each_row
 from tests.view.reported import Facts
 from tests.view.rows import states
-from tests.view.test_transaction_columns import coordinator
+from tests.worlds.transactions import coordinator
 
 
 def listed(job: GroupJob) -> list[GroupSummary]:

@@ -12,7 +12,7 @@ from tests.consumers.group_agents import GROUP
 from tests.consumers.group_world import GroupJob, world
 from tests.tables import each_row
 from tests.view.reported import Facts
-from tests.view.test_transaction_columns import transaction
+from tests.worlds.transactions import transaction
 
 MINUTE = 60_000
 DAY = 24 * 60 * MINUTE

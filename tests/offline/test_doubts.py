@@ -2,8 +2,8 @@
 
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.terminal.offline.doubts import silent
-from tests.verdicts.test_all_problems import NOW_MS, agent, well
-from tests.view.test_host_families import log_dir
+from tests.worlds.hosts import log_dir
+from tests.worlds.problems import NOW_MS, agent, well
 
 CLUSTER = [Registered(broker=number, fenced=False) for number in (1, 2)]
 

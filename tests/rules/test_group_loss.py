@@ -14,7 +14,7 @@ from streaming.rules.retention_passes import Growth
 from streaming.rules.retention_rule import RetentionRule
 from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from tests.rules.logs import any_log, log_facts
-from tests.rules.test_retention_rule import naive_deletable
+from tests.worlds.kafka_retention import naive_deletable
 
 END_OF_TIME = 102  # later than every time and limit of `any_log` together
 HOUR, DAY = 3_600_000, 86_400_000

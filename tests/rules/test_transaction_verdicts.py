@@ -22,8 +22,8 @@ from streaming.rules.transaction_verdicts import (
     stuck,
     verdicts,
 )
-from tests.rules.test_coordinator_join import entry, table
 from tests.tables import each_row
+from tests.worlds.entries import entry, table
 
 NOW = 1_700_000_000_000
 MINUTE = 60_000

@@ -16,9 +16,9 @@ from streaming.cluster.view.view import view
 from streaming.common.catalog.catalog_tables import UNREADABLE
 from streaming.common.formatting import TimeWords
 from tests.view.rows import new_table
-from tests.view.test_disk_use import WEEK, grows
-from tests.view.test_host_families import agent, broker, log_dir
-from tests.view.test_retention_columns import MS, NOW, facts, orders
+from tests.worlds.growth import WEEK, grows
+from tests.worlds.hosts import agent, broker, log_dir
+from tests.worlds.retention import MS, NOW, facts, orders
 
 COMPACTED = '{"topic":{"cleanup.policy":"compact","segment.ms":"3600000"}}'
 HOUR_MS = 3_600_000

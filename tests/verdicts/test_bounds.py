@@ -13,10 +13,10 @@ from streaming.cluster.view.observer import FAR_LAG_S
 from streaming.common.settings import Settings
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.kafka.groups.rebalances import LEAST_OF_STORM
-from tests.verdicts.test_all_problems import HOUR, MINUTE, NOW_MS, agent, around, group, kinds_of, rebalancing, scrub, well
 from tests.view.rows import log, new_table
-from tests.view.test_host_families import broker, log_dir
-from tests.view.test_retention_columns import BELOW, facts, orders
+from tests.worlds.hosts import broker, log_dir
+from tests.worlds.problems import HOUR, MINUTE, NOW_MS, agent, around, group, kinds_of, rebalancing, scrub, well
+from tests.worlds.retention import BELOW, facts, orders
 
 GIVEN = thresholds_of(Settings())
 

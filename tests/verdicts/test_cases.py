@@ -25,13 +25,13 @@ from streaming.cluster.view.table import Replica
 from streaming.kafka.formats.metadata_brokers import Phase
 from tests.alert_worlds.worlds import world
 from tests.tables import each_row
-from tests.verdicts.test_all_problems import HOUR, NOW_MS, agent, around, well
 from tests.view.rows import log, new_table
-from tests.view.test_host_families import broker, log_dir
-from tests.view.test_retention_columns import BELOW, facts
-from tests.view.test_retention_columns import orders as kept
-from tests.view.test_transaction_columns import coordinator, transaction
-from tests.view.test_transaction_columns import orders as opened
+from tests.worlds.hosts import broker, log_dir
+from tests.worlds.problems import HOUR, NOW_MS, agent, around, well
+from tests.worlds.retention import BELOW, facts
+from tests.worlds.retention import orders as kept
+from tests.worlds.transactions import coordinator, transaction
+from tests.worlds.transactions import orders as opened
 
 OF_ROWS = frozenset(
     {

@@ -4,8 +4,8 @@ from streaming.broker.protocol.cluster_messages import Registered
 from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS, Circumstances
 from streaming.cluster.view.observer import AgentStatus
 from streaming.kafka.formats.metadata_brokers import Phase
-from tests.verdicts.test_all_problems import NOW_MS, agent, around, well
-from tests.view.test_host_families import broker, log_dir
+from tests.worlds.hosts import broker, log_dir
+from tests.worlds.problems import NOW_MS, agent, around, well
 
 OLD_MS = NOW_MS - NOT_WRITING_MS - 1
 NEW_MS = NOW_MS - NOT_WRITING_MS

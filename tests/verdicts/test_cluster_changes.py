@@ -11,9 +11,9 @@ from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.cluster_changes import SURE_MS, changes
 from streaming.cluster.verdicts.cluster_moments import Blind, ClusterMoment, Sighting, key_of, moment_of
 from streaming.cluster.view.table import Table
-from tests.verdicts.test_all_problems import MINUTE, NOW_MS, agent, around, well
-from tests.verdicts.test_incidents import groups, stuck, waiting
 from tests.view.rows import log, new_table
+from tests.worlds.incidents import groups, stuck, waiting
+from tests.worlds.problems import MINUTE, NOW_MS, agent, around, well
 
 NONE: frozenset[Blind] = frozenset()
 

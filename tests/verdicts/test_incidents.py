@@ -10,18 +10,19 @@ from streaming.broker.protocol.status_messages import ProcessStatus
 from streaming.cluster.verdicts.all_problems import count, problems
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import verdict
-from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
+from streaming.cluster.verdicts.group_judge import judge_groups
 from streaming.cluster.verdicts.held_back_groups import held_back_groups
 from streaming.cluster.view.table import Table
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.rules.broker_process import ProcessState
 from tests.group_snapshots import Group, snapshot_of
 from tests.tables import each_row
-from tests.verdicts.test_all_problems import CASES, HOUR, LATE, MINUTE, NOW_MS, OLD, agent, around, well
 from tests.view import test_retention_columns as retention
 from tests.view.rows import log, new_table, states
-from tests.view.test_host_families import log_dir
-from tests.view.test_transaction_columns import coordinator, orders, transaction
+from tests.worlds.hosts import log_dir
+from tests.worlds.incidents import groups, stuck, waiting
+from tests.worlds.problems import CASES, HOUR, LATE, MINUTE, NOW_MS, OLD, agent, around, well
+from tests.worlds.transactions import coordinator, orders, transaction
 
 
 def tree(of: Circumstances) -> dict[str, list[str]]:
@@ -41,26 +42,8 @@ def named(problem: Problem) -> str:
     return f"{problem.kind} {where}".strip()
 
 
-def stuck(*partitions: int, producer: int = 9, offsets: bool = False, **values: Any) -> Table:
-    """Logs of orders with a transaction that has been silent for half an hour, and of __consumer_offsets with its commits."""
-    logs = [orders(transaction(producer, 40, age=1800), partition=each, **values) for each in partitions]
-    entry = {"transactional_id": "pay", "producer_id": producer, "state": "Ongoing", "timeout_ms": 86_400_000}
-    known = {"start_ms": NOW_MS - 1_800_000, "partitions": [*(f"orders-{each}" for each in partitions), "__consumer_offsets-0"]}
-    more = [orders(transaction(producer, 50, age=1800), topic="__consumer_offsets", partition=0)] if offsets else []
-    return new_table(*logs, *more, coordinator(entry | known))
-
-
-def waiting(partition: int, **values: Any) -> GroupPartition:
-    given = {"committed": 40, "next_offset": 40, "lag_offsets": 60, "lag_records_read_committed": 0, "next_append_ms": NOW_MS - 2 * HOUR}
-    return GroupPartition(topic="orders", partition=partition, broker=1, **{"held": True} | given | values)
-
-
 def behind(partition: int, **values: Any) -> GroupPartition:
     return waiting(partition, **{"held": False, "lag_records_read_committed": 60} | values)
-
-
-def groups(*of: GroupPartition, name: str = "ledger") -> JudgedGroups:
-    return judge_groups(snapshot_of(Group(name=name, partitions=of), now_ms=NOW_MS), NOW_MS)
 
 
 def test_what_a_stuck_transaction_holds_up_follows_from_it() -> None:

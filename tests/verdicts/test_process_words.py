@@ -12,8 +12,8 @@ from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import freshness
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.rules.broker_process import LockState, ProcessState
-from tests.verdicts.test_all_problems import HOUR, MINUTE, NOW_MS, OLD, agent, around, kinds_of, only, well
-from tests.view.test_host_families import broker, log_dir
+from tests.worlds.hosts import broker, log_dir
+from tests.worlds.problems import HOUR, MINUTE, NOW_MS, OLD, agent, around, kinds_of, only, well
 
 UP = ProcessStatus(state=ProcessState.UP)
 ENDED = ProcessStatus(state=ProcessState.ENDED, since_ms=NOW_MS - 5_000, last_ms=NOW_MS - 9_000)

@@ -4,8 +4,8 @@ from streaming.broker.protocol.status_messages import ProcessStatus
 from streaming.cluster.view.answers import apply
 from streaming.cluster.view.observer import AgentStatus
 from tests.view.rows import new_table
-from tests.view.test_host_families import agent, broker
-from tests.view.test_process_reports import ENDED, FREE, UNKNOWN, UP
+from tests.worlds.broker_states import ENDED, FREE, UNKNOWN, UP
+from tests.worlds.hosts import agent, broker
 
 
 def away(*agents: AgentStatus) -> set[int]:

@@ -1,35 +1,16 @@
 """Where brokers stand by several copies of the metadata log, and which of their log dirs nobody watches."""
 
 from dataclasses import replace
-from typing import Any
 
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_messages import BrokerStatus
 from streaming.cluster.view.broker_status import broker_phases, server_of_cluster, unwatched_log_dirs
 from streaming.kafka.formats.metadata_brokers import Phase
-
-
-def copy(broker: int, offset: int, *registered: Registered, **values: Any) -> BrokerStatus:
-    return BrokerStatus(
-        broker=broker,
-        readable=True,
-        metadata_offset=offset,
-        registered=list(registered),
-        controller=-1,
-        led=[],
-        transaction_partitions=0,
-        **values,
-    )
+from tests.worlds.copies import DOWN, FENCED, RUNS, copy
 
 
 def phases(*copies: BrokerStatus) -> dict[int, Phase]:
     return {each.broker: each.phase for each in broker_phases(copies)}
-
-
-RUNS = Registered(2, False, epoch=7, phase="running", since_ms=5_000)
-DOWN = Registered(2, True, epoch=7, phase="down", since_ms=9_500)
-FENCED = Registered(2, True, epoch=7, phase="", since_ms=20_000)
-"""As a copy tells it that begins with a snapshot."""
 
 
 def test_the_copy_that_has_come_furthest_shows_and_not_the_own_one_of_a_broker_that_is_down() -> None:

@@ -2,28 +2,19 @@
 
 import re
 
-from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, PartitionName, TopicCounts
-from streaming.broker.protocol.status_messages import BrokerStatus
+from streaming.broker.protocol.cluster_messages import AffectedPartition, TopicCounts
 from streaming.cluster.view.export import Export
 from streaming.common.definitions.sections import Section
 from streaming.rules.config_levels import Configs, broker_configs
 from streaming.rules.config_values import ValueSource
 from tests.exposition.reading import named
 from tests.view.rows import log, new_table
-from tests.view.test_host_families import agent, broker, observer, reported
+from tests.worlds.counts import HEALTHY, ORDERS, counting
+from tests.worlds.hosts import agent, broker, observer, reported
 
 OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED = (f"segtail_topic_{name}_partitions" for name in ("offline", "under_min_isr", "under_replicated"))
 
 
-def counting(
-    number: int, offset: int, *topics: TopicCounts, affected: tuple[AffectedPartition, ...] = (), recovering: tuple[PartitionName, ...] = ()
-) -> BrokerStatus:
-    counts = PartitionCounts(list(topics), list(affected), list(recovering)).pack()
-    return broker(number, metadata_offset=offset, counts=counts, counts_name="name")
-
-
-ORDERS = TopicCounts(topic="orders", partitions=12, offline=2, under_min_isr=3, under_replicated=4)
-HEALTHY = TopicCounts(topic="clicks", partitions=5)
 AFFECTED = AffectedPartition(topic="orders", partition=7, problem="offline", leader=-1, in_sync=[2], out_of_sync=[1, 3], electable=[2, 3])
 
 

@@ -9,7 +9,7 @@ from streaming.cluster.view.view import view
 from streaming.common.catalog.catalog_tables import NOTHING_DECIDED, Catalog
 from tests.catalog.catalogs import Row, catalog
 from tests.view.rows import log, states, untold_table
-from tests.view.test_retention_columns import HOUR, facts
+from tests.worlds.retention import HOUR, facts
 
 
 def table(*rows: Row) -> Table:

@@ -15,19 +15,11 @@ from streaming.pages.api.disk_page import disk_page
 from tests.exposition.reading import named
 from tests.tables import each_row
 from tests.view.rows import new_table
-from tests.view.test_host_families import agent, broker, log_dir, observer
-from tests.view.test_retention_columns import MS, NOW, facts, orders
+from tests.worlds.growth import HOUR, WEEK, H, grows
+from tests.worlds.hosts import agent, broker, log_dir, observer
+from tests.worlds.retention import MS, NOW, orders
 
 NAME = "segtail_log_dir_full_timestamp_seconds"
-WEEK, HOUR = '{"topic":{"retention.ms":"604800000","segment.ms":"3600000"}}', '{"topic":{"retention.ms":"3600000","segment.ms":"600000"}}'
-H = 3600
-
-
-def grows(configs: str = WEEK, **values: Any) -> Any:
-    """1,000 bytes an hour in the last two days."""
-    segments = [(10 * n, 1000, (48 - n) * H) for n in range(49)]
-    listed = facts(*segments, (490, 0, 0), configs=configs, oldest_timestamp=MS - 49 * H * 1000)
-    return orders(listed, **{"log_dir": "/d0", "log_end_offset": 490, "active_segment": 490, **values})
 
 
 def watching(*dirs: Any) -> AgentStatus:

@@ -10,8 +10,8 @@ from streaming.cluster.view.observer import Observer
 from streaming.cluster.view.table import Table
 from tests.exposition.reading import named
 from tests.view.rows import departed, log, new_observer, new_table
-from tests.view.test_cluster_counts import HEALTHY, ORDERS, counting
-from tests.view.test_host_families import agent, observer, reported
+from tests.worlds.counts import HEALTHY, ORDERS, counting
+from tests.worlds.hosts import agent, observer, reported
 
 PARTITION, TOPIC = "segtail_partition_", "segtail_topic_"
 

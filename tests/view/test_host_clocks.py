@@ -6,10 +6,10 @@ from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS
 from streaming.cluster.view.host_clocks import by_our_clock, clocks_ahead
 from streaming.cluster.view.observer import AgentStatus
 from tests.tables import each_row
-from tests.verdicts.test_all_problems import NOW_MS, agent, around, kinds_of, well
 from tests.view.rows import new_table
-from tests.view.test_host_families import log_dir
-from tests.view.test_transaction_columns import MS, coordinator, orders, transaction, verdict
+from tests.worlds.hosts import log_dir
+from tests.worlds.problems import NOW_MS, agent, around, kinds_of, well
+from tests.worlds.transactions import MS, coordinator, orders, transaction, verdict
 
 AWAY_MS = NOT_WRITING_MS + 30_000
 

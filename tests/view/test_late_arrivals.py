@@ -10,7 +10,7 @@ from streaming.cluster.view.view import view
 from streaming.rules.expired_arrivals import DAY_MS, RUN_MS, LateLooks
 from tests.tables import each_row
 from tests.view.rows import log, new_table
-from tests.view.test_retention_columns import BELOW, COMPACT, HOUR, MS, NOW, facts, orders
+from tests.worlds.retention import BELOW, COMPACT, HOUR, MS, NOW, facts, orders
 
 HOUR_MS = 3_600_000
 MINUTE_MS = 60_000

@@ -6,7 +6,7 @@ from streaming.cluster.view.listed_segments import Listed
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import view
 from tests.view.rows import log, new_table, states
-from tests.view.test_retention_columns import HOUR, NOW, facts
+from tests.worlds.retention import HOUR, NOW, facts
 
 SEGMENTS = ((0, 500, 3000), (50, 300, 10))
 ACTIVE = {"active_segment": 50, "active_position": 300, "active_max_timestamp_ms": 10}

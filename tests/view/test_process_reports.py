@@ -12,14 +12,11 @@ from streaming.cluster.view.process_reports import away_brokers, broker_processe
 from streaming.cluster.view.reported_once import each_broker
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.rules.broker_process import LockState, ProcessState
-from tests.view.test_broker_status import DOWN, FENCED, RUNS, copy
-from tests.view.test_host_families import agent, broker, log_dir, observer, reported
+from tests.worlds.broker_states import ENDED, FREE, UNKNOWN, UP
+from tests.worlds.copies import DOWN, FENCED, RUNS, copy
+from tests.worlds.hosts import agent, broker, log_dir, observer, reported
 
-UP = ProcessStatus(state=ProcessState.UP, last_ms=9_000)
 STARTED = replace(UP, since_ms=9_600)
-ENDED = ProcessStatus(state=ProcessState.ENDED, since_ms=9_000, last_ms=8_000)
-FREE = ProcessStatus(state=ProcessState.FREE, last_ms=8_000)
-UNKNOWN = ProcessStatus(state=ProcessState.UNKNOWN, why="/d0/.lock may not be read")
 STARTS = Registered(2, True, epoch=7, phase="starting", since_ms=5_000)
 STOPS = Registered(2, False, epoch=7, phase="stopping", since_ms=5_000)
 

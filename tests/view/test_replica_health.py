@@ -9,7 +9,7 @@ from streaming.cluster.view.table import Replica, Table
 from streaming.common.definitions import log_health_metrics
 from tests.exposition.reading import named
 from tests.view.rows import Row, log, new_observer, new_table
-from tests.view.test_retention_columns import COMPACT, HOUR, NOTHING_SET, NOW, facts
+from tests.worlds.retention import COMPACT, HOUR, NOTHING_SET, NOW, facts
 
 LEADS = {"leader": 1, "leader_epoch": 5}
 

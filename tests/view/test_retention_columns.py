@@ -14,33 +14,15 @@ from streaming.rules.config_values import ValueSource
 from tests.exposition.reading import named
 from tests.view.reported import Facts
 from tests.view.rows import Row, log, new_table, states
+from tests.worlds.retention import BELOW, COMPACT, HOUR, MS, NOTHING_SET, NOW, SIZED, facts, orders
 
-NOW = 1_700_000_000
-MS = NOW * 1000
 P = "segtail_partition_"
-
-
-def facts(*segments: tuple[int, int, int], configs: str = "", **values: Any) -> bytes:
-    """Segments of (base offset, size, age of the largest timestamp in seconds)."""
-    made = np.array([(base, size, MS - age * 1000, MS - age * 1000) for base, size, age in segments], SEGMENTS)
-    given = {"isr": (1,), "replicas": (1,), "oldest_timestamp": int(made["largest_timestamp"][0]) if len(made) else -1, **values}
-    return Facts(segments=made, configs=configs, **given).encode()
-
-
-def orders(packed: bytes | None, **values: Any) -> Row:
-    return log(**{"leader": 1, "leader_epoch": 0, "log_start_offset": 0, "log_end_offset": 100, "facts": packed, **values})
 
 
 def only(table: Table, name: str, *, after: float = 0) -> float | None:
     found = named(table, P + name, now=NOW + after)
     assert len(found) <= 1
     return next(iter(found.values()), None)
-
-
-HOUR = '{"topic":{"retention.ms":"3600000"}}'
-BELOW = '{"static":{},"topic":{"min.insync.replicas":"2","retention.ms":"3600000"}}'
-NOTHING_SET = '{"topic":{}}'
-COMPACT = '{"topic":{"cleanup.policy":"compact"}}'
 
 
 def test_before_the_first_inventory_nothing_is_stated() -> None:
@@ -228,9 +210,6 @@ def test_where_nobody_leads_the_newest_metadata_among_agents_that_are_up_says_wh
     assert only(table, "in_sync_replicas") == 0
     table.apply(states(replica(2, "a2", -1, 6, 1)))
     assert only(table, "in_sync_replicas") == 1
-
-
-SIZED = '{"topic":{"retention.ms":"604800000","retention.bytes":"1000"}}'
 
 
 def test_the_next_deletion_is_by_size_where_that_comes_first() -> None:

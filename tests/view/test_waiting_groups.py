@@ -7,7 +7,7 @@ from streaming.common.rows import TRANSACTIONS
 from tests.exposition.reading import named
 from tests.view.reported import Facts
 from tests.view.rows import log, new_table
-from tests.view.test_transaction_columns import NOW, transaction
+from tests.worlds.transactions import NOW, transaction
 
 INFO = "segtail_late_transaction_info"
 
