@@ -172,6 +172,7 @@ def on_terminal(terminal: Terminal, *arguments: str, term: str = "xterm") -> sub
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", SLOW)
 def test_slow_commands_show_it_beside_their_answer(command: str, disk: Path, terminal: Terminal) -> None:
     done = on_terminal(terminal, command, "--log-dirs", str(disk), "--json", "--set", f"read_rate={SLOW[command]}")

@@ -93,6 +93,7 @@ def test_what_comes_and_goes_is_one_event_with_a_number() -> None:
     assert kinds(events)[0] == ("problem_began", 1)
 
 
+@pytest.mark.slow
 def test_only_the_newest_are_kept_and_it_is_known_since_when() -> None:
     events = EventLog()
     for number in range(3 * (MOST_EVENTS // 2 + 5)):

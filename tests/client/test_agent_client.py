@@ -47,6 +47,7 @@ print("all have ended")
 """
 
 
+@pytest.mark.slow
 def test_a_connection_that_one_thread_closes_does_not_end_the_process_in_which_others_call() -> None:
     (nobody,) = free_ports(1)
     done = subprocess.run([sys.executable, "-c", CALLING_AND_CLOSING, str(nobody)], capture_output=True, text=True, check=False)
@@ -88,6 +89,7 @@ _GONE = 400
 """So often, one of them hangs in most runs where gRPC is left to make calls again that a connection took away."""
 
 
+@pytest.mark.slow
 def test_calls_to_an_agent_that_has_just_gone_end(tmp_path: Path) -> None:
     """Not even their deadline ended them: a job did not go on."""
     (port,) = free_ports(1)

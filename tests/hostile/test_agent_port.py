@@ -50,6 +50,7 @@ def call(agent: Attacked, message: bytes, token: str = "") -> grpc.StatusCode:
     return grpc.StatusCode.OK
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("token", ["", "w" * 32, STRANGERS_TOKEN])
 def test_a_large_message_costs_no_memory(agent: Attacked, token: str) -> None:
     agent.forget_peak()
@@ -61,6 +62,7 @@ def test_a_large_message_costs_no_memory(agent: Attacked, token: str) -> None:
     assert agent.client().status().agent == "a1"
 
 
+@pytest.mark.slow
 def test_connections_that_send_nothing_are_few_and_end(agent: Attacked) -> None:
     """A client that is connected goes on meanwhile; others come in again when the silent ones are gone."""
     client, address = agent.client(), Address.parse(agent.address)
@@ -88,6 +90,7 @@ def test_strangers_whose_calls_are_refused_displace_each_other_and_no_job(agent:
         assert plan.result().seq > job.seq
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frame", [frame_of(0x77), frame_of(WINDOW_UPDATE, b"\0\0\0\1")])
 def test_a_connection_that_never_pauses_holds_up_nobody(agent: Attacked, frame: bytes) -> None:
     """Frames that mean nothing, without a call and a token: while there were more to read, nobody else was."""
@@ -168,6 +171,7 @@ class Reader:
             pass
 
 
+@pytest.mark.slow
 def test_foreign_plans_renew_nothing_of_a_job(agent: Attacked, broker: WritingBroker) -> None:
     """With the journal's name as the status tells it, with an id that is made up, and with the job's own id."""
     job, stranger = Reader(agent.client(), "job"), agent.client(STRANGERS_TOKEN)
@@ -202,6 +206,7 @@ def test_made_up_consumers_get_no_room_of_others(agent: Attacked, broker: Writin
     until("the job has it all", lambda: job.step() or job.appended == sum(each.appended.bytes for each in broker.facts()))
 
 
+@pytest.mark.slow
 def test_a_reader_that_commits_nothing_does_not_hold_the_journal_for_ever(agent: Attacked, broker: WritingBroker) -> None:
     stranger = agent.client(STRANGERS_TOKEN)
     stranger.register(Register("greedy", "latest", resumed=False, run="r"))

@@ -163,6 +163,7 @@ _NUMBERS = count()
 _PLACE = struct.pack("<ii", 0, 7_777)
 
 
+@pytest.mark.slow
 @each_row("lie", ROWS)
 def test_rows_that_are_none_are_not_taken(lie: str, liar: Liar) -> None:
     asked, connected = planned(liar)

@@ -183,6 +183,7 @@ def test_whatever_scrapers_do_no_pause_is_longer_than_half_a_minute_and_none_is_
     assert all(QUICK_SECONDS - SLACK <= pause <= max(LONGEST_SECONDS, took) + SLACK for pause in world.pauses)
 
 
+@pytest.mark.slow
 @given(st.floats(4, 60), st.floats(0, 30), st.floats(0.05, 1.5), st.lists(st.floats(0, 0.25), min_size=175, max_size=175))
 def test_a_steady_scraper_is_met_however_its_scrapes_jitter(period: float, phase: float, took: float, jitter: list[float]) -> None:
     visits = [(phase + number * period + late, "prometheus") for number, late in enumerate(jitter)]

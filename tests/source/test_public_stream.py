@@ -235,6 +235,7 @@ def test_what_is_gone_when_it_is_read_comes_as_skipped(agent: Agent, log: Partit
     assert 0 < rows[0]["missing_bytes"] < size
 
 
+@pytest.mark.slow
 def test_rolls_and_deletions_are_rows_once(agent: Agent, log: PartitionLog) -> None:
     with agent.served() as address:
         _, at = everything(stream(address, consumer="q"))
@@ -324,6 +325,7 @@ def test_a_query_goes_on_though_its_topics_were_deleted(agent: Agent, log: Parti
         assert stream(address, consumer="q", topics="gone").latestOffset(at, ALL)
 
 
+@pytest.mark.slow
 def test_a_pattern_waits_for_topics_to_come(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
     agent = Agent(disk.path, journal=tmp_path / "journal")
