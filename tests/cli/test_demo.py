@@ -18,6 +18,7 @@ import pytest
 from streaming.common.settings import Settings
 from streaming.common.start_from import StartFrom
 from streaming.common.units import Address
+from streaming.errors import quoted
 from streaming.spark.job.checkpoint import Checkpoint
 from streaming.terminal.cli.demo import free_address, with_demo_defaults
 from tests import job_environment
@@ -57,7 +58,7 @@ def test_the_checkpoint_of_an_earlier_demo_is_refused_before_anything_is_started
     before = sorted(earlier.rglob("*"))
     ended = run_command("demo", "--checkpoint", earlier)
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert f"--checkpoint '{earlier}' is of an earlier job or demo" in ended.stderr
+    assert f"--checkpoint {quoted(str(earlier))} is of an earlier job or demo" in ended.stderr
     assert "name a directory that is not there yet" in ended.stderr
     assert sorted(earlier.rglob("*")) == before
 
