@@ -188,7 +188,7 @@ class _Loop(_First):
     def _reaching(self, session: Session, write: Callable[[object], object]) -> None:
         """Which tests call each changed function; what fails without a change."""
         reached = defaultdict[str, set[str]](set)
-        builtins.reached = lambda key: reached[key].add(os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0])  # type: ignore[attr-defined]
+        builtins.mutations_note_reached = lambda key: reached[key].add(os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0])  # type: ignore[attr-defined]
         for mutant in {_key(mutant): mutant for mutant in self._mutants if mutant.function}.values():
             source = (self._root / mutant.file).read_text(encoding="utf-8")
             _replace(self._root, mutant, _code(_watched(source, _key(mutant), mutant.function), self._root / mutant.file))
@@ -228,7 +228,7 @@ def _watched(source: str, key: str, function: str) -> ast.Module:
             if isinstance(child, ast.ClassDef):
                 visit(child, f"{inside}{child.name}.")
             elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) and f"{inside}{child.name}" == function:
-                child.body.insert(0, ast.parse(f"reached({key!r})").body[0])
+                child.body.insert(0, ast.parse(f"mutations_note_reached({key!r})").body[0])
 
     visit(tree, "")
     return ast.fix_missing_locations(tree)

@@ -9,8 +9,31 @@ from tests.mutations.__main__ import main
 from tests.mutations.mutant import ROOT, Mutant, StaleError, drawn, generated, read_table
 from tests.mutations.runner import STARTING_NOTHING, BrokenTestsError, tried
 
-ROOM = "LIMIT = 3\n\n\ndef less(a, b):\n    return a < b\n\n\nclass More:\n    def more(self, a, b):\n        return a > b and a < LIMIT\n"
-TEST = "from {0}.room import less\n\n\ndef test_less():\n    assert less(1, 2)\n    assert not less(2, 2)\n"
+ROOM = """\
+LIMIT = 3
+
+
+def less(a, b):
+    return a < b
+
+
+def near(reached):  # a name of the runner's own may be any function's
+    return reached < LIMIT
+
+
+class More:
+    def more(self, a, b):
+        return a > b and a < LIMIT
+"""
+TEST = """\
+from {0}.room import less, near
+
+
+def test_less():
+    assert less(1, 2)
+    assert not less(2, 2)
+    assert near(2)
+"""
 
 
 def test_each_line_of_the_table_is_there_once_with_a_reason_and_tests_that_are_there() -> None:
@@ -41,6 +64,7 @@ def test_a_seed_draws_the_same_changes_of_one_line_each(tmp_path: Path) -> None:
     found = [(each.before, each.after, each.function) for each in generated("room.py", ROOM)]
     assert found == [
         ("a < b", "a <= b", "less"),
+        ("reached < LIMIT", "reached <= LIMIT", "near"),
         ("a > b and a < LIMIT", "a > b or a < LIMIT", "More.more"),
         ("a > b and a < LIMIT", "(a > b)", "More.more"),
         ("a > b and a < LIMIT", "(a < LIMIT)", "More.more"),
@@ -73,8 +97,14 @@ def found(tree: Path, mutants: list[Mutant]) -> dict[str, str]:
 def test_what_no_test_holds_has_survived_and_the_file_stays_as_it_is(tree: Path) -> None:
     row = f"{tree.name}/room.py\t{{}}\t{{}}\ttest_room.py\twhy"
     changes = [("return a < b", "return a <= b"), ("return a > b and a < LIMIT", "return a >= b and a < LIMIT"), ("LIMIT = 3", "LIMIT = 4")]
+    changes.append(("return reached < LIMIT", "return reached <= LIMIT"))
     mutants = [each for change in changes for each in read_table(row.format(*change), tree.parent)]
-    assert found(tree, mutants) == {"return a <= b": "test_room.py::test_less", "return a >= b and a < LIMIT": "", "LIMIT = 4": ""}
+    assert found(tree, mutants) == {
+        "return a <= b": "test_room.py::test_less",
+        "return a >= b and a < LIMIT": "",
+        "LIMIT = 4": "",
+        "return reached <= LIMIT": "",
+    }
     assert (tree / "room.py").read_text() == ROOM
 
 
