@@ -20,8 +20,7 @@ RUN = run() { $(BIN)/pytest $(PARALLEL) --room 2048 --durations 20 "$$@" || { te
 # A mark says what a test starts (pyproject.toml, CONTRIBUTING.md); these start nothing.
 STARTING_NOTHING := not first and not spark and not programs and not live and not image
 
-LINT = $(BIN)/ruff format --check --quiet; $(BIN)/ruff check --quiet; $(TYPES); $(BIN)/lint-imports
-TYPES = $(BIN)/mypy
+LINT = $(BIN)/ruff format --check --quiet; $(BIN)/ruff check --quiet; $(BIN)/mypy; $(BIN)/lint-imports
 
 PRINT := import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); base = p["project"]["dependencies"]; \
   extras = p["project"]["optional-dependencies"]; dev = p["dependency-groups"]["dev"]; print

@@ -23,9 +23,8 @@ from tests.broker.stream_query import RELATIONS
 from tests.broker.transactions import reported_by
 from tests.ports import free_ports
 from tests.processes import until
-from tests.worlds.services import Service, service
+from tests.worlds.services import AGENT, DRIVER, JVM, SOURCE, WORKER, Service, service
 
-AGENT, DRIVER, JVM, SOURCE, WORKER = "agent", "driver", "jvm", "source", "worker"
 SHARES: Mapping[str, int] = {AGENT: 40, SOURCE: 26, WORKER: 24, DRIVER: 6, JVM: 4}
 """Of a hundred kills. A JVM takes many seconds to start."""
 

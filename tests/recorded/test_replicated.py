@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.broker.group_comparing import page_at
 from tests.broker.install import KAFKA_VERSION
 from tests.jobs import serving
 from tests.limits import SECONDS
-from tests.processes import Counts, exported, read_page, until
+from tests.processes import Counts, exported, until
 from tests.recorded.recordings import replay
 from tests.recorded.worlds.replicated import NODES, PARTITIONS, TOPIC
 
@@ -18,11 +19,6 @@ if TYPE_CHECKING:
 
 METADATA = "__cluster_metadata"
 """Grows while we look at it, and no client can ask for its end."""
-
-
-def fetched(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=SECONDS) as answer:
-        return answer.read().decode()
 
 
 @pytest.mark.first
@@ -40,11 +36,12 @@ def test_disks_of_three_brokers_one_of_which_was_killed_export_each_partition_on
     with serving(spark, tmp_path / "checkpoint", *log_dirs) as url:
 
         def counts() -> dict[tuple[str, int], Counts]:
-            return {place: counts for place, counts in exported(read_page(fetched(f"{url}/metrics"))).items() if place[0] != METADATA}
+            return {place: counts for place, counts in exported(page_at(url)).items() if place[0] != METADATA}
 
         until("the job exports what Kafka's tools counted", lambda: counts() == expected, saw=counts)
-        page = read_page(fetched(f"{url}/metrics"))
-        assert TOPIC in fetched(f"{url}/topics")
+        page = page_at(url)
+        with urllib.request.urlopen(f"{url}/topics", timeout=SECONDS) as topics:
+            assert TOPIC in topics.read().decode()
     of_topic = [dict(series.labels) for series in page if series.name == "segtail_partition_log_end_offset"]
     found = {(int(each["partition"]), int(each["broker"])) for each in of_topic if each["topic"] == TOPIC}
     assert found == {(number, leader) for number, leader in replayed.json("leaders")}
