@@ -14,8 +14,9 @@ PYTHONS := $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 
 # A few processes: tests of a module that start a JVM keep to one of them, where they share it (tests/conftest.py groups them); tests without
 # one fill the rest. What fails is run again at the end, alone: what passes then fails beside others, and has to be mended all the same.
-PARALLEL = -n $$($(BIN)/python -m tests.check.machine) --dist loadgroup --no-loadscope-reorder
-RUN = run() { $(BIN)/pytest $(PARALLEL) --room 2048 --durations 20 "$$@" || { test $$? = 1 \
+MACHINE = $(BIN)/python -m tests.check.machine
+PARALLEL = -n $$($(MACHINE)) --dist loadgroup --no-loadscope-reorder
+RUN = $(MACHINE) --room >/dev/null; run() { $(BIN)/pytest $(PARALLEL) --durations 20 "$$@" || { test $$? = 1 \
   && echo "Again, alone, what has failed:" && $(BIN)/pytest --lf --lfnf none "$$@"; }; }; run
 # A mark says what a test starts (pyproject.toml, CONTRIBUTING.md); these start nothing.
 STARTING_NOTHING := not first and not spark and not programs and not live and not image

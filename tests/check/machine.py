@@ -1,14 +1,13 @@
-"""A plugin of pytest for what a machine lacks.
+"""What a machine lacks: a plugin of pytest, whose line at the end says what was skipped and how to get it, and a command before it.
 
-One line at the end says what was skipped and how to get it, no run begins without room, and a small machine runs fewer tests side by side.
+By ``python -m tests.check.machine`` no run begins without room, and a small machine runs fewer tests side by side.
 """
 
 import os
 import shutil
 import sys
-import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,23 +20,14 @@ ROOM_MIB = 2048
 _SKIPPED = "Skipped: "
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--room", type=int, default=0, metavar="MIB", help="do not begin where temporary files have less room than this")
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    wanted = session.config.getoption("--room")
-    if wanted and not hasattr(session.config, "workerinput") and (lacking := too_little_room(wanted)):
-        pytest.exit(lacking, returncode=pytest.ExitCode.USAGE_ERROR)
-
-
 def too_little_room(wanted_mib: int) -> str:
     """What to do where temporary files have less room than this; "" where they have enough."""
-    directory = tempfile.gettempdir()
+    directory = next(filter(None, map(os.environ.get, ("TMPDIR", "TEMP", "TMP"))), "/tmp")
+    make_room = f"the tests write up to {wanted_mib} MiB: make room, or set TMPDIR to a folder that has it"
+    if not os.access(directory, os.W_OK | os.X_OK):
+        return f"{directory} is no folder in which this user can write, and {make_room}"
     free = shutil.disk_usage(directory).free >> 20
-    if free >= wanted_mib:
-        return ""
-    return f"{directory} has {free} MiB free, and the tests write up to {wanted_mib} MiB: make room, or set TMPDIR to a folder that has it"
+    return "" if free >= wanted_mib else f"{directory} has {free} MiB free, and {make_room}"
 
 
 @pytest.hookimpl(trylast=True)
@@ -73,5 +63,15 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-if __name__ == "__main__":
+def main(arguments: Sequence[str]) -> None:
+    """Writes how many processes the tests get. With ``--room``, a machine without room ends it with the sentence that says so.
+
+    That is not left to pytest, which has written temporary files before it reads a plugin.
+    """
+    if "--room" in arguments and (lacking := too_little_room(ROOM_MIB)):
+        sys.exit(lacking)
     sys.stdout.write(f"{processes(_cores(), _memory_mib())}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,12 +1,12 @@
 """What a machine lacks is reported in one line, and decides how many tests run side by side."""
 
 import shutil
-import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from tests.check.machine import ROOM_MIB, processes, skipped, too_little_room
+from tests.check.machine import ROOM_MIB, main, processes, skipped, too_little_room
 
 
 def test_who_was_skipped_is_one_line() -> None:
@@ -22,9 +22,26 @@ def test_small_machines_run_fewer_tests_side_by_side(cores: int, memory_mib: int
     assert processes(cores, memory_mib) == expected
 
 
-def test_a_full_folder_for_temporary_files_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=100 << 20))
+def test_a_full_folder_for_temporary_files_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is the one that was asked for: Python itself passes over one that is full, and takes another one without a word."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=100 << 20 if path == str(tmp_path) else 1 << 60))
     stated = too_little_room(ROOM_MIB)
-    assert stated.startswith(f"{tempfile.gettempdir()} has 100 MiB free")
+    assert stated.startswith(f"{tmp_path} has 100 MiB free")
     assert "TMPDIR" in stated
     assert too_little_room(100) == ""
+
+
+def test_a_folder_for_temporary_files_that_is_not_there_is_named_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "gone"))
+    assert too_little_room(1).startswith(f"{tmp_path / 'gone'} is no folder in which this user can write")
+
+
+def test_no_run_begins_without_room(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "gone"))
+    with pytest.raises(SystemExit) as ended:
+        main(["--room"])
+    assert ended.value.code == too_little_room(ROOM_MIB)
+    assert capsys.readouterr().out == ""
+    main([])
+    assert int(capsys.readouterr().out) >= 1
