@@ -30,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(held.cleanup)
         directory = Path(held.name)
         # unset: else it is on the JVM's class path, which no archive of classes fits then
-        (directory / "spark-env.sh").write_text(f"echo {_SPARK} >> '{directory}/starts'\nunset SPARK_CONF_DIR\n")
+        (directory / "spark-env.sh").write_text(f"echo \"{_SPARK} $PYTEST_CURRENT_TEST\" >> '{directory}/starts'\nunset SPARK_CONF_DIR\n")
     config.stash[_STARTS] = directory
     os.environ["SPARK_CONF_DIR"] = str(directory)
     sys.addaudithook(lambda event, arguments: _note_broker(directory, event, arguments))
@@ -44,7 +44,7 @@ def pytest_configure_node(node: Any) -> None:
 def _note_broker(directory: Path, event: str, arguments: tuple[Any, ...]) -> None:
     if event == "subprocess.Popen" and "kafka.Kafka" in map(str, arguments[1]) and directory.exists():
         with (directory / "starts").open("a") as starts:
-            starts.write(f"{_BROKERS}\n")
+            starts.write(f"{_BROKERS} {os.environ.get('PYTEST_CURRENT_TEST', '')}\n")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -80,14 +80,18 @@ def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
     costs = terminalreporter.config.stash[_COSTS]
     if terminalreporter.config.getoption("durations") and costs:
         starts = terminalreporter.config.stash[_STARTS] / "starts"
-        counted = Counter(starts.read_text(encoding="utf-8").split() if starts.exists() else ())
+        lines = starts.read_text(encoding="utf-8").splitlines() if starts.exists() else []
+        counted = Counter((name, test.partition("::")[0].rpartition("/")[2]) for name, _, test in (line.partition(" ") for line in lines))
         terminalreporter.section("CPU seconds by room")
-        terminalreporter.write_line(summary(costs, counted))
+        terminalreporter.write(summary(costs, counted) + "\n")
 
 
-def summary(costs: Counter[str], starts: Counter[str]) -> str:
-    """One line for the rooms, the dearest first, and for the JVMs."""
+def summary(costs: Counter[str], starts: Counter[tuple[str, str]]) -> str:
+    """One line for the rooms, the dearest first, and one for each kind of JVM with the files whose tests start it."""
     rooms = [f"{name} {seconds:.1f}" for name, seconds in costs.most_common(_SHOWN)]
     rest = sum(costs.values()) - sum(seconds for _, seconds in costs.most_common(_SHOWN))
-    started = ", ".join(f"{name} {starts[name]}" for name in (_SPARK, _BROKERS))
-    return f"{sum(costs.values()):.1f} in all: {', '.join(rooms)}; {rest:.1f} in others. JVMs started: {started}"
+    lines = [f"{sum(costs.values()):.1f} in all: {', '.join(rooms)}; {rest:.1f} in others"]
+    for jvm in (_SPARK, _BROKERS):
+        files = Counter({file: count for (name, file), count in starts.items() if name == jvm})
+        lines.append(f"JVMs started, {jvm}: {files.total()}: " + ", ".join(f"{file} {count}" for file, count in files.most_common()))
+    return "\n".join(lines)

@@ -22,9 +22,10 @@ def test_starts():
 
 def test_the_dearest_rooms_come_first_and_the_rest_is_one_figure() -> None:
     costs = Counter({f"room{number}": float(number) for number in range(1, 23)})
-    line = summary(costs, Counter(Spark=2))
-    assert line.startswith("253.0 in all: room22 22.0, room21 21.0, ")
-    assert line.endswith("room3 3.0; 3.0 in others. JVMs started: Spark 2, Kafka 0")
+    rooms, spark, brokers = summary(costs, Counter({("Spark", "test_a.py"): 1, ("Spark", "test_b.py"): 2})).split("\n")
+    assert rooms.startswith("253.0 in all: room22 22.0, room21 21.0, ")
+    assert rooms.endswith("room3 3.0; 3.0 in others")
+    assert (spark, brokers) == ("JVMs started, Spark: 3: test_b.py 2, test_a.py 1", "JVMs started, Kafka: 0: ")
 
 
 def test_a_room_is_a_folder_or_a_file_at_the_top() -> None:
@@ -39,5 +40,8 @@ def test_cpu_and_starts_are_those_of_all_processes(tmp_path: Path, processes: st
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
     (line,) = [line for line in done.stdout.splitlines() if " in all: " in line]
-    assert line.endswith("; 0.0 in others. JVMs started: Spark 1, Kafka 1"), done.stdout
+    assert line.endswith("; 0.0 in others"), done.stdout
+    assert [line for line in done.stdout.splitlines() if line.startswith("JVMs")] == [
+        f"JVMs started, {jvm}: 1: test_it.py 1" for jvm in ("Spark", "Kafka")
+    ]
     assert not line.startswith("0.0 in all")
