@@ -14,6 +14,7 @@ from tests.broker.clients import create_topic, producer, send, transaction
 from tests.broker.kafka import Kafka
 from tests.broker.transactions import Writer
 from tests.broker.wire import ProducerId
+from tests.job_without_spark import WITHOUT_SPARK
 from tests.limits import SECONDS
 from tests.processes import Segtail, segtail, until
 
@@ -83,7 +84,7 @@ def monitored(directory: Path) -> Iterator[Monitored]:
         )
         (directory / "monitoring").mkdir()
         with (
-            segtail("run", *arguments, *sets, stated=directory / "said") as job,
+            segtail("run", *arguments, *sets, stated=directory / "said", before=WITHOUT_SPARK) as job,
             monitoring(directory / "monitoring", addresses, pages.append, hurried=True) as running,
         ):
             _written_while_watched(trader, running)

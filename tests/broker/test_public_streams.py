@@ -22,6 +22,7 @@ pytestmark = pytest.mark.spark
 SEED = 5
 
 
+@pytest.mark.long  # test_kills stands for it
 def test_sinks_hold_every_row_once_whatever_is_killed(kafka_jars: None, tmp_path: Path) -> None:
     report = run_streams(tmp_path, len(SHARES), SEED)
     assert report.problems == ()

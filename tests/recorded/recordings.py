@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from streaming.common.whole_files import write_whole
-from tests.broker.install import KAFKA_VERSION, OLDER_VERSION
+from tests.broker.install import BROKER_VERSION, KAFKA_VERSION, OLDER_VERSION
 from tests.recorded import script
 from tests.recorded.archive import CONFIGURATION, DamagedError, unpack
 from tests.recorded.making import ANSWERS, MOMENTS
@@ -34,6 +34,7 @@ WORLDS: Mapping[str, tuple[str, ...]] = {
     "replicated": NEWEST,
     "retention": NEWEST,
     "simulator": NEWEST,
+    "versions": (BROKER_VERSION, KAFKA_VERSION, OLDER_VERSION),
     "why": NEWEST,
 }
 """Each world, made by the module of its name in tests/recorded/worlds, and the versions of Kafka that it is recorded of."""
