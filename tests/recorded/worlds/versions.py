@@ -1,4 +1,4 @@
-"""A broker at work, with something of everything, and what it and its clients answered: the same on each version that segtail is tried with."""
+"""A broker with something of everything, and what it and its clients answered: the same on each version that segtail is tried with."""
 
 import subprocess
 from contextlib import ExitStack
