@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from streaming.common import java
 from streaming.errors import JavaError
@@ -40,6 +41,10 @@ for profile, examples in (("quick", 20), ("whole", 60)):
     )
 settings.register_profile("exhaustive", max_examples=5_000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+if settings.default.derandomize:
+    # Hypothesis also draws numbers and words that the loaded modules of this checkout hold: which these are depends on the tests before
+    # (tests/test_same_examples.py). As long as nobody collects them there are none.
+    providers._get_local_constants = lambda: providers._local_constants
 
 _JVM_MARKS = ("broker", "first", "spark")
 _LONG_MARKS = ("image", "slow")
