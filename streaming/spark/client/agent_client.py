@@ -135,13 +135,13 @@ class AgentClient:
 
     def status(self, request: StatusRequest | None = None) -> Status:
         """The agent's status. Without a request, it is complete except for the pending groups and the catalog."""
-        status = self._ask(Call.STATUS, (request or StatusRequest()).encode(), Status)
+        status = self._ask(Call.STATUS, (request or StatusRequest()).encode(), Status, ANSWER_SECONDS)
         self._version = status.version
         return status
 
     def register(self, request: Register) -> Status:
         """Register a consumer that starts."""
-        return self._ask(Call.REGISTER, request.encode(), Status)
+        return self._ask(Call.REGISTER, request.encode(), Status, ANSWER_SECONDS)
 
     def plan(self, request: PlanRequest) -> Plan:
         """Ask how far a budget reaches."""
@@ -337,7 +337,7 @@ class AgentClient:
         """The error with the address of the agent."""
         return error if self.address in str(error) else AgentError(f"agent at {self.address}: {error}", error.reason)
 
-    def _ask(self, call: str, body: bytes, kind: type[_Answer], seconds: float = ANSWER_SECONDS) -> _Answer:
+    def _ask(self, call: str, body: bytes, kind: type[_Answer], seconds: float) -> _Answer:
         return kind.decode(self._one(call, body, seconds))
 
     def _one(self, call: str, body: bytes, seconds: float) -> bytes:
