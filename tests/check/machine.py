@@ -7,9 +7,9 @@ import os
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 from _pytest.terminal import TerminalReporter
@@ -50,12 +50,29 @@ def processes(cores: int, memory_mib: int) -> int:
 
 
 def _memory_mib() -> int:
-    """What this machine has, or what the control group of this process may take of it."""
+    """What this machine has, or what a control group of this process may take of it."""
     found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20]
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+    groups = Path("/proc/self/cgroup")
+    for path in limit_files(groups.read_text(encoding="utf-8")) if groups.exists() else ():
         with suppress(OSError, ValueError):  # no such version of control groups here, or no limit ("max")
-            found.append(int(Path(path).read_text(encoding="ascii")) >> 20)
+            found.append(int(path.read_text(encoding="ascii")) >> 20)
     return min(found)
+
+
+def limit_files(groups: str) -> Iterator[Path]:
+    """Where the limits of memory of these groups are (``/proc/self/cgroup``), and of all that they are part of.
+
+    In a container the group's own path may be that of its host, which is not there: its top is the container's.
+    """
+    for _, controllers, group in (line.split(":", 2) for line in groups.splitlines()):
+        if controllers == "":
+            top, name = Path("/sys/fs/cgroup"), "memory.max"
+        elif "memory" in controllers.split(","):
+            top, name = Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"
+        else:
+            continue
+        path = PurePosixPath(group.lstrip("/"))
+        yield from (top / each / name for each in (path, *path.parents))
 
 
 def _cores() -> int:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.check.machine import ROOM_MIB, main, processes, skipped, too_little_room
+from tests.check.machine import ROOM_MIB, limit_files, main, processes, skipped, too_little_room
 
 
 def test_who_was_skipped_is_one_line() -> None:
@@ -20,6 +20,20 @@ def test_who_was_skipped_is_one_line() -> None:
 )
 def test_small_machines_run_fewer_tests_side_by_side(cores: int, memory_mib: int, expected: int) -> None:
     assert processes(cores, memory_mib) == expected
+
+
+def test_a_limit_of_memory_is_also_that_of_the_groups_around() -> None:
+    """As `systemd-run --property MemoryMax=2G` sets it, and as older machines have it beside others."""
+    assert [*map(str, limit_files("0::/user.slice/run.scope\n"))] == [
+        "/sys/fs/cgroup/user.slice/run.scope/memory.max",
+        "/sys/fs/cgroup/user.slice/memory.max",
+        "/sys/fs/cgroup/memory.max",
+    ]
+    assert [*map(str, limit_files("5:cpu,cpuacct:/a\n4:memory:/a\n0::/\n"))] == [
+        "/sys/fs/cgroup/memory/a/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory.max",
+    ]
 
 
 def test_a_full_folder_for_temporary_files_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
