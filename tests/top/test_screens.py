@@ -39,6 +39,11 @@ def test_a_job_that_starts_says_how_far_it_is_in_no_severity_s_colour() -> None:
     )
 
 
+@each_row(("start", "line"), [(None, "No problems."), (JobStart(step="spark", what="Starting Spark"), "No problems known yet.")])
+def test_no_problem_of_a_job_that_starts_is_not_no_problem(start: JobStart | None, line: str) -> None:
+    assert line in lines(shown(FakeJob(status(start=start))))
+
+
 def test_a_job_that_answers_and_knows_nothing_current_says_so() -> None:
     verdict, freshness, *_ = lines(shown(FakeJob(status(not_current="No agent answers: a1", verdict="Nothing is wrong"))))
     assert (verdict, freshness) == ("not current: No agent answers: a1", "last known: Nothing is wrong")

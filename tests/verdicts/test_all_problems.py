@@ -64,6 +64,22 @@ def test_where_all_is_well_nothing_is_found() -> None:
     assert list(unknown(of, ())) == []
 
 
+DEAD = {"members": 0, "state": "Empty", "epoch": 4, "state_ms": NOW_MS - MINUTE}
+
+
+@each_row(
+    ("name", "facts", "sentence"),
+    [
+        ("billing", DEAD, "Nothing is critical: 1 partition of 1 broker; 1 group has no members and 9 records left to read"),
+        ("console-consumer-17", DEAD, "Nothing is wrong: 1 partition of 1 broker"),
+        ("billing", DEAD | {"members": 1, "state": "Stable"}, "Nothing is wrong: 1 partition of 1 broker"),
+    ],
+)
+def test_a_good_day_begins_with_the_groups_that_nobody_reads_for(name: str, facts: dict[str, Any], sentence: str) -> None:
+    of = around(agent(well(), log_dirs=(log_dir(checkpoint_ms=NOW_MS - 3000),)), groups=group(name=name, facts=facts))
+    assert verdict(of, problems(of)) == sentence
+
+
 ROLLED = '{"static":{},"topic":{"segment.ms":"3600000","retention.ms":"999999999"}}'
 
 

@@ -167,12 +167,12 @@ def rebalancing(generations: int, ago_ms: int = 0) -> JudgedGroups:
     return judge_groups(snapshot_of(of, now_ms=NOW_MS), NOW_MS)
 
 
-def group(*others: dict[str, Any], name: str = "billing", **values: Any) -> JudgedGroups:
+def group(*others: dict[str, Any], name: str = "billing", facts: dict[str, Any] | None = None, **values: Any) -> JudgedGroups:
     """A group with one partition, and with others that differ from it by this, judged."""
     given = {"committed": 5, "log_start": 0, "lag_offsets": 9, "lag_records_read_committed": 9, "next_append_ms": NOW_MS - 2 * HOUR}
     first = {"next_offset": 5} | given | values
     partitions = [GroupPartition(topic="orders", partition=3 + at, broker=1, **first | each) for at, each in enumerate(({}, *others))]
-    return judge_groups(snapshot_of(Group(name=name, partitions=partitions), now_ms=NOW_MS), NOW_MS)
+    return judge_groups(snapshot_of(Group(name=name, partitions=partitions, facts=facts or {}), now_ms=NOW_MS), NOW_MS)
 
 
 READING = StartProgress(step=StartStep.READING, done_bytes=82, all_bytes=197, left_s=12.0)

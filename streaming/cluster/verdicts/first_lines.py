@@ -2,6 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
+from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.problem_json import CRITICAL, INFO, WARNING, Problem
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.all_problems import count
@@ -38,10 +41,29 @@ def verdict(circumstances: Circumstances, all_problems: Sequence[Problem]) -> st
     if first is None or first.gravity == INFO:
         notes = f", and {format_count(counts[INFO], 'note')}" if counts[INFO] else ""
         blind = any(True for _ in unknown(circumstances, all_problems))
-        sentence = f"Nothing is wrong{', as far as is known' if blind else ''}: {seen}{notes}"
+        nobody = _nobody_reads(circumstances)
+        well = "Nothing is critical" if nobody else "Nothing is wrong"
+        sentence = f"{well}{', as far as is known' if blind else ''}: {seen}{nobody}{notes}"
     else:
         sentence = f"{_numbers(counts)} in {seen}. {first.summary or first.what}"
     return sentence
+
+
+def _nobody_reads(circumstances: Circumstances) -> str:
+    """Which groups have lost their members and have records left; nothing if there are none that anybody may miss."""
+    judged = circumstances.groups
+    if judged is None:
+        return ""
+    missed = [judged.usage[name].use not in (GroupUse.ABANDONED, GroupUse.THROW_AWAY) for name in judged.snapshot.rows.group_names]
+    named = [name in judged.deserted and circumstances.export.has_consumer(name) for name in judged.snapshot.rows.group_names]
+    of_groups = np.array(missed, np.bool_) & np.array(named, np.bool_)
+    if not of_groups.any():
+        return ""
+    rows = of_groups[judged.snapshot.rows.group] & (judged.commits.lag > 0)
+    unit = "record" if np.all(judged.snapshot.found.lags.left[rows] >= 0) else "offset"
+    groups = format_count(int(of_groups.sum()), "group")
+    have = "has" if of_groups.sum() == 1 else "have"
+    return f"; {groups} {have} no members and {format_count(int(judged.commits.lag[rows].sum()), unit)} left to read"
 
 
 def _numbers(counts: Mapping[str, int]) -> str:

@@ -92,6 +92,8 @@ def _none_lines(state: ScreenState, rows: Rows) -> list[str]:
     if isinstance(rows.page, GroupPage):
         nothing = no_groups(rows.page)
         return [*wrapped(f"{nothing[:1].upper()}{nothing[1:]}.", state.width), *rows.notes]
+    if state.status is not None and state.status.start is not None:
+        return [f"No {state.view} known yet.", *rows.notes]
     return [f"No {state.view}.", *rows.notes]
 
 
