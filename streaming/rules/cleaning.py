@@ -9,8 +9,8 @@ from streaming.common.arrays import Flags, Longs
 from streaming.common.catalog.catalog_tables import UNREADABLE
 from streaming.rules.segment_columns import ABSENT, SegmentColumns
 
-UNCLEANABLE = ("open_transaction", "compaction_lag")
-"""The reasons why closed segments cannot be cleaned yet. A segment counts for one of them only, the transaction first."""
+UNCLEANABLE = ("open_transaction", "compaction_lag", "moving")
+"""The reasons why closed segments cannot be cleaned yet. A segment counts for one of them only, the first that holds."""
 
 LONG_MS = 3 * 3_600_000
 """The cleaner gets round to every log within less."""
@@ -64,11 +64,14 @@ class CompactionRule:
         held = np.where(bound < self._active_base, logs.holding(bound), logs.last)  # the first segment that cannot be cleaned
         begin = np.minimum(logs.holding(self._dirty_from), held)
         dirty = np.where(self._dirty_from < logs.base[held], logs.bytes_between(begin, held), 0)
-        ratio, long_ratio = self._ratio(dirty), self._ratio(self._long_dirty(now_ms, begin, held))
+        moving = np.where(logs.moving, dirty, 0)
+        dirty = dirty - moving
+        ratio, long_ratio = self._ratio(dirty), self._ratio(np.where(logs.moving, 0, self._long_dirty(now_ms, begin, held)))
         transaction = np.clip(self._transaction, held, logs.last)
         uncleanable = (
             logs.bytes_between(transaction, logs.last),
             logs.bytes_between(np.clip(young, held, transaction), transaction),
+            moving,
         )
         known = self._decidable & ~((self._lag > 0) & logs.any_of(logs.unknown))
         return Compaction(

@@ -15,7 +15,7 @@ from streaming.rules.awaited_start import after_start
 from streaming.rules.retention_passes import FAR, Growth, Moments, RetentionPasses, not_growing
 from streaming.rules.segment_columns import ABSENT, SegmentColumns
 
-BLOCKED = ("future_timestamp", "high_watermark", "remote_copy", "head_of_line", "active_segment")
+BLOCKED = ("moving", "future_timestamp", "high_watermark", "remote_copy", "head_of_line", "active_segment")
 """The reasons why data past its limit stays, in the order in which they are checked."""
 
 Bound = Callable[[Flags, Flags, Longs, Longs], Longs]
@@ -94,11 +94,13 @@ class RetentionRule:
         checked = away == ABSENT
         logs, first, passes = self._logs, self._logs.first, self._passes
         expired = passes.expired(now_ms)
-        gone = passes.deleted(expired)
+        due_upto = passes.deleted(expired)
+        rests = logs.moving & (due_upto > first)
+        gone = np.where(logs.moving, first, due_upto)
         deletable = gone > first
         stop = np.minimum(gone, logs.last)
         hides = (gone <= logs.last) & (passes.unknown & passes.full & passes.replicated)[stop]
-        open_end = ~self._replication_known | hides  # the rest is not known
+        open_end = ~logs.moving & (~self._replication_known | hides)  # the rest is not known
         first_known = ~passes.unknown[first] & self._replication_known
 
         aged = passes.timed & (self._oldest >= 0)
@@ -113,7 +115,7 @@ class RetentionRule:
             overdue = bound(first_known, deletable & checked, overdue, self._check_interval)
         moments = passes.moments(growth or not_growing(logs), now_ms)
         goes = self._goes(moments, first)
-        goes = np.where(deletable & (goes > now_ms), ABSENT, goes)
+        goes = np.where(((due_upto > first) & (goes > now_ms)) | (logs.moving & (goes <= now_ms)), ABSENT, goes)
         next_deletion, next_start_of = after_start(goes, away)
         known = self._all_known & self._replication_known
         return Retention(
@@ -125,7 +127,7 @@ class RetentionRule:
             next_deletion=next_deletion,
             next_start_of=next_start_of,
             next_by_size=(goes != ABSENT) & (moments.by_size < moments.by_time)[first],
-            blocked=np.where(known, self._blocked(now_ms, expired, deletable, lag > 0, due, overdue), np.int8(ABSENT)),
+            blocked=np.where(known, self._blocked(now_ms, rests, expired, deletable, lag > 0, due, overdue), np.int8(ABSENT)),
             ahead=np.where(self._newest >= 0, np.maximum(self._newest - now_ms, 0), ABSENT),
         )
 
@@ -149,8 +151,10 @@ class RetentionRule:
         modified = self._logs.modified[self._logs.first]
         return np.where(modified <= now_ms, modified, 0)
 
-    def _blocked(self, now_ms: int, expired: Flags, deletable: Flags, lags: Flags, due: Longs, overdue: Longs) -> NDArray[np.int8]:
-        """The first reason that holds, or none for a segment that the next check deletes.
+    def _blocked(
+        self, now_ms: int, rests: Flags, expired: Flags, deletable: Flags, lags: Flags, due: Longs, overdue: Longs
+    ) -> NDArray[np.int8]:
+        """The first reason that holds, or none for a segment that the next check deletes. ``rests``: it would, but for a move.
 
         The high watermark is always a little behind what is appended. It holds up a segment only if that has been ``due`` for more than
         two checks. If a segment that can go is still there then, the reason is its missing copy in remote storage, which cannot be seen on
@@ -161,6 +165,7 @@ class RetentionRule:
         after_first = ~logs.active.copy()
         after_first[first] = False
         holds = (
+            rests,
             ~deletable & (logs.recorded[first] > now_ms) & (lags | logs.any_of(expired)),
             ~deletable & ~self._passes.replicated[first] & (expired_first | self._not_by_age) & (due > two_checks),
             deletable & self._remote & (overdue > two_checks),

@@ -21,7 +21,9 @@ class LogFacts:
     """The facts about one log that retention and compaction need; offsets are -1 if they are not known, times are Unix milliseconds.
 
     ``segments`` is an array of `SEGMENTS` with at least one item. Without a high watermark nothing can be deleted. Without an LSO, the high
-    watermark is used. Without a cleaner checkpoint, everything is dirty. ``oldest_record_ms`` is -1 if there is no record.
+    watermark is used. Without a cleaner checkpoint, everything is dirty. ``oldest_record_ms`` is -1 if there is no record. ``moving``:
+    a copy of the log is being made in another log dir of its broker, and until that is over nothing of it is deleted or compacted
+    (`LogManager.cleanupLogs` and `LogCleanerManager.grabFilthiestCompactedLog` leave out what `abortAndPauseCleaning` has paused).
     """
 
     segments: NDArray[np.void]
@@ -32,6 +34,7 @@ class LogFacts:
     cleaner_checkpoint: int
     oldest_record_ms: int
     limits: Limits
+    moving: bool = False
 
 
 class SegmentColumns:
@@ -61,6 +64,7 @@ class SegmentColumns:
         last_stable = column("last_stable_offset")
         self.last_stable: Longs = np.where(last_stable < 0, self.high_watermark, last_stable)
         self.cleaner_checkpoint, self.oldest_record = column("cleaner_checkpoint"), column("oldest_record_ms")
+        self.moving: Flags = column("moving") > 0
         distinct = {id(log.limits): log.limits for log in logs}  # few: the logs of a topic share theirs
         places = {each: place for place, each in enumerate(distinct)}
         self._limits = list(distinct.values())
@@ -78,7 +82,16 @@ class SegmentColumns:
         for name in ("base", "size", "recorded", "modified", "unknown", "largest"):
             setattr(taken, name, getattr(self, name)[wanted])
         taken.before = np.concatenate([[0], np.cumsum(taken.size)])
-        for name in ("log_start", "log_end", "high_watermark", "last_stable", "cleaner_checkpoint", "oldest_record", "_limits_of"):
+        for name in (
+            "log_start",
+            "log_end",
+            "high_watermark",
+            "last_stable",
+            "cleaner_checkpoint",
+            "oldest_record",
+            "moving",
+            "_limits_of",
+        ):
             setattr(taken, name, getattr(self, name)[chosen])
         for name in ("total", "active", "following"):  # computed once, for all of them
             taken.__dict__.pop(name, None)

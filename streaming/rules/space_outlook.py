@@ -20,6 +20,9 @@ NEVER = np.inf
 HORIZON_MS = 366 * 86_400_000
 """The end of the outlook: no growth stays the same for longer."""
 
+MOVE_MS = 86_400_000
+"""So long nothing of a log is deleted that moves to another log dir: nobody knows when the move ends, and the disk may fill before."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outlook:
@@ -95,13 +98,14 @@ def outlook_of(logs: SegmentColumns, growth: Floats, active_first_ms: Longs, now
     appended_gone = gone[logs.last]
     gone[logs.last] = np.where(_goes_at_once(logs, timed, sized, now_ms), float(now_ms), appended_gone)
     late = logs.limit("check_interval_ms") + logs.limit("file_delete_delay_ms")
+    checked = np.where(logs.moving, now_ms + MOVE_MS, now_ms)
     return Outlook(
-        gone=np.maximum(gone, now_ms) + late[logs.owner],
+        gone=np.maximum(gone, checked[logs.owner]) + late[logs.owner],
         present=logs.size.astype(np.float64),
         appended=pace * np.maximum(rolled - now_ms, 0.0),
-        appended_gone=np.maximum(appended_gone, now_ms) + late,
+        appended_gone=np.maximum(appended_gone, checked) + late,
         growth=pace,
-        level=np.where(pace > 0, appended_gone + fill / 2, NEVER),
+        level=np.where(pace > 0, np.maximum(appended_gone, checked) + fill / 2, NEVER),
         owner=logs.owner,
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from streaming.cluster.verdicts.blocked_remedies import REMEDIES
 from tests.builders import NOW, batch, log_dir, partition
 from tests.commands import run_command
 from tests.tables import each_row
@@ -313,15 +314,29 @@ def test_a_log_that_is_damaged_is_shown_up_to_the_damage_and_named(tmp_path: Pat
     assert done.stdout.splitlines()[-1].startswith(f"- {directory.path}/t-0 is not understood from offset 5 on: ")
 
 
-def test_a_copy_that_is_moving_is_counted_once(tmp_path: Path) -> None:
+def test_what_is_copied_to_another_log_dir_is_counted_once_and_nothing_of_it_is_deleted_meanwhile(tmp_path: Path) -> None:
     from_dir, to_dir = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
-    partition(from_dir, "t").append(batch(5))
-    copy = partition(to_dir, "t", name=f"t-0.{0:032x}-future")
-    copy.append(batch(5))
-    arguments = ("--log-dirs", f"{from_dir.path},{to_dir.path}")
-    done = segtail_retention(*arguments, "--format", "json")
-    (row,) = json.loads(done.stdout)["rows"]
-    assert (row["log_dir"], row["log_end_offset"]) == (str(from_dir.path), 5)
+    topics = {topic: partition(from_dir, topic, topic_id=number) for number, topic in enumerate(("delete", "compact"), 1)}
+    for log in topics.values():
+        for _ in range(2):
+            log.append(batch(5, timestamp=NOW - 30 * 86_400_000))
+            log.roll()
+    from_dir.write_high_watermarks()
+    for topic in topics:
+        partition(to_dir, topic, name=f"{topic}-0.{0:032x}-future").append(batch(5))
+    dirs = f"{from_dir.path},{to_dir.path}"
+    limits = ("--at", NOW, "--set", "topic_config={delete: {retention.ms: 1}, compact: {cleanup.policy: compact}}")
+    done = segtail_retention("--log-dirs", dirs, *limits, "--format", "json")
+    deleted, compacted = sorted(json.loads(done.stdout)["rows"], key=lambda row: row["topic"], reverse=True)
+    assert (deleted["log_dir"], deleted["log_end_offset"]) == (str(from_dir.path), 10)
+    assert (deleted["retention_blocked"], deleted["retention_reclaimable_bytes"], deleted["retention_overdue_ms"]) == ("moving", 0, 0)
+    assert (deleted["next_deletion_ms"], deleted["kind"], done.returncode) == (None, "retention_blocked", 3)
+    assert (compacted["dirty_bytes"], compacted["uncleanable_moving_bytes"]) == (0, compacted["size_bytes"])
+    stated = segtail_retention("--log-dirs", dirs, *limits).stdout
+    assert f"moving: delete-0, compact-0: {REMEDIES['moving'].why}" in stated
+    disk = run_command("disk", tmp_path, *limits).stdout
+    assert "2 replicas move to another log dir: until that is over, nothing of what moves is deleted or compacted" in disk
+    assert json.loads(run_command("disk", tmp_path, *limits, "--json").stdout)["log_dirs"][0]["frees_now"] == 0
 
 
 @pytest.mark.parametrize("case", ["overdue"], indirect=True)

@@ -25,6 +25,7 @@ def log_facts(segments: Sequence[Segment], **given: Any) -> LogFacts:
         "last_stable_offset": -1,
         "cleaner_checkpoint": -1,
         "oldest_record_ms": -1,
+        "moving": False,
     }
     configs = {name.replace("_", "."): str(value) for name, value in given.items() if name not in facts}
     facts |= {name: value for name, value in given.items() if name in facts}

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,15 +65,15 @@ def at(now: int, **given: object) -> dict[str, float]:
 
 
 def test_everything_closed_is_dirty_where_nothing_was_cleaned():
-    assert at(1000) == {"dirty": 150, "ratio": 1.0, "open_transaction": 0, "compaction_lag": 0}
+    assert at(1000) == {"dirty": 150, "ratio": 1.0, "open_transaction": 0, "compaction_lag": 0, "moving": 0}
 
 
 def test_what_lies_before_the_checkpoint_is_clean():
-    assert at(1000, cleaner_checkpoint=20) == {"dirty": 120, "ratio": 0.8, "open_transaction": 0, "compaction_lag": 0}
+    assert at(1000, cleaner_checkpoint=20) == {"dirty": 120, "ratio": 0.8, "open_transaction": 0, "compaction_lag": 0, "moving": 0}
 
 
 def test_an_open_transaction_keeps_its_segment_and_all_behind_it():
-    assert at(1000, last_stable_offset=25) == {"dirty": 30, "ratio": 1.0, "open_transaction": 120, "compaction_lag": 0}
+    assert at(1000, last_stable_offset=25) == {"dirty": 30, "ratio": 1.0, "open_transaction": 120, "compaction_lag": 0, "moving": 0}
 
 
 def test_replication_that_is_behind_is_no_open_transaction():
@@ -85,6 +86,7 @@ def test_segments_younger_than_the_lag_wait_up_to_the_open_transaction():
         "ratio": 1.0,
         "open_transaction": 80,
         "compaction_lag": 60,
+        "moving": 0,
     }
 
 
@@ -119,3 +121,10 @@ def test_a_segment_of_unknown_time_leaves_it_unknown_only_where_its_age_counts()
     for lag, dirty in ((0, 200), (5, -1)):
         found = CompactionRule(SegmentColumns([log_facts(segments, cleanup_policy="compact", min_compaction_lag_ms=lag)])).at(50)
         assert (found.dirty_bytes[0], found.dirty_ratio[0] >= 0) == (dirty, dirty >= 0)
+
+
+@given(any_log(("compact", "compact,delete")), TIMES)
+def test_what_is_dirty_of_a_log_that_moves_may_not_be_cleaned(log, now):
+    still, moving = (CompactionRule(SegmentColumns([replace(log, moving=each)])).at(now) for each in (False, True))
+    assert (moving.dirty_bytes[0] > 0, moving.dirty_ratio[0] > 0, moving.long_dirty_ratio[0] > 0) == (False, False, False)
+    assert moving.uncleanable[:, 0].tolist() == [*still.uncleanable[:2, 0].tolist(), still.dirty_bytes[0]]

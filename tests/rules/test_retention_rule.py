@@ -212,3 +212,14 @@ def test_numbers_at_the_end_of_their_range_do_not_wrap():
     log = log_facts([(0, 10, huge, huge), (10, 10, 1000, 0)], retention_ms=huge, retention_bytes=huge, oldest_record_ms=1000)
     found = at(5000, log)
     assert (found.deletable[0], found.retention_lag[0], found.overdue[0], found.next_deletion[0]) == (0, 0, 0, -1)
+
+
+@given(any_log(POLICIES), TIMES)
+def test_of_a_log_that_moves_the_next_check_deletes_nothing_and_what_it_would_have_deleted_is_blocked(log, now):
+    """Whatever else holds it back: `LogManager.cleanupLogs` does not come to it."""
+    still, moving = at(now, log), at(now, replace(log, moving=True))
+    assert (moving.deletable[0], moving.overdue[0] > 0, moving.reclaimable[0] > 0) == (0, False, False)
+    assert blocked(now, replace(log, moving=True)) == ("moving" if still.deletable[0] > 0 and log.limits.deletes else blocked(now, log))
+    assert moving.next_deletion[0] in (-1, still.next_deletion[0])
+    assert not 0 <= moving.next_deletion[0] <= now
+    assert moving.retention_lag[0] == still.retention_lag[0]

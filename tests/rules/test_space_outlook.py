@@ -208,3 +208,10 @@ def test_some_of_the_logs_are_as_if_the_others_had_never_been_there(logs, data):
         assert getattr(one, name).tolist() == getattr(other, name).tolist()
     assert taken.total.tolist() == expected.total.tolist()
     assert taken.following.tolist() == expected.following.tolist()
+
+
+def test_a_log_that_moves_frees_nothing_for_a_day():
+    log = log_facts([(0, GB, 0, 0), (10, GB, DAY, 0)], retention_ms=HOUR)
+    still, moving = (outlook(replace(log, moving=each), DAY, GB / DAY) for each in (False, True))
+    assert (still.freed_by(2 * DAY)[0], moving.freed_by(2 * DAY)[0], moving.freed_by(3 * DAY)[0]) == (2 * GB, 0, 2 * GB)
+    assert moving.level[0] > still.level[0]

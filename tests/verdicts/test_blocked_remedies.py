@@ -1,6 +1,6 @@
 """What shows the cause of blocked retention, and that every reason has its words."""
 
-from streaming.cluster.verdicts.blocked_remedies import ACTIVE, FUTURE, HEAD_OF_LINE, HIGH_WATERMARK, REMEDIES, REMOTE, shows
+from streaming.cluster.verdicts.blocked_remedies import ACTIVE, FUTURE, HEAD_OF_LINE, HIGH_WATERMARK, MOVING, REMEDIES, REMOTE, shows
 from streaming.cluster.verdicts.commands import Command, Commands
 from streaming.rules.retention_rule import BLOCKED
 from tests.tables import each_row
@@ -19,6 +19,7 @@ def test_every_reason_has_its_words() -> None:
         (HIGH_WATERMARK, "kafka-topics.sh --bootstrap-server kafka-1:9092 --describe --topic orders"),
         (REMOTE, "segtail transactions --job http://kafka-1:9712 orders"),
         (HEAD_OF_LINE, "segtail retention --job http://kafka-1:9712 orders"),
+        (MOVING, "segtail retention --job http://kafka-1:9712 orders"),
         (ACTIVE, "segtail retention --job http://kafka-1:9712 orders"),
     ],
 )

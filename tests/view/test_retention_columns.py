@@ -74,7 +74,11 @@ def test_compacted_topics_have_dirt_and_no_retention() -> None:
     assert [only(table, name) for name in ("dirty_bytes", "dirty_ratio", "cleaner_checkpoint_offset")] == [300, 0.375, 50]
     assert [only(table, f"retention_{name}") for name in ("limit_seconds", "lag_seconds", "reclaimable_bytes")] == [None] * 3
     uncleanable = named(table, f"{P}uncleanable_bytes", now=NOW)
-    assert {dict(labels)["reason"]: value for labels, value in uncleanable.items()} == {"open_transaction": 0, "compaction_lag": 0}
+    assert {dict(labels)["reason"]: value for labels, value in uncleanable.items()} == {
+        "open_transaction": 0,
+        "compaction_lag": 0,
+        "moving": 0,
+    }
 
 
 def source(table: Table) -> str:

@@ -150,3 +150,12 @@ def test_only_what_stands_for_another_log_is_read_again(asker: Asker, disk: LogD
     assert (row["topic"], row["high_watermark"]) == ("t", 1)
     (disk.path / "replication-offset-checkpoint").write_text("damaged")
     assert [row["high_watermark"] for row in asker.changes(LOG)] == [UNREADABLE] * 2
+
+
+def test_a_copy_in_another_log_dir_is_reported_while_it_is_there(asker: Asker, disk: LogDir) -> None:
+    asker.changes(LOG)
+    copy = partition(disk, "t", name=f"t-0.{1:032x}-future")
+    assert [row["moving"] for row in asker.changes(LOG)] == [1]
+    assert asker.changes(LOG) == []
+    copy.rename(f"t-0.{1:032x}-delete")
+    assert [row["moving"] for row in asker.changes(LOG)] == [0]

@@ -51,7 +51,8 @@ class LogDirUse(PublicMessage):
     them whose logs cannot be read; what there is of the rest is too young. ``frees_now``: what the next check deletes; ``frees_day``: what
     is free in 24 hours at the latest. ``next_ms``: when the next space is free; ``next_start_of``: a broker, without a process, that has to
     be started before some of it is, -1 if none has. ``file_system``: log dirs with the same number share ``free`` and ``capacity``, and are
-    full together. ``full_ms``: when, if nothing else grows there and compaction frees as much as is appended; ``full_uncleaned_ms``: if it
+    full together. ``moving``: of so many replicas a copy is being made in another log dir: nothing of them is deleted before that is over.
+    ``full_ms``: when, if nothing else grows there and compaction frees as much as is appended; ``full_uncleaned_ms``: if it
     frees nothing. ``checkpoint_ms``: when a broker last wrote here, -1 never. ``up``: it can be read; ``problem``: why not. ``unread``: how
     many files and directories in it could not be read, ``unread_of`` some of them with the reason.
 
@@ -79,6 +80,7 @@ class LogDirUse(PublicMessage):
     frees_day: int = -1
     next_ms: int = -1
     next_start_of: int = -1
+    moving: int = 0
     outlook: str = UNKNOWN
     full_ms: int = -1
     full_uncleaned_ms: int = -1

@@ -161,6 +161,7 @@ class RetentionRow(PublicMessage):
     dirty_ratio: float = -1.0
     uncleanable_open_transaction_bytes: int = -1
     uncleanable_compaction_lag_bytes: int = -1
+    uncleanable_moving_bytes: int = -1
     cleaner_checkpoint_offset: int = -1
     kind: str = ""
     severity: str = ""

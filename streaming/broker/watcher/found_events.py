@@ -7,7 +7,7 @@ leader or configuration. The high watermark is published with appends. It is pub
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -124,10 +124,11 @@ class FoundPublisher:
         if all(tail.last_found is not None for tail in tails):
             self._inventory.scanned.keep_only(self._inventory.files())
 
-    def round(self, tails: Sequence[Tail], *, at_once: bool) -> FoundRound:
+    def round(self, tails: Sequence[Tail], moving: Collection[tuple[int, str, int]], *, at_once: bool) -> FoundRound:
         """Check the logs that may have changed, for a short time; logs that are away or leaving are left out.
 
         Args:
+            moving: as `streaming.broker.watcher.registry.LogRegistry.moving`.
             at_once: somebody waits for it: every log that may have changed is checked now.
         """
         now = self._clock_ms()
@@ -138,7 +139,7 @@ class FoundPublisher:
                 self._tails, self._unequal, self._quiet = tails, dict.fromkeys(tails), deque()
                 self._forget([tail for tail in tails if _is_read(tail)])
             changed = self._checkpoints.refresh().among(tails) if check else None
-            self.decided.look(tails, changed)
+            self.decided.look(tails, changed, moving)
             if changed is not None:
                 self._next_check = now + CHECK_MS
                 self._unequal.update(dict.fromkeys(tails[number] for number in changed))

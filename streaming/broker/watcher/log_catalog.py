@@ -30,16 +30,25 @@ def partitions_of(logs: Iterable[LogKey], cluster: Cluster) -> pa.Table:
 
 
 class LogRows:
-    """The table `LOGS` of some logs: their offsets in the checkpoints of their log dirs. Only the watcher's thread uses it."""
+    """The table `LOGS` of some logs: their offsets in the checkpoints of their log dirs. Only the watcher's thread uses it.
 
-    def __init__(self, tails: Sequence[Tail], checkpoints: Checkpoints, recovery: RecoveryPositions) -> None:
+    Args:
+        moving: as `streaming.broker.watcher.registry.LogRegistry.moving`.
+    """
+
+    def __init__(
+        self, tails: Sequence[Tail], checkpoints: Checkpoints, recovery: RecoveryPositions, moving: Collection[tuple[int, str, int]] = ()
+    ) -> None:
         self._tails = tails
         self._checkpoints = checkpoints
         self._recovery = recovery
         logs = [tail.cursor.log for tail in tails]
         keys = [[log.broker for log in logs], [log.topic for log in logs], [log.topic_id for log in logs], [log.partition for log in logs]]
         self._keys = [pa.array(column, each.type) for column, each in zip(keys, LOGS, strict=False)]
-        self._offsets: Longs = np.empty((len(LOGS) - len(keys), len(tails)), np.int64)
+        self._offsets: Longs = np.empty((len(LOGS) - len(keys) - 1, len(tails)), np.int64)
+        self._moving = pa.array(
+            [int((log.broker, log.topic, log.partition) in moving) for log in logs] if moving else np.zeros(len(logs), int)
+        )
         self.read_again(range(len(tails)))
 
     def read_again(self, changed: Iterable[int]) -> None:
@@ -63,7 +72,7 @@ class LogRows:
 
     def table(self) -> pa.Table:
         """The rows as they are now."""
-        return pa.Table.from_arrays([*self._keys, *map(pa.array, self._offsets.copy())], schema=LOGS)
+        return pa.Table.from_arrays([*self._keys, *map(pa.array, self._offsets.copy()), self._moving], schema=LOGS)
 
 
 def _assigned(state: PartitionState | None, cluster: Cluster) -> tuple[object, ...]:
@@ -92,21 +101,23 @@ class LogCatalog:
         self._tails: Sequence[Tail] | None = None
         self._rows: LogRows | None = None  # of these logs
         self._version = -1  # of the metadata logs and configurations
+        self._moving: Collection[tuple[int, str, int]] = ()
 
-    def look(self, tails: Sequence[Tail], changed: Collection[int] | None) -> None:
+    def look(self, tails: Sequence[Tail], changed: Collection[int] | None, moving: Collection[tuple[int, str, int]] = ()) -> None:
         """Update the catalog to the present state of these logs.
 
         Args:
             tails: as `streaming.broker.watcher.watched_logs.WatchedLogs.all` returns them.
             changed: the indexes of those with other offsets in a checkpoint, None if nobody has looked.
+            moving: as `streaming.broker.watcher.registry.LogRegistry.moving`.
         """
         others, version = tails is not self._tails, self._cluster.version()
         catalog = self._catalog
         if others or version != self._version:
             ids = [tail.cursor.log for tail in tails]
             catalog = replace(catalog, topics=topics_of(ids, self._cluster), partitions=partitions_of(ids, self._cluster))
-        if others or self._rows is None:
-            self._rows = LogRows(tails, self._checkpoints, self.recovery)
+        if others or self._rows is None or moving is not self._moving:
+            self._rows, self._moving = LogRows(tails, self._checkpoints, self.recovery, moving), moving
             catalog = replace(catalog, logs=self._rows.table())
         elif changed or (changed is not None and self.recovery.unsettled):
             self._rows.read_again(changed)

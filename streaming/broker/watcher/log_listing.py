@@ -37,6 +37,7 @@ class LogListing:
         self._copies = copies
         self._wants = wants
         self.topic_ids = TopicIds()
+        self.moving: frozenset[tuple[int, str, int]] = frozenset()  # broker, topic and partition of copies of moves between log dirs
         self.renamed: dict[int, list[Partition]] = {}  # directories of logs that leave, by partition number
         self._by_name: dict[Path, dict[str, Partition]] = {}  # what was listed last in each log dir
         self.unlisted: Mapping[Path, str] = {}  # log dirs that are available and could not be listed
@@ -45,13 +46,17 @@ class LogListing:
     def find(self) -> dict[LogKey, Partition]:
         """The directory of each log that is there. In log dirs that are unavailable none is."""
         copies: dict[LogKey, list[Partition]] = {}
-        self.renamed = {}
+        self.renamed, moving = {}, set[tuple[int, str, int]]()
         for partition in self._listed():
             if partition.state in (DirState.DELETE, DirState.STRAY):
                 self.renamed.setdefault(partition.partition, []).append(partition)
             elif partition.state is DirState.LIVE:
                 known = self._as_known(partition)
                 copies.setdefault(log_id(known), []).append(known)
+            else:
+                moving.add((partition.log_dir.broker, partition.topic, partition.partition))
+        if moving != self.moving:
+            self.moving = frozenset(moving)
         found: dict[LogKey, Partition] = {}
         for key, those in copies.items():
             tail = self._watched.tails.get(key)

@@ -219,6 +219,11 @@ class LogRegistry:
         """The log dirs whose logs are known by the last listing."""
         return self._listing.seen()
 
+    @property
+    def moving(self) -> frozenset[tuple[int, str, int]]:
+        """Broker, topic and partition of the logs that are copied to another log dir, by the last listing."""
+        return self._listing.moving
+
     def unseen(self) -> list[Path]:
         """The log dirs whose logs are not known now. Any thread may call it."""
         return self._listing.unseen()

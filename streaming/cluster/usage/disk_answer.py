@@ -87,6 +87,7 @@ def _log_dirs(disk: DiskContents, reckoning: Reckoning) -> Iterator[LogDirUse]:
         np.bincount(disk.replicas.directory, each, minlength=len(disk.dirs)).astype(int).tolist()
         for each in (disk.replicas.live, disk.replicas.unread)
     )
+    moving = np.bincount(reckoning.directory, disk.logs.logs.moving, minlength=len(disk.dirs)).astype(int).tolist()
     counts = _replicas(disk)
     systems = {device: number for number, device in enumerate(dict.fromkeys(each.device for each in disk.dirs if each.up))}
     for number, each in enumerate(disk.dirs):
@@ -120,6 +121,7 @@ def _log_dirs(disk: DiskContents, reckoning: Reckoning) -> Iterator[LogDirUse]:
             frees_day=sums.frees_day[number],
             next_ms=sums.next_ms[number],
             next_start_of=sums.next_start_of[number],
+            moving=moving[number],
             recovery_logs=each.restart.logs,
             recovery_bytes=each.restart.scanned,
             recovery_seconds=each.restart.seconds(each.restart.scanned),

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from streaming.cluster.verdicts.commands import Command, Commands
 
-FUTURE, HIGH_WATERMARK, REMOTE, HEAD_OF_LINE, ACTIVE = "future_timestamp", "high_watermark", "remote_copy", "head_of_line", "active_segment"
+MOVING, FUTURE, HIGH_WATERMARK = "moving", "future_timestamp", "high_watermark"
+REMOTE, HEAD_OF_LINE, ACTIVE = "remote_copy", "head_of_line", "active_segment"
 """The reasons, as `streaming.rules.retention_rule.BLOCKED` has them."""
 
 
@@ -20,6 +21,12 @@ class BlockedRemedy:
 
 
 REMEDIES = {
+    MOVING: BlockedRemedy(
+        why="A copy of the log is being made in another log dir of its broker, and until that move is over, nothing of the log is deleted "
+        "or compacted.",
+        mend="Wait for the move, or raise replica.alter.log.dirs.io.max.bytes.per.second, which slows it down; a restart begins the copy "
+        "again.",
+    ),
     FUTURE: BlockedRemedy(
         why="The first segment holds a record dated in the future, so nothing behind it is deleted by time before that date.",
         mend="Mend the producer, or set message.timestamp.type=LogAppendTime on the topic; then kafka-delete-records.sh up to the end of "

@@ -28,8 +28,8 @@ from streaming.rules.transaction_verdicts import TransactionVerdict
 RECENT_MS = 3_600_000
 """An unclean election is a problem of now for so long."""
 
-_PASSES = ("high_watermark", "remote_copy")
-"""Reasons that are there for a moment at most rolls of a segment."""
+_PASSES = ("high_watermark", "remote_copy", "moving")
+"""Reasons that are there for a moment at most rolls of a segment, or in every move between log dirs."""
 
 _UNKNOWN, _NONE = -1, -1
 

@@ -46,6 +46,7 @@ class Decided:
     cleaner_checkpoint: Longs
     recovery_point: Longs
     recovery_position: Longs
+    moving: Longs
     members: pa.ListArray
     eligible: pa.ListArray
     isr: Longs

@@ -34,7 +34,9 @@ class Decisions:
         self.eligible: pa.ListArray = together(partitions["eligible"])
         self.eligible_replicas = _lengths(partitions["eligible"])
         self.high_watermark, self.cleaner_checkpoint = _longs(logs["high_watermark"]), _longs(logs["cleaner_checkpoint"])
-        self.recovery_point, self.recovery_position = (_longs(pc.fill_null(logs[name], value)) for name, value in LATER.items())
+        self.recovery_point, self.recovery_position, self.moving = (
+            _longs(pc.fill_null(logs[name], value)) for name, value in LATER.items()
+        )
 
     def is_same(self, other: "Decisions") -> bool:
         """Whether both have the same table objects, which means that nothing was sent between them. Contents are not compared."""

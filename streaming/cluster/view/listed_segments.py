@@ -98,6 +98,7 @@ class ListedMemory:
             replica_offsets["last_stable_offset"],
             decided.cleaner_checkpoint,
             logs["oldest_timestamp"],
+            decided.moving,
             *(logs[name] for name in _NEWEST),
         )
         inputs = _Inputs(
@@ -125,7 +126,7 @@ def _facts(inputs: _Inputs) -> Iterator[LogFacts]:
     offsets, newest = inputs.columns[:-4], inputs.columns[-4:]
     segments = (_with_active(each, *last) for each, *last in zip(inputs.carried, *(column.tolist() for column in newest), strict=True))
     rows = zip(segments, inputs.limits, *(column.tolist() for column in offsets), strict=True)
-    for each, limits, log_start, log_end, high_watermark, last_stable, checkpoint, oldest in rows:
+    for each, limits, log_start, log_end, high_watermark, last_stable, checkpoint, oldest, moving in rows:
         yield LogFacts(
             segments=each,
             log_start_offset=log_start,
@@ -135,6 +136,7 @@ def _facts(inputs: _Inputs) -> Iterator[LogFacts]:
             cleaner_checkpoint=checkpoint,
             oldest_record_ms=oldest,
             limits=limits,
+            moving=moving > 0,
         )
 
 

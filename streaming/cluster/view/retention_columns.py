@@ -14,7 +14,7 @@ from streaming.cluster.view.replica_offsets import ABSENT, ReplicaOffsets
 from streaming.cluster.view.value_matrix import Columns
 from streaming.common.arrays import Longs
 from streaming.rules.awaited_start import away_of
-from streaming.rules.cleaning import CompactionRule
+from streaming.rules.cleaning import UNCLEANABLE, CompactionRule
 from streaming.rules.growth import growth_now
 from streaming.rules.limits import Limits
 from streaming.rules.min_isr import effective_min_isr
@@ -46,6 +46,7 @@ COLUMNS = (
     "dirty_limit_millionths",
     "uncleanable_open_transaction",
     "uncleanable_compaction_lag",
+    "uncleanable_moving",
     "cleaner_checkpoint_offset",
     "local_log_start_offset",
     "min_in_sync_replicas",
@@ -66,6 +67,7 @@ JUDGED = (
     "long_dirty_millionths",
     "uncleanable_open_transaction",
     "uncleanable_compaction_lag",
+    "uncleanable_moving",
 )
 """The columns that depend on the present time. For a log that has not been read for long they would age, whatever its broker does."""
 
@@ -129,8 +131,7 @@ def keep(
         "dirty_millionths": _millionths(compaction.dirty_ratio),
         "long_dirty_millionths": _millionths(compaction.long_dirty_ratio),
         "dirty_limit_millionths": _millionths(compaction.dirty_limit),
-        "uncleanable_open_transaction": compaction.uncleanable[0],
-        "uncleanable_compaction_lag": compaction.uncleanable[1],
+        **{f"uncleanable_{reason}": held for reason, held in zip(UNCLEANABLE, compaction.uncleanable, strict=True)},
         "cleaner_checkpoint_offset": np.where(together.limit("compacts") > 0, together.cleaner_checkpoint, ABSENT),
         "local_log_start_offset": np.where(together.limit("remote_storage") > 0, logs["local_log_start_offset"][listed], ABSENT),
         "min_in_sync_replicas": np.where(

@@ -47,18 +47,20 @@ LOGS = pa.schema(
         ("log_start_checkpoint", _LONG),
         ("recovery_point", _LONG),
         ("recovery_position", _LONG),
+        ("moving", _LONG),
     ]
 )
 """Offsets of a log in checkpoint files: -1 if there is no entry, `UNREADABLE` if the file cannot be used.
 
 ``recovery_position``: so many bytes of the segment that holds the recovery point lie below it, at least.
+``moving``: 1 while a copy of the log is being made in another log dir of its broker (`-future`), else 0.
 """
 
 UNREADABLE = -2
 """In place of an offset: the checkpoint file exists but cannot be read, or its version is not known."""
 
 
-LATER = {"recovery_point": UNREADABLE, "recovery_position": 0}
+LATER = {"recovery_point": UNREADABLE, "recovery_position": 0, "moving": 0}
 """Columns that earlier agents do not send, with what is taken for them: that nothing is known."""
 
 

@@ -93,7 +93,7 @@ DIRTY_LIMIT = Metric(
 )
 UNCLEANABLE = Metric(
     "segtail_partition_uncleanable_bytes",
-    "Bytes of closed segments that the cleaner may not clean yet, by the reason.",
+    "Bytes of closed segments that the cleaner may not clean yet, by the reason (open_transaction, compaction_lag, moving).",
     (*PARTITION, "reason"),
 )
 CLEANER_CHECKPOINT = Metric(

@@ -12,6 +12,7 @@ from streaming.pages.api.judged_look import JudgedLook, with_verdicts
 from streaming.pages.api.look import Look
 from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, worst_first
 from streaming.pages.listings.retention_list import RETENTION
+from streaming.rules.cleaning import UNCLEANABLE
 from streaming.rules.limits import Limits
 from streaming.rules.retention_rule import BLOCKED
 
@@ -82,5 +83,4 @@ def _of_compacted(look: Look, item: int) -> dict[str, Any]:
     logs = look.view.logs
     if logs["dirty_bytes"][item] < 0:
         return {}
-    names = ("open_transaction", "compaction_lag")
-    return {f"uncleanable_{name}_bytes": int(logs[f"uncleanable_{name}"][item]) for name in names}
+    return {f"uncleanable_{name}_bytes": int(logs[f"uncleanable_{name}"][item]) for name in UNCLEANABLE}

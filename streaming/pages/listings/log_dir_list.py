@@ -58,6 +58,7 @@ LOG_DIRS = Listing(
         Field(name="frees_day", unit=Unit.BYTES, meaning="what is free in 24 hours"),
         Field(name="next_ms", unit=Unit.MOMENT, meaning="when the next space is free"),
         Field(name="next_start_of", unit=Unit.ID, meaning="its broker, if that has no process and has to be started before that"),
+        Field(name="moving", unit=Unit.COUNT, meaning="how many replicas move to another log dir: nothing of them is deleted meanwhile"),
         Field(name="outlook", unit=Unit.WORD, meaning="`full`, `never` (not within a year), `unknown`", heading="Full", rank=2, cell=_full),
         Field(name="full_ms", unit=Unit.MOMENT, meaning="when it is full"),
         Field(name="full_uncleaned_ms", unit=Unit.MOMENT, meaning="when, if compaction frees nothing"),

@@ -148,6 +148,7 @@ RETENTION = Listing(
         Field(name="dirty_ratio", unit=Unit.RATIO, meaning="the share of them in what may be cleaned"),
         Field(name="uncleanable_open_transaction_bytes", unit=Unit.BYTES, meaning="what it may not touch because of an open transaction"),
         Field(name="uncleanable_compaction_lag_bytes", unit=Unit.BYTES, meaning="what is younger than `min.compaction.lag.ms`"),
+        Field(name="uncleanable_moving_bytes", unit=Unit.BYTES, meaning="what waits until the log has moved to another log dir"),
         Field(name="cleaner_checkpoint_offset", unit=Unit.ID, meaning="up to where it has cleaned"),
         *SHOWN_JUDGED,
     ),

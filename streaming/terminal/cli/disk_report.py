@@ -93,6 +93,11 @@ def _log_dir(answer: DiskAnswer, each: LogDirUse, in_force: LogDirUse | None) ->
             f"  no broker has written here for {format_duration((answer.at_ms - each.checkpoint_ms) / 1000)}: until it runs, nothing is "
             "appended and nothing deleted"
         )
+    if each.moving:
+        yield (
+            f"  {format_count(each.moving, 'replica')} {'moves' if each.moving == 1 else 'move'} to another log dir: until that is over, "
+            "nothing of what moves is deleted or compacted"
+        )
     yield from _restart(answer, each)
     if each.growth_unread:
         them = "its log" if each.growth_unread == 1 else "their logs"

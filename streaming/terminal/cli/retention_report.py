@@ -10,6 +10,7 @@ from streaming.common.formatting import format_count, format_list, format_size
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.retention_list import RETENTION
 from streaming.pages.listings.text_table import text_table
+from streaming.rules.cleaning import UNCLEANABLE
 from streaming.terminal.cli.printing import ShellCommand
 
 ADVICE = {
@@ -59,8 +60,8 @@ def _advice(rows: Sequence[RetentionRow]) -> Iterator[str]:
             present[row.retention_blocked].append(row)
         elif row.retention_overdue and not row.limits_assumed:
             present["overdue"].append(row)
-        for reason in ("open_transaction", "compaction_lag"):
-            if getattr(row, f"uncleanable_{reason}_bytes") > 0:
+        for reason in UNCLEANABLE:
+            if getattr(row, f"uncleanable_{reason}_bytes") > 0 and row.retention_blocked != reason:
                 present[reason].append(row)
         if row.limits_assumed:
             present["assumed"].append(row)
@@ -68,6 +69,7 @@ def _advice(rows: Sequence[RetentionRow]) -> Iterator[str]:
         if concerned:
             some = format_list([f"{row.topic}-{row.partition}" for row in concerned], 3)
             why = next((f"{row.retention_blocked_why} " for row in concerned if row.retention_blocked == reason), "")
+            why = why or (f"{REMEDIES[reason].why} " if reason in REMEDIES else "")
             yield f"{reason}: {some}: {why}{ADVICE[reason]}"
             if reason == FUTURE:
                 first = concerned[0]

@@ -101,6 +101,7 @@ class _Reading:
         self._dirs: list[DirFacts] = []
         self._leftovers: list[LeftoverFiles] = []
         self._links: list[str] = []
+        self._moving = set[tuple[int, str, int]]()
 
     def found(self) -> DiskContents:
         for log_dir in self._log_dirs:
@@ -147,6 +148,7 @@ class _Reading:
         replicas = [(row, name) for row, name in enumerate(usage.names) if name is not None]
         rows = np.array([row for row, _ in replicas], np.int64)
         self._topics += [name.topic for _, name in replicas]
+        self._moving |= {(log_dir.broker, name.topic, name.partition) for _, name in replicas if name.state is DirState.FUTURE}
         self._leftovers += self._foreign(log_dir, usage)
         unread = dict(usage.unread)
         known = len(self._logs)
@@ -293,6 +295,7 @@ class _Reading:
                 cleaner_checkpoint=-1,
                 oldest_record_ms=log.first_ms,
                 limits=limits_of(log.key.broker, log.key.topic, self._cluster.configs(log.key)),
+                moving=(log.key.broker, log.key.topic, log.key.partition) in self._moving,
             )
             for log in self._logs
         ]
