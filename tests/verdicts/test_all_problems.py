@@ -20,6 +20,7 @@ from streaming.cluster.view.table import Replica
 from streaming.kafka.formats.metadata_brokers import Phase
 from tests.tables import each_row
 from tests.view.rows import log, new_table
+from tests.worlds import transactions
 from tests.worlds.hosts import broker, log_dir
 from tests.worlds.problems import (
     CASES,
@@ -120,6 +121,18 @@ def test_of_a_broker_whose_numbers_are_old_nothing_is_reported_that_depends_on_t
     table = new_table(orders(facts((0, 500, 9600), (50, 300, 10), configs=BELOW)))
     assert kinds_of(around(agent(up=False), table=table)) == ["agent_down"]
     assert kinds_of(around(agent(well(), catching_up=True), table=table)) == []
+
+
+def test_what_hangs_stays_a_problem_as_of_when_it_was_seen_while_its_agent_is_away() -> None:
+    table = new_table(transactions.orders(transactions.transaction(7, 40, age=2000)), coordinator_partitions=0)
+    assert only(around(agent(well()), table=table), "transaction_hanging").what.count("as of") == 0
+    table.set_reading({})
+    of = around(agent(up=False), table=table)
+    what = only(of, "transaction_hanging").what
+    assert re.search(r", as of 2023-11-14T22:13:20Z[^:]*: the logs that show whether it has ended are not read now; no coordinator", what)
+    assert kinds_of(around(agent(up=False), table=new_table(transactions.orders(transactions.transaction(7, 40, age=2000))))) == [
+        "agent_down"
+    ]
 
 
 def test_an_agent_that_answers_and_is_not_used_is_distinguished_from_one_that_is_silent() -> None:

@@ -210,9 +210,37 @@ def test_logs_that_cannot_be_read_and_log_dirs_that_are_away_make_it_unknown() -
     table.set_unreadable([LogKey(2, "__transaction_state", 0, "")])
     assert only(table, HANGING, after=100) is None
     table.set_unreadable([])
-    assert only(table, HANGING, after=100) == 1
     table.set_unread_dirs([(1, "/data")])
     assert only(table, HANGING, after=100) is None
+    table.set_unread_dirs([])
+    assert only(table, HANGING, after=100) == 1
+
+
+@each_row("blind", [{"data": 10, "coordinators": 199}, {"data": 199, "coordinators": 10}, {"data": 10, "coordinators": 10}, None])
+def test_what_hangs_goes_on_while_nobody_looks_until_its_end_is_seen(blind: dict[str, float] | None) -> None:
+    table = two_agents(1300)
+    read_upto(table, data=99, coordinators=99)
+    assert (only(table, HANGING, after=100), verdict(table, after=100)) == (1, "hanging")
+    if blind is None:
+        table.set_reading({})
+    else:
+        read_upto(table, **blind)
+    assert (only(table, HANGING, after=200), verdict(table, after=200)) == (1, "hanging")
+    ended = orders(transaction(7, 40, age=1300, marker=50))
+    table.apply(states(ended))
+    assert only(table, HANGING, after=201) == 0
+    table.apply(states(orders(transaction(8, 60, age=1300))))
+    assert only(table, HANGING, after=202) is None, "another one of which nothing was certain"
+
+
+def test_what_hangs_is_no_more_what_hangs_once_a_coordinator_has_it() -> None:
+    table = two_agents(1000)
+    read_upto(table, data=99, coordinators=99)
+    assert only(table, HANGING, after=100) == 1
+    read_upto(table, data=99, coordinators=10)
+    there = coordinator(ONGOING | {"start_ms": MS}, broker=2, agent="a2", leader=2, facts=Facts(replicas=(2,), isr=(2,)).encode())
+    table.apply(states(there))
+    assert verdict(table, after=110) == "open"
 
 
 def test_what_a_deposed_leader_wrote_counts_for_nothing_beside_a_current_replica() -> None:
@@ -232,7 +260,11 @@ def test_stuck_is_counted_and_labelled_alike() -> None:
         ("8", "unknown", ""),
     ]
     table.set_reading({})
-    assert only(table, STUCK) is None  # its marker may be there by now
+    assert only(table, STUCK) == 1  # of the second its marker may be there by now
+    assert only(table, STUCK, after=10) == 1, "another one has been silent for as long since, and nobody has looked"
+    unseen = new_table(orders(transaction(7, 40, age=1201)), coordinator_partitions=None)
+    unseen.set_reading({})
+    assert only(unseen, STUCK) is None
 
 
 def test_readers_are_stalled_by_what_has_been_open_for_long_whether_it_writes_or_not() -> None:
@@ -258,14 +290,17 @@ def test_what_coordinators_should_have_ended_is_counted_by_their_broker_unless_t
     assert named(table, overdue, now=NOW) == {}
 
 
-def test_an_entry_that_is_overdue_in_a_log_that_is_behind_is_not_called_so() -> None:
+def test_an_entry_that_is_overdue_in_a_log_that_is_behind_is_called_so_only_if_it_was_before() -> None:
     table = two_agents(1000)
     entry = ONGOING | {"start_ms": MS - 1000_000}
     there = coordinator(entry, broker=2, agent="a2", leader=2, facts=Facts(replicas=(2,), isr=(2,)).encode())
     table.apply(states(there))
-    assert verdict(table) == "overdue"
     read_upto(table, data=99, coordinators=10)
     assert verdict(table, after=99) == "unknown"
+    read_upto(table, data=99, coordinators=99)
+    assert verdict(table, after=99) == "overdue"
+    read_upto(table, data=199, coordinators=99)
+    assert verdict(table, after=199) == "overdue"
 
 
 def test_a_single_look_at_logs_that_were_read_to_their_ends_needs_no_earlier_one() -> None:

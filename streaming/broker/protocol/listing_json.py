@@ -77,9 +77,10 @@ class TransactionRow(PublicMessage):
     """One open transaction in one partition.
 
     ``coordinator_state``: in its coordinator's log, "" if it has no entry there or is not known. ``verdict``: as `segtail transactions` has
-    it. ``holds_offsets``: the offsets that readers of committed data do not see because of it, -1 if another transaction before it holds
-    them back, or if that is not known. ``held_groups``: consumer groups that do not read on because of it, None where no groups are read.
-    ``groups``: those whose commits wait for it. ``deadline_ms``: when its timeout has passed and its coordinator ends it, -1 not known.
+    it; ``as_of_ms``: when that was last certain, -1 if it is now. ``holds_offsets``: the offsets that readers of committed data do not see
+    because of it, -1 if another transaction before it holds them back, or if that is not known. ``held_groups``: consumer groups that do
+    not read on because of it, None where no groups are read. ``groups``: those whose commits wait for it. ``deadline_ms``: when its timeout
+    has passed and its coordinator ends it, -1 not known.
     ``command`` aborts it if it hangs, and ends it if it is stuck; else it asks its coordinator. If it is "", ``no_command`` is the reason.
     ``advice``: what to know before it is run, and what it does, a clause without a period; "" if it only asks.
     """
@@ -98,6 +99,7 @@ class TransactionRow(PublicMessage):
     stuck: bool = False
     holds_offsets: int = -1
     deadline_ms: int = -1
+    as_of_ms: int = -1
     held_groups: list[str] | None = None
     groups: list[str] = field(default_factory=list)
     command: str = ""

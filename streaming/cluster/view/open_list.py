@@ -21,7 +21,8 @@ class Late:
 
     ``log`` is the index of its log among the judged logs. ``start_ms`` is its coordinator's if that is known; ``first_ms``: when its first
     batch was appended to this log, -1 if that is not known. ``state`` is "" if no coordinator knows it. ``deadline_ms``: when its timeout
-    has passed, and its coordinator ends it; -1 if it has none, or if that is not known. ``stuck`` is defined in
+    has passed, and its coordinator ends it; -1 if it has none, or if that is not known. ``as_of_ms``: when its verdict was last certain, -1
+    if it is now. ``stuck`` is defined in
     `streaming.rules.transaction_verdicts`. ``groups``: if it hangs in `__consumer_offsets`, the consumer groups whose offsets wait for
     it, as far as they are known.
     """
@@ -38,6 +39,7 @@ class Late:
     stuck: bool
     first_ms: int = -1
     deadline_ms: int = -1
+    as_of_ms: int = -1
     groups: tuple[str, ...] = ()
 
 
@@ -46,14 +48,15 @@ class OpenList:
     """One item for each open transaction, sorted by log and first offset. ``owner``: the index of its log among the judged logs.
 
     ``found``: its columns as in `streaming.common.rows.TRANSACTIONS`. ``verdict`` and ``stuck``: see
-    `streaming.rules.transaction_verdicts`. ``young``: open for ``late_after_ms`` at most, and so not listed by itself; that is `ABSENT`
-    where all are listed.
+    `streaming.rules.transaction_verdicts`; ``as_of_ms``: as in `Late`. ``young``: open for ``late_after_ms`` at most, and so not listed by
+    itself; that is `ABSENT` where all are listed.
     """
 
     owner: Longs
     found: Any  # a structured array, whose fields have no types
     claims: Claims
     verdict: Longs
+    as_of_ms: Longs
     stuck: Flags
     young: Flags
     late_after_ms: int
@@ -108,6 +111,7 @@ class OpenList:
                 stuck=bool(self.stuck[item]),
                 first_ms=int(found["start_ms"][item]),
                 deadline_ms=self._deadline_ms(item),
+                as_of_ms=int(self.as_of_ms[item]),
             )
             for item, transactional_id in zip(items.tolist(), ids, strict=True)
         )

@@ -1,7 +1,8 @@
 """The open transactions of the exported logs: since when, and with which verdict, as columns and as a list of the late ones."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -50,6 +51,19 @@ READ_WITHIN_MS = 60_000
 
 _OpenKey = tuple[str, int, int]
 """The log, the producer and the first offset of an open transaction."""
+
+_AppendKey = tuple[str, int, int, int]
+"""The same, and when it was last appended to."""
+
+_NEEDS_SOMEBODY = (TransactionVerdict.HANGING, TransactionVerdict.OVERDUE)
+
+
+class _Seen(NamedTuple):
+    """What was known of a transaction that needs somebody, and when that was last certain."""
+
+    verdict: int
+    stuck: bool
+    at_ms: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -172,7 +186,10 @@ def _table(carried: Carried) -> pa.Table:
 
 
 class TransactionJudge:
-    """Judges open transactions, and remembers since when no coordinator is known that will end each of them.
+    """Judges open transactions, and remembers since when no coordinator is known that will end each of them, and what was known of each.
+
+    What hangs, is overdue or stuck stays so, as of when that was seen last, while the logs that decide it are not read: nobody ends it
+    because nobody looks.
 
     Args:
         hanging_after_ms: a transaction that nobody will end counts as hanging after so long a silence. Any other one counts as stalling the
@@ -201,7 +218,8 @@ class TransactionJudge:
         self._stuck_after_ms = stuck_after_ms
         self._late_after_ms = late_after_ms
         self._late_limit = late_limit
-        self._uncovered_since: dict[tuple[str, int, int, int], int] = {}
+        self._uncovered_since: dict[_AppendKey, int] = {}
+        self._reported: dict[_AppendKey, _Seen] = {}
         self._open: frozenset[_OpenKey] = frozenset()  # in the last judgement
         self._held_to: frozenset[_OpenKey] | None = None
 
@@ -233,12 +251,27 @@ class TransactionJudge:
             start_ms=found["start_ms"],
             last_ms=found["last_ms"],
         )
+        ids, firsts, lasts = transactions.producer_id, transactions.first_offset, transactions.last_ms
+
+        def key_of(item: int) -> _AppendKey:
+            return transactions.partition[item], int(ids[item]), int(firsts[item]), int(lasts[item])
+
         claims = claims_of(transactions, view.coordinators)
         if self.once:
             claims = self._held(transactions, claims)
-        claims = self._certain(claims, self._uncovered_ms(transactions, claims, now_ms), np.minimum(read_ms[owners], view.read_ms))
-        verdict = verdicts(claims, now_ms, self._hanging_after_ms)
+        claims = self._certain(claims, self._uncovered_ms(key_of, claims, now_ms), np.minimum(read_ms[owners], view.read_ms))
+        read = read_ms[owners] >= 0
+        verdict, as_of_ms = verdicts(claims, now_ms, self._hanging_after_ms), np.full(len(owners), ABSENT, np.int64)
+        seen = self._seen_last(key_of, (verdict == TransactionVerdict.UNKNOWN) | ~read)
+        for item, each in seen.items():
+            if each.verdict in _NEEDS_SOMEBODY and verdict[item] == TransactionVerdict.UNKNOWN:
+                verdict[item], as_of_ms[item] = each.verdict, each.at_ms
         stays = stuck(claims, verdict, now_ms, self._stuck_after_ms)
+        counted = stays & read
+        for item, each in seen.items():
+            if each.stuck and stays[item] and not read[item]:
+                counted[item], as_of_ms[item] = True, each.at_ms
+        self._remember(key_of, verdict, counted, as_of_ms, now_ms)
         late = select_late(
             claims,
             np.select([verdict == TransactionVerdict.HANGING, stays], [0, 1], 2),
@@ -253,27 +286,35 @@ class TransactionJudge:
             found=found,
             claims=claims,
             verdict=verdict,
+            as_of_ms=as_of_ms,
             stuck=stays,
             young=late.young,
             late_after_ms=ABSENT if self._late_after_ms is None else self._late_after_ms,
             coordinators=view.coordinators,
         )
-        columns = _columns(len(carried), owners, claims)
+        of_logs = _columns(len(carried), owners, claims)
         unknown = verdict == TransactionVerdict.UNKNOWN
-        columns["hanging_transactions"] = _per_log(len(carried), owners, verdict == TransactionVerdict.HANGING, unknown)
-        columns["stuck_transactions"] = _per_log(
-            len(carried), owners, stays & (read_ms[owners] >= 0), (unknown & claims.awaited) | (read_ms[owners] < 0)
-        )
-        since = columns["oldest_open_start_ms"]
+        of_logs["hanging_transactions"] = _per_log(len(carried), owners, verdict == TransactionVerdict.HANGING, unknown)
+        of_logs["stuck_transactions"] = _per_log(len(carried), owners, counted, (unknown & claims.awaited) | ~read)
+        since = of_logs["oldest_open_start_ms"]
         stalled = (lag > 0) & (since != ABSENT) & (now_ms - since > self._hanging_after_ms)
-        columns["stalled"] = np.where((lag < 0) | ((read_ms < 0) & (since != ABSENT)), ABSENT, stalled)
-        return JudgedTransactions(columns=columns, late=listed.take(late.items), omitted=late.omitted, open=listed)
+        of_logs["stalled"] = np.where((lag < 0) | ((read_ms < 0) & (since != ABSENT)), ABSENT, stalled)
+        return JudgedTransactions(columns=of_logs, late=listed.take(late.items), omitted=late.omitted, open=listed)
 
-    def _uncovered_ms(self, transactions: OpenTransactions, claims: Claims, now_ms: int) -> Longs:
+    def _seen_last(self, key_of: Callable[[int], _AppendKey], uncertain: Flags) -> dict[int, _Seen]:
+        """What was known of some transactions when it was certain, by their indexes; nothing where logs are read once."""
+        some = np.flatnonzero(uncertain).tolist() if self._reported and not self.once else []
+        return {item: seen for item in some if (seen := self._reported.get(key_of(item))) is not None}
+
+    def _remember(self, key_of: Callable[[int], _AppendKey], verdict: Longs, stays: Flags, as_of_ms: Longs, now_ms: int) -> None:
+        needs = np.flatnonzero(np.isin(verdict, _NEEDS_SOMEBODY) | stays).tolist()
+        at_ms = np.where(as_of_ms == ABSENT, now_ms, as_of_ms)
+        self._reported = {key_of(item): _Seen(int(verdict[item]), bool(stays[item]), int(at_ms[item])) for item in needs}
+
+    def _uncovered_ms(self, key_of: Callable[[int], _AppendKey], claims: Claims, now_ms: int) -> Longs:
         """Since when no entry is known that will end each transaction; the present time for one that has such an entry."""
         uncovered = np.flatnonzero(~claims.covered).tolist()
-        ids, firsts, lasts = transactions.producer_id, transactions.first_offset, transactions.last_ms
-        keys = [(transactions.partition[item], int(ids[item]), int(firsts[item]), int(lasts[item])) for item in uncovered]
+        keys = [key_of(item) for item in uncovered]
         self._uncovered_since = {key: self._uncovered_since.get(key, now_ms) for key in keys}
         since = np.full(len(claims.covered), now_ms, np.int64)
         since[uncovered] = [self._uncovered_since[key] for key in keys]

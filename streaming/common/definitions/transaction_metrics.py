@@ -47,14 +47,15 @@ TRANSACTION_DURATION = Metric(
 )
 HANGING = Metric(
     "segtail_partition_hanging_transactions",
-    "Open transactions, silent for longer than hanging_after, that no coordinator will end; absent where that is not known.",
+    "Open transactions, silent for longer than hanging_after, that no coordinator will end, as of when that was last known; absent where "
+    "it never was.",
     column="hanging_transactions",
     total=Total.SHOWN,
 )
 STUCK = Metric(
     "segtail_partition_stuck_transactions",
-    "Open transactions, silent for longer than stuck_after, that are not hanging, overdue or in two-phase commit; absent where that is "
-    "not known.",
+    "Open transactions, silent for longer than stuck_after, that are not hanging, overdue or in two-phase commit, as of when "
+    "that was last known; absent where it never was.",
     column="stuck_transactions",
     total=Total.SHOWN,
 )

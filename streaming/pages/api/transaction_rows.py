@@ -51,6 +51,7 @@ def transaction_rows(look: Look, circumstances: Circumstances, some: Sequence[La
                 verdict=late.verdict,
                 stuck=late.stuck,
                 deadline_ms=late.deadline_ms,
+                as_of_ms=late.as_of_ms,
                 holds_offsets=holds,
                 held_groups=None if circumstances.groups is None else waiting.readers(partition) if holds >= 0 else [],
                 groups=committers(late, partition, waiting),

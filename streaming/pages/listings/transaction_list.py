@@ -13,8 +13,9 @@ def _producer(row: TransactionRow, _: Times) -> Cell:
     return Cell(text=f"{row.producer_id}, epoch {row.producer_epoch}" if row.producer_epoch >= 0 else str(row.producer_id))
 
 
-def _verdict(row: TransactionRow, _: Times) -> Cell:
-    return Cell(text=", ".join((words(row.verdict or "not known"), *(["stuck"] if row.stuck else []))))
+def _verdict(row: TransactionRow, times: Times) -> Cell:
+    stated = (words(row.verdict or "not known"), *(["stuck"] if row.stuck else []))
+    return Cell(text=", ".join((*stated, *([f"seen {times.of(row.as_of_ms)}"] if row.as_of_ms >= 0 else []))))
 
 
 def _groups(names: Sequence[str]) -> Cell:
@@ -116,6 +117,7 @@ TRANSACTIONS = Listing(
             unit=Unit.MOMENT,
             meaning="when its timeout has passed, and its coordinator ends it; `null` if it has none, or if that is not known",
         ),
+        Field(name="as_of_ms", unit=Unit.MOMENT, meaning="when its verdict was last certain; `null` if it is now"),
         Field(
             name="held_groups",
             unit=Unit.NAMES,
