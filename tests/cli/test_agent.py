@@ -261,6 +261,13 @@ def test_what_would_leave_it_open_or_cannot_be_used_is_refused(tmp_path: Path, d
     assert done.stderr.count("\n") == 1
 
 
+def test_names_are_not_hashed_without_the_cluster_that_is_the_key(tmp_path: Path, disk: Path) -> None:
+    (disk / "meta.properties").write_text("version=0\nbroker.id=1\n")
+    done = run_command("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--set", "redact_ids=true")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "redact_ids needs the cluster's id as its key" in done.stderr
+
+
 def _damaged(client: AgentClient) -> bool:
     return any(each.ended_ms >= 0 and each.corrupt for each in client.status().scrubs)
 

@@ -10,9 +10,11 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from tests.builders import batch, log_dir, partition
 from tests.cli.test_retention import FROZEN, LOG_DIRS
 from tests.commands import run_command
 from tests.scratch import scratch
+from tests.tables import each_row
 
 NOBODY = 65534
 NOT_KNOWN = 4
@@ -133,3 +135,22 @@ def test_words_with_a_slash_are_paths_and_the_others_are_names(jbod: Path) -> No
     assert "does not exist" in run_command("retention", f"{jbod}/nothing", *AT).stderr
     assert "there is no group a/b" in run_command("why", jbod, "a/b", *AT).stderr
     assert "PATH cannot be given with --job" in run_command("retention", jbod, "--job", "http://127.0.0.1:1").stderr
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A log dir as a broker before Kafka 2.4 leaves it: without an id of the cluster, of topics or of log dirs."""
+    disk = log_dir(tmp_path)
+    partition(disk, "t", topic_id=None).append(batch(5))
+    disk.write_high_watermarks()
+    (disk.path / "meta.properties").write_text("version=0\nbroker.id=1\n")
+    return disk.path
+
+
+@each_row("command", [*COMMANDS.values(), ("dump", "--verify", "--summary")])
+def test_a_log_dir_of_a_broker_before_2_4_is_read(command: tuple[str, ...], old: Path) -> None:
+    done = run_command(*command, old)
+    assert done.returncode in (0, 3, NOT_KNOWN), done.stderr
+    assert "meta.properties" not in done.stderr
+    if command == ("count",):
+        assert "5 data records in 1 partition" in done.stdout

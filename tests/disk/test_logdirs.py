@@ -42,6 +42,25 @@ def test_log_dirs_of_two_clusters_are_refused_and_both_are_named(tmp_path: Path)
         assert named in str(refused.value)
 
 
+def test_a_log_dir_of_before_2_4_stands_beside_others_but_brings_no_two_clusters_together(tmp_path: Path) -> None:
+    old, disk, other = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1"), log_dir(tmp_path, "d2", cluster_id="EBESExQVFhcYGRobHB0eHw")
+    (old.path / "meta.properties").write_text("version=0\nbroker.id=1\n")
+    assert [open_log_dirs(paths).cluster_id for paths in ([old.path], [old.path, disk.path])] == ["", CLUSTER_ID]
+    with pytest.raises(LogDirError, match="log dirs of two clusters"):
+        open_log_dirs([disk.path, old.path, other.path])
+
+
+def test_the_cluster_is_known_once_its_broker_is_of_2_4(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    meta = disk.path / "meta.properties"
+    new = meta.read_text()
+    meta.write_text("version=0\nbroker.id=1\n")
+    dirs = open_log_dirs([disk.path])
+    meta.write_text(new)
+    dirs.check()
+    assert (dirs.cluster_id, len(dirs.available)) == (CLUSTER_ID, 1)
+
+
 def test_a_relative_path_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = log_dir(tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -31,6 +31,7 @@ def test_before_kafka_3_7_a_log_dir_has_no_directory_id() -> None:
 @pytest.mark.parametrize("version", [b"version=0\n", b""])
 def test_a_zookeeper_broker_calls_its_number_broker_id(version: bytes) -> None:
     assert parse_meta_properties(version + b"broker.id=12\ncluster.id=c\n") == MetaProperties("c", 12, None)
+    assert parse_meta_properties(version + b"broker.id=12\n") == MetaProperties("", 12, None), "before Kafka 2.4"
 
 
 @each_row(
@@ -39,7 +40,10 @@ def test_a_zookeeper_broker_calls_its_number_broker_id(version: bytes) -> None:
         (b"", "broker.id is missing"),
         (b"version=1\ncluster.id=c\nbroker.id=1\n", "node.id is missing"),
         (b"version=1\nnode.id=1\n", "cluster.id is missing"),
-        (b"version=2\nnode.id=1\ncluster.id=c\n", "version '2' is not known"),
+        (
+            b"version=2\nnode.id=1\n",
+            "version '2' is not known, so neither is its node and its cluster: .* reads 0 and 1",
+        ),
         (b"version=1\nnode.id=-1\ncluster.id=c\n", "node.id '-1'"),
         (b"version=1\nnode.id=2147483648\ncluster.id=c\n", "node.id '2147483648'"),
         (b"version=1\nnode.id=one\ncluster.id=c\n", "node.id 'one'"),

@@ -62,6 +62,8 @@ class Stage:
         path = self._tmp_path / (disk or name)
         if not path.exists():
             partition(log_dir(self._tmp_path, disk or name, broker=broker, cluster_id=cluster_id), "orders").append(batch(3))
+            if not cluster_id:
+                (path / "meta.properties").write_text(f"version=0\nbroker.id={broker}\n")
         made = Agent(path, journal=self._tmp_path / f"{name}.journal.{len(list(self._tmp_path.iterdir()))}", name=name)
         self._stack.callback(made.close)
         return made
@@ -258,6 +260,11 @@ def test_a_new_job_is_for_the_cluster_of_its_agents_if_it_is_one(stage: Stage) -
     poll_until(watch, lambda: watch.up == {"a1"})
     assert cluster_of(watch.poll()) == CLUSTER_ID
     assert cluster_of(stage.watch(nobody(), cluster_id="").poll()) == ""
+    old = stage.serve(stage.agent("a0", cluster_id=""))
+    alone, beside = stage.watch(old, cluster_id=""), stage.watch(one, old)
+    poll_until(alone, lambda: alone.up == {"a0"})
+    poll_until(beside, lambda: beside.up == {"a0", "a1"})
+    assert (cluster_of(alone.poll()), cluster_of(beside.poll())) == ("", CLUSTER_ID), "a broker before 2.4 writes none"
     other = stage.serve(stage.agent("a2", cluster_id=OTHER_CLUSTER))
     watch = stage.watch(one, other, cluster_id="")
     poll_until(watch, lambda: watch.up == {"a1", "a2"})

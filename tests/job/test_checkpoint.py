@@ -80,6 +80,15 @@ def test_refused_checkpoint_is_let_go_of(tmp_path: Path) -> None:
     assert descriptors(os.fspath(tmp_path)) == []
 
 
+def test_a_cluster_that_was_not_known_is_known_from_the_first_id_on(tmp_path: Path) -> None:
+    for given, known in (("", ""), (CLUSTER, CLUSTER), ("", CLUSTER)):
+        opened = Checkpoint(tmp_path, given, 64)
+        opened.close()
+        assert opened.identity.cluster_id == known
+    with pytest.raises(CheckpointError, match=f"belongs to cluster {CLUSTER}"):
+        Checkpoint(tmp_path, "other", 64)
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"version": 1}', "null", "7"])
 def test_identity_that_is_not_valid(tmp_path: Path, content: str) -> None:
     (tmp_path / "job.json").write_text(content)

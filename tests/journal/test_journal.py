@@ -418,6 +418,13 @@ def test_a_journal_of_another_cluster_is_refused_and_not_held(journal: Journal, 
     opened(tmp_path / "journal").close()
 
 
+def test_a_journal_of_a_cluster_that_was_not_known_is_of_the_first_that_is(tmp_path: Path) -> None:
+    for cluster in ("", CLUSTER_ID, ""):
+        Journal(tmp_path / "journal", cluster, Clock()).close()
+    with pytest.raises(JournalError, match=f"belongs to cluster {CLUSTER_ID}"):
+        Journal(tmp_path / "journal", "other", Clock())
+
+
 @pytest.mark.parametrize("version", [1, VERSION - 1, MOVED_VERSION + 1])
 def test_a_journal_of_another_version_is_refused_and_says_what_to_do(journal: Journal, tmp_path: Path, version: int) -> None:
     with journal.database.transaction() as run:

@@ -35,7 +35,7 @@ from streaming.broker.watcher.open_files import RESERVED
 from streaming.broker.watcher.watcher import Doubt
 from streaming.common import private_directory
 from streaming.common.definitions import agent_metrics
-from streaming.errors import JournalBusyError
+from streaming.errors import JournalBusyError, UsageError
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +70,8 @@ def serve(options: AgentOptions) -> None:
     refuse_taken(options.listen)  # before a journal is made
     log_dirs, silent = open_answering(options.log_dirs)
     log_dirs.log_changes()
+    if options.redact_ids and not log_dirs.cluster_id:
+        raise UsageError("redact_ids needs the cluster's id as its key, and the log dirs do not have it: brokers before 2.4 write none")
     refuse_inside(options.journal, log_dirs, "--journal")
     raise_limit(sum(map(count_directories, log_dirs.available)))
     pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps the memory of a large answer for ever if no other request comes

@@ -13,6 +13,7 @@ from typing import overload
 from streaming.broker.disk.identity import UNKNOWN_BROKER, LogDir, read_identity
 from streaming.broker.disk.shortage import shortage
 from streaming.errors import DescriptorsError, LogDirError
+from streaming.kafka.formats.properties import known_clusters
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +35,8 @@ class LogDirs(Sequence[LogDir]):
         self._barred = dict(barred)
         self._lock = threading.Lock()
         self._dirs: tuple[LogDir, ...] = ()
-        self.cluster_id = next((log_dir.cluster_id for log_dir in self._identities.values()), "")
+        self.cluster_id = next(iter(known_clusters(log_dir.cluster_id for log_dir in self._identities.values())), "")
+        """The cluster that they belong to; "" is not known, as long as all are of brokers before 2.4."""
         self.unavailable: Mapping[Path, str] = {}
         """The log dirs that must not be used now, and why."""
         self.version = 0
@@ -134,7 +136,7 @@ class LogDirs(Sequence[LogDir]):
     def _accepted(self, log_dir: LogDir) -> LogDir:
         """Return the log dir. Raises LogDirError if it is not the expected one."""
         path, known = log_dir.path, self._identities.get(log_dir.path)
-        if self.cluster_id and log_dir.cluster_id != self.cluster_id:
+        if len(known_clusters((log_dir.cluster_id, self.cluster_id))) > 1:
             raise LogDirError(f"{path} belongs to cluster {log_dir.cluster_id}, the others to {self.cluster_id}: it is not watched")
         expected = self._broker_of_others() if known is None else known.broker
         if expected not in (log_dir.broker, UNKNOWN_BROKER):
@@ -156,6 +158,7 @@ class LogDirs(Sequence[LogDir]):
             self._failed[path] = failed
             return
         self._failed.pop(path, None)
+        self.cluster_id = self.cluster_id or log_dir.cluster_id
         known = self._identities.get(path)
         if known != log_dir:
             self._identities[path] = log_dir
@@ -214,7 +217,7 @@ def open_log_dirs(paths: Iterable[Path], barred: Mapping[Path, str] | None = Non
         for other in opened:
             if _is_same(here.path, other.path):
                 raise LogDirError(f"log dir {here.path} is given twice (also as {other.path}): name each one once")
-            if here.cluster_id != other.cluster_id:
+            if len(known_clusters((here.cluster_id, other.cluster_id))) > 1:
                 raise LogDirError(
                     f"log dirs of two clusters: {other.path} belongs to {other.cluster_id}, {here.path} to {here.cluster_id}: "
                     "run one job per cluster"

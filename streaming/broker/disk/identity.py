@@ -22,7 +22,9 @@ _NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class LogDir:
-    """One of a broker's ``log.dirs``; ``path`` is the user's path, made absolute; ``zookeeper``: its broker is of before KRaft."""
+    """One of a broker's ``log.dirs``; ``path`` is the user's path, made absolute; ``cluster_id``: "" not known; ``zookeeper``: its broker
+    is of before KRaft.
+    """
 
     path: Path
     broker: int

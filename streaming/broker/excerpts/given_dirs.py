@@ -12,6 +12,7 @@ from streaming.broker.protocol.selection import Selection
 from streaming.common.formatting import format_list
 from streaming.errors import LogDirError, UsageError
 from streaming.kafka.formats.names import INTERNAL_TOPICS, META_PROPERTIES, METADATA_TOPIC, DirState, parse_partition_dir
+from streaming.kafka.formats.properties import known_clusters
 
 log = logging.getLogger(__name__)
 
@@ -26,9 +27,8 @@ def open_given_dirs(paths: Sequence[Path]) -> tuple[LogDir, ...]:
         LogDirError: one does not exist, cannot be read or is no log dir, or they are of several clusters; names the option ``log_dirs``.
     """
     found = tuple({path.resolve(): _open(path) for path in paths}.values())
-    clusters = {each.cluster_id: each.path for each in found if each.cluster_id}
-    if len(clusters) > 1:
-        named = ", ".join(f"{path} is of {cluster}" for cluster, path in clusters.items())
+    if len(known_clusters(each.cluster_id for each in found)) > 1:
+        named = ", ".join(f"{each.path} is of {each.cluster_id}" for each in found if each.cluster_id)
         raise LogDirError(f"option log_dirs: give log dirs of one cluster; {named}")
     return found
 

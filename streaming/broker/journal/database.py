@@ -15,6 +15,7 @@ from streaming.broker.journal.schema import VERSION
 from streaming.broker.journal.tables import value
 from streaming.common import private_directory
 from streaming.errors import FencedError, JournalBusyError, JournalError
+from streaming.kafka.formats.properties import known_clusters
 
 log = logging.getLogger(__name__)
 
@@ -115,11 +116,12 @@ class Database:
                 "use the segtail that wrote it, or delete it to start a new one"
             )
         found = schema.identity(self._connection)
-        if found.cluster_id != cluster_id:
+        if len(known_clusters((found.cluster_id, cluster_id))) > 1:
             raise JournalError(
                 f"the journal {self._path} belongs to cluster {found.cluster_id}, the log dirs to {cluster_id}: name another directory"
             )
         with self._all_or_nothing() as run:
+            schema.belongs(run, cluster_id)
             schema.add_later(run)
         return found.id
 

@@ -64,6 +64,11 @@ class JournalIdentity:
 _JOURNAL = StoredTable("journal", JournalIdentity)
 
 
+def belongs(run: sqlite3.Connection, cluster_id: str) -> None:
+    """Note the cluster of a journal that was made when it was not known."""
+    run.execute("UPDATE journal SET cluster_id = ? WHERE cluster_id = ''", (cluster_id,))
+
+
 def version(run: sqlite3.Connection) -> int:
     """The version of a file, 0 if it has no tables yet."""
     return int(value(run, "PRAGMA user_version"))

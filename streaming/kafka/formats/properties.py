@@ -1,7 +1,7 @@
 """`meta.properties`, the identity of a log dir, and the Java properties format of that file."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from streaming.errors import FormatError, quoted
@@ -14,7 +14,10 @@ _NODE_ID_KEYS = {"0": "broker.id", "1": "node.id"}
 
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
-    """The owner of a log dir (`MetaProperties`, versions 0 and 1); `zookeeper`: it belongs to a broker of before KRaft."""
+    """The owner of a log dir (`MetaProperties`, versions 0 and 1).
+
+    `cluster_id`: "" not known, as of a broker before 2.4 (KAFKA-7335). `zookeeper`: it belongs to a broker of before KRaft.
+    """
 
     cluster_id: str
     node_id: int
@@ -26,18 +29,25 @@ def parse_meta_properties(data: bytes) -> MetaProperties:
     """Parse `meta.properties`. Version 0 names the node `broker.id` (ZooKeeper), version 1 `node.id`.
 
     Raises FormatError that names the property that is missing or wrong.
+    Version 0 may lack `cluster.id`: brokers of that version take it so, too.
     """
     properties = dict(parse_properties(data))
     version = properties.get("version", "0")
     if version not in _NODE_ID_KEYS:
-        raise FormatError(f"version {quoted(version)} is not known")
+        raise FormatError(f"version {quoted(version)} is not known, so neither is its node and its cluster: this segtail reads 0 and 1")
     node_key = _NODE_ID_KEYS[version]
     if not properties.get(node_key):
         raise FormatError(f"{node_key} is missing")
     node_id = parse_node_id(properties[node_key], node_key)
-    if not properties.get("cluster.id"):
+    cluster_id, zookeeper = properties.get("cluster.id", ""), version == "0"
+    if not cluster_id and not zookeeper:
         raise FormatError("cluster.id is missing")
-    return MetaProperties(properties["cluster.id"], node_id, properties.get("directory.id"), version == "0")
+    return MetaProperties(cluster_id, node_id, properties.get("directory.id"), zookeeper)
+
+
+def known_clusters(cluster_ids: Iterable[str]) -> list[str]:
+    """The different ids of clusters, without "": a cluster that is not known may be any of them."""
+    return sorted(set(cluster_ids) - {""})
 
 
 def parse_node_id(text: str, key: str) -> int:

@@ -19,6 +19,7 @@ from streaming.common.catalog.changes import Version, unpack
 from streaming.common.settings import Settings
 from streaming.common.targets import Scheme, is_loopback
 from streaming.errors import AgentError, FormatError, UsageError
+from streaming.kafka.formats.properties import known_clusters
 from streaming.spark.client import address_lookup
 from streaming.spark.client.agent_client import credentials
 from streaming.spark.client.client_files import ClientFiles
@@ -234,14 +235,16 @@ def status_of(status: Status, address: str, shared: frozenset[str], now: float |
 
 
 def cluster_of(statuses: list[Status]) -> str:
-    """The cluster that the agents of a new job watch.
+    """The cluster that the agents of a new job watch; "" if none of them knows it, as with brokers before 2.4.
 
     Raises:
         AgentError: they watch several.
     """
-    found = sorted({status.cluster_id for status in statuses})
+    found = known_clusters(status.cluster_id for status in statuses)
     if len(found) > 1:
-        of_each = "; ".join(f"{status.agent}: {status.cluster_id}" for status in sorted(statuses, key=lambda status: status.agent))
+        of_each = "; ".join(
+            f"{status.agent}: {status.cluster_id}" for status in sorted(statuses, key=lambda status: status.agent) if status.cluster_id
+        )
         raise AgentError(
             f"the agents watch several clusters, and a job is for one ({of_each}): name those of one with --agents", Reason.OTHER_CLUSTER
         )

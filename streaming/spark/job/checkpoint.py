@@ -16,7 +16,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -24,6 +24,7 @@ from streaming.common import private_directory
 from streaming.common.option_types import AUTO
 from streaming.common.whole_files import write_whole
 from streaming.errors import CheckpointError
+from streaming.kafka.formats.properties import known_clusters
 from streaming.spark.job.repair import repair
 from streaming.spark.job.shards import shards_for
 
@@ -40,7 +41,10 @@ _JVM_POLL_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class JobIdentity:
-    """The identity of the job, as long as its checkpoint exists. ``state_shards`` cannot change: a log's shard is part of the state."""
+    """The identity of the job, as long as its checkpoint exists. ``state_shards`` cannot change: a log's shard is part of the state.
+
+    ``cluster_id``: "" not known, as of brokers before 2.4.
+    """
 
     version: int
     job_id: str
@@ -119,13 +123,15 @@ class Checkpoint:
                 f"checkpoint {self.directory} is of version {identity.version}, this segtail reads {VERSION}: "
                 "use the segtail that wrote it, or name another with --checkpoint DIR"
             )
-        if identity.cluster_id != cluster_id:
+        if len(known_clusters((identity.cluster_id, cluster_id))) > 1:
             raise CheckpointError(
                 f"checkpoint {self.directory} belongs to cluster {identity.cluster_id}, the log dirs or agents to {cluster_id}: "
                 "name another with --checkpoint DIR"
             )
         if state_shards not in (AUTO, identity.state_shards):
             log.warning("state_shards is fixed by the checkpoint", extra={"checkpoint": identity.state_shards, "setting": state_shards})
+        if cluster_id and not identity.cluster_id:  # its brokers were of before 2.4, and are no more
+            return self._make(path, replace(identity, cluster_id=cluster_id))
         return identity
 
     @staticmethod

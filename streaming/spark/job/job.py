@@ -230,10 +230,12 @@ class Job:
                 f"({', '.join(sorted(self._agents.strangers))}): name another with --checkpoint DIR"
             )
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while not cluster_id:
-            cluster_id = cluster_of(self._agents.poll())
+        answering = bool(cluster_id)
+        while not answering:
+            statuses = self._agents.poll()
+            answering, cluster_id = bool(statuses), cluster_of(statuses)
             self._wellness.checked()
-            if not cluster_id:
+            if not answering:
                 if not self._serve and time.monotonic() > deadline:
                     raise AgentError("no agent answers: see its problem above")
                 time.sleep(POLL_SECONDS)

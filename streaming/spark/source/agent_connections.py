@@ -18,6 +18,7 @@ from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.status_messages import Status
 from streaming.common.logs import configure_worker
 from streaming.errors import AgentError, SameAgentError, VersionError
+from streaming.kafka.formats.properties import known_clusters
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.client.client_files import NO_FILES, ClientFiles
 from streaming.spark.source.source_options import SourceOptions
@@ -197,7 +198,7 @@ def unwelcome(
     taken = {status.agent: (address, status.journal) for address, status in there.items()}
     for address in sorted(answers, key=lambda address: (answers[address].journal != journals.get(answers[address].agent), address)):
         status = answers[address]
-        if cluster_id and status.cluster_id != cluster_id:
+        if len(known_clusters((cluster_id, status.cluster_id))) > 1:
             found[address] = AgentError(
                 f"agent at {address}: it watches cluster {status.cluster_id}, this job cluster {cluster_id}: run one job per cluster",
                 Reason.OTHER_CLUSTER,

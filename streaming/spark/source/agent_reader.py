@@ -13,6 +13,7 @@ from streaming.broker.protocol.selection import Selection
 from streaming.broker.protocol.status_messages import Status
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, SameAgentError
+from streaming.kafka.formats.properties import known_clusters
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.source import agent_connections
 from streaming.spark.source.at_once import AtOnceReader, Task, scan_of
@@ -56,7 +57,7 @@ class AgentReader(AtOnceReader):
             if not isinstance(error, SameAgentError):
                 raise error
         taking = {address: status for address, status in found.items() if address not in refused}
-        clusters = sorted({status.cluster_id for status in taking.values()})
+        clusters = known_clusters(status.cluster_id for status in taking.values())
         if len(clusters) > 1:
             raise AgentError(f"option agents: they watch several clusters ({', '.join(clusters)}): name the agents of one")
         return taking

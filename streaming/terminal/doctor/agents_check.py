@@ -60,7 +60,8 @@ def _of_agent(address: str, files: ClientFiles, job_id: str, now: float, cluster
         return
     finally:
         client.close()
-    clusters.setdefault(status.cluster_id, status.agent)
+    if status.cluster_id:
+        clusters.setdefault(status.cluster_id, status.agent)
     yield Diagnosis(
         check=_CHECK,
         state=Outcome.FINE,

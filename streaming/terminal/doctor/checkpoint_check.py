@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from streaming.kafka.formats.properties import known_clusters
 from streaming.spark.job.checkpoint import VERSION, JobIdentity
 from streaming.spark.job.repair import is_whole, newest
 from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup, quoted
@@ -62,7 +63,7 @@ def _identity(directory: Path, setup: Setup) -> Iterator[Diagnosis]:
         yield Diagnosis(check=_CHECK, state=Outcome.FAULT, what=what, command=anew)
         return
     cluster = setup.log_dirs.cluster_id if setup.log_dirs is not None else ""
-    if cluster and identity.cluster_id != cluster:
+    if len(known_clusters((cluster, identity.cluster_id))) > 1:
         yield Diagnosis(
             check=_CHECK,
             state=Outcome.FAULT,
@@ -70,7 +71,8 @@ def _identity(directory: Path, setup: Setup) -> Iterator[Diagnosis]:
             command=f"segtail run --checkpoint {quoted(f'{directory}-{cluster}')} ...",
         )
         return
-    yield Diagnosis(check=_CHECK, state=Outcome.FINE, what=f"{directory} belongs to cluster {identity.cluster_id}, and can be read")
+    of = f"cluster {identity.cluster_id}" if identity.cluster_id else "a cluster whose id is not known"
+    yield Diagnosis(check=_CHECK, state=Outcome.FINE, what=f"{directory} belongs to {of}, and can be read")
 
 
 def _plans(directory: Path) -> Iterator[Diagnosis]:
