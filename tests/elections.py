@@ -31,8 +31,8 @@ class MetadataCopy:
     def __init__(self, directory: Path) -> None:
         self.log = PartitionLog(directory / "__cluster_metadata-0", "__cluster_metadata", 0, METADATA_TOPIC_ID)
 
-    def write(self, values: Sequence[bytes]) -> None:
-        self.log.append(metadata_batch(values, NOW), leader_epoch=1)
+    def write(self, values: Sequence[bytes], at_ms: int = NOW) -> None:
+        self.log.append(metadata_batch(values, at_ms), leader_epoch=1)
 
     def snapshot(self, values: Sequence[bytes]) -> None:
         """What stands at the end of this copy."""

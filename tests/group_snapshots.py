@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from streaming.broker.protocol.group_json import GroupPartition, MovedOffset
+from streaming.broker.protocol.group_json import CUT_OFF, MADE_ANEW, GroupPartition, MovedOffset
+from streaming.cluster.consumers.commit_history import CommitHistory, Invalid
 from streaming.cluster.consumers.group_counting import PAIR_BITS, Counters
 from streaming.cluster.consumers.group_labels import LabelMaker
 from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, REASONS, Lags
@@ -104,6 +105,8 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         commit_ms=column("commit_ms"),
         expire_ms=np.full(len(rows), -1),
         delivered=np.zeros(len(rows), np.int64),
+        leader_epoch=np.full(len(rows), -1),
+        former_ms=np.full(len(rows), -1),
         done=np.full(len(rows), None, np.object_),
         group_names=tuple(names),
         topic_names=tuple(topics),
@@ -146,6 +149,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         holding_ms=np.full(len(parts), -1, np.int64),
         expiration_ms=column("expiration_ms"),
         data_age_ms=np.zeros(len(parts), np.int64),
+        invalid=_invalid(parts),
     )
     moved = [_moved(row, of, each) for row, of in enumerate(parts) for each in of.moves]
     by_log = {(of.topic, of.partition): of for of in parts}
@@ -192,6 +196,20 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
     )
 
 
+def _invalid(parts: Sequence[GroupPartition]) -> Invalid:
+    anew, cut = (np.array([of.history == why for of in parts], np.bool_) for why in (MADE_ANEW, CUT_OFF))
+    at, go_on_at = (np.array([getattr(of, name) for of in parts], np.int64) for name in ("history_ms", "go_on_at"))
+    history = CommitHistory(
+        made_anew=anew,
+        follows_another=np.zeros(len(parts), np.bool_),
+        created_ms=np.where(anew, at, -1),
+        parted_at=np.where(cut, go_on_at, -1),
+        parted_epoch=np.array([of.history_epoch for of in parts], np.int64),
+        parted_ms=np.where(cut, at, -1),
+    )
+    return Invalid(history=history, go_on_at=go_on_at, passed=np.array([of.passed_records for of in parts], np.int64))
+
+
 def _paces(lags: Lags, loss_ms: np.ndarray, now_ms: int) -> np.ndarray:
     """Of partitions that lose all that is left at once."""
     return np.where(loss_ms >= 0, np.maximum(lags.left, 0) * 1000 / np.maximum(loss_ms - now_ms, 1), -1.0)
@@ -227,6 +245,8 @@ def _logs(logs: Sequence[tuple[str, int]], by_log: Mapping[tuple[str, int], Grou
         read_ms=np.full(len(logs), -1),
         open_from=np.full(len(logs), -1),
         damaged=np.zeros(len(logs), np.bool_),
+        epochs=[b""] * len(logs),
+        oldest_ms=np.full(len(logs), -1),
     )
 
 

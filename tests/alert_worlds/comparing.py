@@ -38,6 +38,7 @@ SUBJECTS: dict[ProblemKind, tuple[str, ...]] = {
     kinds.AGENT_DOWN: ("agent",),
     kinds.GROUP_LOST: ("group", "topic"),
     kinds.GROUP_SKIPPED: ("group", "topic"),
+    kinds.GROUP_OFFSET_INVALID: ("group", "topic"),
     kinds.GROUP_HELD: ("group", "topic", "waits"),
     kinds.GROUP_PENDING: ("group", "topic", "waits"),
     kinds.GROUPS_ABANDONED: (),

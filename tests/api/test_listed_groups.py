@@ -155,7 +155,7 @@ def test_what_only_the_details_find_is_a_judgement_with_its_own_time() -> None:
     assert named is not None
     assert (listed.verdict, listed.since_ms) == ("stopped", NOW - HOUR)
     worst = named.partitions[0]
-    assert (worst.verdict, worst.severity) == ("damaged", "critical")
+    assert (worst.verdict, worst.severity) == ("damaged", "warning")
     assert (named.summary.verdict, named.summary.severity, named.summary.since_ms) == (worst.verdict, worst.severity, worst.since_ms)
 
 

@@ -29,6 +29,8 @@ COMMIT = {
     "share": False,
     "delivered": 0,
     "done": None,
+    "leader_epoch": -1,
+    "former_ms": -1,
 }
 GROUP = {
     "group": "g",

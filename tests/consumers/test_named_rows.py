@@ -32,6 +32,8 @@ def table(found: list[tuple[int, int, int, bool]]) -> CommitRows:
         commit_ms=none,
         expire_ms=none,
         delivered=none,
+        leader_epoch=none,
+        former_ms=none,
         done=np.full(len(found), None, np.object_),
         group_names=GROUPS,
         topic_names=TOPICS,

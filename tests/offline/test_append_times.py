@@ -129,7 +129,7 @@ def coordinated(cluster: Cluster, *transactions: StoredTransaction) -> None:
     ids = {OFFSETS_TOPIC: UUID(int=7), "orders": UUID(int=8), TRANSACTION_TOPIC: UUID(int=9)}
     led = [ReplicaSet(partition=0, topic_id=each, replicas=(1,), isr=(1,), leader=1) for each in ids.values()]
     records = [topic_record(name, topic_id) for name, topic_id in ids.items()]
-    MetadataCopy(cluster.disk.path).write([*records, *map(partition_record, led)])
+    MetadataCopy(cluster.disk.path).write([*records, *map(partition_record, led)], NOW - DAY)
     coordinator = partition(cluster.disk, TRANSACTION_TOPIC, topic_id=9)
     for each in transactions:
         coordinator.append(Batch(records=(transaction_record(each),)))

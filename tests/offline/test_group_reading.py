@@ -344,7 +344,7 @@ def test_a_topic_that_the_metadata_log_does_not_have_is_gone_and_one_that_it_has
     ids = {"__consumer_offsets": UUID(int=7), "orders": UUID(int=8), "elsewhere": UUID(int=9)}
     there = [topic_record(name, topic_id) for name, topic_id in ids.items()]
     led = [ReplicaSet(partition=0, topic_id=each, replicas=(1,), isr=(1,), leader=1) for each in ids.values()]
-    MetadataCopy(cluster.disk.path).write([*there, *map(partition_record, led)])
+    MetadataCopy(cluster.disk.path).write([*there, *map(partition_record, led)], NOW - 2 * HOUR)
     cluster.append(old(10))
     for topic in ("orders", "elsewhere", "gone"):
         cluster.commit(4, topic=topic)
@@ -601,7 +601,8 @@ def test_a_log_that_may_not_be_read_is_not_known_whatever_was_committed_there(
     if led:
         there = {"__consumer_offsets": UUID(int=7), "orders": UUID(int=8)}
         leads = [ReplicaSet(partition=0, topic_id=each, replicas=(1,), isr=(1,), leader=1) for each in there.values()]
-        MetadataCopy(cluster.disk.path).write([*(topic_record(name, each) for name, each in there.items()), *map(partition_record, leads)])
+        there_is = [*(topic_record(name, each) for name, each in there.items()), *map(partition_record, leads)]
+        MetadataCopy(cluster.disk.path).write(there_is, NOW - 2 * HOUR)
     cluster.append(old(10))
     for group, offset in ((GROUP, 10), ("slow", 3), ("new", 0)):
         cluster.commit(offset, group)

@@ -196,10 +196,19 @@ GOLDEN = [
     (
         "beyond_end",
         GroupPartition(topic="orders", partition=3, committed=200, high_watermark=150, unknown="beyond_end"),
-        "the committed offset 200 is beyond the end of the log, 150: records were cut off, as by an unclean election, or too high an "
-        "offset was committed. Where its consumers go on, auto.offset.reset decides. Its consumers have to be stopped before an offset "
+        "the committed offset 200 is beyond the end of the log, 150: too high an offset was committed, or records were cut off, as by an "
+        "unclean election, which nothing on disk shows; up to 150 records are in the log, and which of them it has read is not on disk: "
+        "--to-latest skips them. Where its consumers go on, auto.offset.reset decides. Its consumers have to be stopped before an offset "
         "is reset",
-        f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-latest --execute",
+        f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-earliest --execute",
+    ),
+    (
+        "other_history",
+        replace(READING, history="cut_off", history_epoch=3, history_ms=NOW - HOUR, go_on_at=80, passed_records=20),
+        "the committed offset 100 is not valid any more: its log was cut off at 80, as by an unclean election, after the commit: leader "
+        "epoch 3 began at 2023-11-14T21:13:20Z (1h ago); 20 records are from there on, none of which it has read: its consumers skip them "
+        "if they go on at this offset. Its consumers have to be stopped before an offset is reset",
+        f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-offset 80 --execute",
     ),
     (
         "pending",
@@ -421,7 +430,7 @@ def test_a_share_group_has_commands_of_its_own_tool_or_none() -> None:
     assert (lost.command, lost.no_command) == ("", "a share group goes on at the log start by itself")
     assert "between the start offset 30 and the log start 40" in lost.text
     assert "stopped before" not in lost.text, "there is nothing to reset"
-    assert beyond.command == f"kafka-share-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-latest --execute"
+    assert beyond.command == f"kafka-share-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-earliest --execute"
     assert beyond.text.endswith("Its consumers have to be stopped before an offset is reset")
     damaged = replace(READING, batch=BatchCheck(sound=False, error="its CRC is wrong", last_offset=120, segment=40, position=3000))
     (found,) = stated(damaged, type="Share", protocol="share")

@@ -6,13 +6,17 @@ from typing import Any
 
 import yaml
 
-from streaming.broker.protocol.problem_json import SEVERITIES
+from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.broker.protocol.problem_json import INFO, SEVERITIES
 from streaming.cluster.verdicts.blocked_remedies import REMEDIES
+from streaming.cluster.verdicts.group_bounds import CALM, PROBLEMS, SEVERITY
 from streaming.cluster.verdicts.kinds import BLIND, KINDS, NO_KIND, ProblemKind
 from streaming.cluster.verdicts.observer_problems import UNKNOWN
 from tests.tables import each_row
 
-ALERTS = {path.stem: path for path in sorted((Path(__file__).parents[2] / "conf" / "alerts").glob("*.yaml"))}
+ROOT = Path(__file__).parents[2]
+DOCS, RUNBOOKS = ROOT / "docs" / "groups.md", ROOT / "docs" / "runbooks"
+ALERTS = {path.stem: path for path in sorted((ROOT / "conf" / "alerts").glob("*.yaml"))}
 
 each_kind = each_row("kind", KINDS)
 
@@ -42,6 +46,19 @@ def test_every_alert_has_a_kind_or_a_reason_why_it_has_none() -> None:
     assert alerts | NO_KIND.keys() == ALERTS.keys()
     assert not alerts & NO_KIND.keys()
     assert all(NO_KIND.values())
+
+
+def test_a_verdict_about_groups_with_a_severity_has_its_problem_and_its_alert_and_documents_say_the_same() -> None:
+    """What is a warning is a ticket: nobody has to look at a list to be told."""
+    described = dict(re.findall(r"^\| `(\w+)` \((\w+)", DOCS.read_text(), re.MULTILINE))
+    decided = {verdict.label: SEVERITIES[severity] for verdict, severity in SEVERITY.items() if severity < CALM}
+    assert described == decided
+    assert {verdict.label for verdict in PROBLEMS} == {name for name, severity in decided.items() if severity != INFO}
+    for_use = next(line for line in DOCS.read_text().splitlines() if line.startswith("| `lost`, "))
+    listed = {*re.findall(r"`(\w+)`", for_use)} | {GroupVerdict.WILL_LOSE.label}  # which has a line of its own
+    assert listed == {verdict.label for verdict in PROBLEMS}
+    shown = {alert(kind.alert)["alert"] for kind in PROBLEMS.values()}
+    assert shown <= {path.stem for path in RUNBOOKS.glob("*.md")}
 
 
 def test_names_of_kinds_are_distinct() -> None:

@@ -16,6 +16,7 @@ from streaming.broker.watcher.watcher import RESCAN_MS, Watcher
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
+from streaming.kafka.formats.former_leaders import Begun
 from streaming.kafka.formats.metadata_partitions import PartitionState, UncleanElection
 from streaming.kafka.scan.detail import first_offset_above, sums_from
 from streaming.kafka.scan.sums import Sums
@@ -45,6 +46,7 @@ class Leaders:
     set_for: dict[str, str] = field(default_factory=dict)
     former: dict[tuple[LogKey, int], int] = field(default_factory=dict)  # leaders of earlier epochs than the present one
     metadata_versions: dict[int, int] = field(default_factory=dict)
+    begun: dict[LogKey, Begun] = field(default_factory=dict)
     elections: list[UncleanElection] = field(default_factory=list)
     changes: int = 0
 
@@ -67,6 +69,9 @@ class Leaders:
 
     def metadata_version(self, broker: int) -> int:
         return self.metadata_versions.get(broker, -1)
+
+    def epochs_begun(self, log: LogKey) -> Begun:
+        return self.begun.get(log, ())
 
     def version(self) -> int:
         return self.changes

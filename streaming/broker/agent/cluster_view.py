@@ -1,6 +1,7 @@
 """The state of the cluster (leaders, replicas, topics, brokers), from the metadata logs in the log dirs, as each broker has read them."""
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 
@@ -18,6 +19,7 @@ from streaming.broker.watcher.cluster_knowledge import Leads
 from streaming.common.log_key import LogKey
 from streaming.errors import FormatError
 from streaming.kafka.formats.cluster_image import ClusterImage
+from streaming.kafka.formats.former_leaders import Begun
 from streaming.kafka.formats.metadata_brokers import BrokerState, server_of
 from streaming.kafka.formats.metadata_partitions import PartitionState, UncleanElection
 from streaming.kafka.formats.names import METADATA_TOPIC, TRANSACTION_TOPIC
@@ -78,6 +80,12 @@ class ClusterView:
         topic_id = _topic_id(image, key)
         return image.partition(topic_id, key.partition) if image is not None and topic_id is not None else None
 
+    def epochs_begun(self, key: LogKey) -> Begun:
+        """When leader epochs of a partition began, as far as the metadata that was read shows it."""
+        topic_id = _topic_id(self._newest, key)
+        known = () if topic_id is None else (image.epochs_begun(topic_id, key.partition) for image in self._images)
+        return max(known, key=len, default=())
+
     def leads(self, key: LogKey, epoch: int) -> Leads:
         """Whether a replica's broker led in a leader epoch.
 
@@ -114,6 +122,15 @@ class ClusterView:
             if not follower.searching:
                 follower.search()
         return bool(unsearched)
+
+    def recall(self, seconds: float) -> None:
+        """Read on disk who led before the images in memory, and since when, for about so long at most."""
+        ends = time.monotonic() + seconds
+        self._search()
+        while any(follower.searching for follower in self._followers.values()) and time.monotonic() < ends:
+            for follower in self._followers.values():
+                if follower.searching:
+                    follower.search()
 
     @property
     def known(self) -> bool:

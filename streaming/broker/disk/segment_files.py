@@ -4,7 +4,7 @@ import contextlib
 import errno
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from mmap import PAGESIZE
 from pathlib import Path
@@ -204,14 +204,16 @@ def read_leader_epochs(directory: Path) -> tuple[EpochEntry, ...]:
         return ()
 
 
-def log_start_offset(directory: Path, segments: tuple[Segment, ...]) -> int:
+def log_start_offset(directory: Path, segments: tuple[Segment, ...], stored: Sequence[EpochEntry] | None = None) -> int:
     """The first offset that the log still serves, by its own directory: ``log-start-offset-checkpoint`` may raise it further.
 
     ``leader-epoch-checkpoint`` is the first file that shows DeleteRecords. But if older batches have no epoch, its first entry may be above
     the start of the log, too. So it is used only if the batch below it is of magic 2.
+
+    Args:
+        stored: its entries, if they were read already.
     """
-    first = segments[0]
-    epochs = read_leader_epochs(directory)
+    first, epochs = segments[0], read_leader_epochs(directory) if stored is None else stored
     if not epochs or epochs[0].start_offset <= first.base_offset:
         return first.base_offset
     try:

@@ -15,6 +15,9 @@ GROUPS_PATH = "/api/v1/groups"
 """`GroupPage`, by ``?sort=FIELD&order=asc|desc&filter=TEXT&offset=N&limit=N``."""
 
 
+MADE_ANEW, CUT_OFF = "made_anew", "cut_off"
+"""Why a committed offset is not valid any more."""
+
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 """The isolation of consumers; with the second one they get records of transactions which are open or aborted."""
 
@@ -221,6 +224,12 @@ class GroupPartition(PublicMessage):
     ``next_expired_ms``: how old the next record was at least when it was appended, where that is longer than its topic keeps records; -1 if
     it came in time, or if that was not seen. ``lost_expired``: all of the offsets that are lost had come so.
 
+    ``history``: why a committed offset is not valid any more: ``made_anew``, its topic was deleted and made anew, at ``history_ms``; or
+    ``cut_off``, its log has other records from an offset below on, of ``history_epoch`` and later leader epochs, which began after the
+    commit, at ``history_ms``; "" if it is valid, or nothing shows why not. ``go_on_at``: the offset where its consumers go on without
+    skipping a record that they have not read; ``passed_records``: so many records are between there and the committed offset, or the end.
+    -1 where it is valid, or that is not known.
+
     ``stopped_since_ms``: since when the committed offset has not moved although a record was readable, -1 if it is not stopped;
     ``stopped_earlier``: it may have stopped earlier: that is when it was first looked at, or when its next record was there at the latest.
     ``moves``: how its offset was moved within a day, and not by reading, as far as somebody should know; the last one last.
@@ -270,6 +279,11 @@ class GroupPartition(PublicMessage):
     limits_assumed: bool = False
     retention_ms: int = -1
     retention_bytes: int = -1
+    history: str = ""
+    history_epoch: int = -1
+    history_ms: int = -1
+    go_on_at: int = -1
+    passed_records: int = -1
     stopped_since_ms: int = -1
     stopped_earlier: bool = False
     undated: bool = False

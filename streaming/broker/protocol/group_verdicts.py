@@ -14,22 +14,23 @@ class GroupVerdict(IntEnum):
     TOO_LARGE = 3  # the next batch is larger than consumers fetch at once
     HELD = 4  # an open transaction holds back everything that is left
     BEYOND_END = 5  # the committed offset is beyond the end of the log
-    PENDING = 6  # commits wait for an open transaction
-    STOPPED = 7  # it has not moved although a record is readable
-    SKIPPED = 8  # its offset was moved by hand over records that it had not read
-    REBALANCING = 9  # it rebalances all the time
-    SLOWER = 10  # more is appended than it reads
-    REWOUND = 11  # its offset was moved back, so that it reads records again
-    SKEWED = 12  # one partition has most of the lag
-    NO_MEMBERS = 13  # it had members and has none
-    UNKNOWN = 14  # its lag is not known
-    PERHAPS_LOST = 15  # offsets were deleted that may all have been markers
-    NOT_COMMITTED = 16  # it is assigned and was never committed, and its log has records
-    CATCHING_UP = 17  # it reads more than is appended
-    BETWEEN_RUNS = 18  # nobody is there, as usual at this time
-    ONLY_MARKERS = 19  # only markers or aborted records are left
-    NO_OFFSETS = 20  # nothing is committed, and nobody is there who would
-    FINE = 21  # nothing is left, or it goes on
+    OTHER_HISTORY = 6  # the committed offset is of a history that has ended: records that were not read are skipped
+    PENDING = 7  # commits wait for an open transaction
+    STOPPED = 8  # it has not moved although a record is readable
+    SKIPPED = 9  # its offset was moved by hand over records that it had not read
+    REBALANCING = 10  # it rebalances all the time
+    SLOWER = 11  # more is appended than it reads
+    REWOUND = 12  # its offset was moved back, so that it reads records again
+    SKEWED = 13  # one partition has most of the lag
+    NO_MEMBERS = 14  # it had members and has none
+    UNKNOWN = 15  # its lag is not known
+    PERHAPS_LOST = 16  # offsets were deleted that may all have been markers
+    NOT_COMMITTED = 17  # it is assigned and was never committed, and its log has records
+    CATCHING_UP = 18  # it reads more than is appended
+    BETWEEN_RUNS = 19  # nobody is there, as usual at this time
+    ONLY_MARKERS = 20  # only markers or aborted records are left
+    NO_OFFSETS = 21  # nothing is committed, and nobody is there who would
+    FINE = 22  # nothing is left, or it goes on
 
     @property
     def label(self) -> str:

@@ -5,6 +5,7 @@ from enum import IntEnum
 from typing import Protocol
 
 from streaming.common.log_key import LogKey
+from streaming.kafka.formats.former_leaders import Begun
 from streaming.kafka.formats.metadata_partitions import PartitionState, UncleanElection
 from streaming.rules.limits import Limits
 
@@ -42,6 +43,9 @@ class Cluster(Protocol):
 
     def partition(self, log: LogKey) -> PartitionState | None:
         """Replicas and leader of a partition; None if not known."""
+
+    def epochs_begun(self, log: LogKey) -> Begun:
+        """When leader epochs of a partition began, as far as that is known."""
 
     def metadata_version(self, broker: int) -> int:
         """The highest metadata.version that a broker's registration supports, -1 where it names none or that is not known."""

@@ -9,9 +9,10 @@ import pyarrow as pa
 from streaming.broker.watcher.cluster_knowledge import LEADER_UNKNOWN, Cluster
 from streaming.broker.watcher.offset_checkpoints import Checkpoints
 from streaming.broker.watcher.recovery_points import RecoveryPositions
+from streaming.broker.watcher.seen_epochs import unpack
 from streaming.broker.watcher.tail import Tail
 from streaming.common.arrays import Longs
-from streaming.common.catalog.catalog_tables import LOGS, NOTHING_DECIDED, PARTITIONS, TOPICS, UNREADABLE
+from streaming.common.catalog.catalog_tables import LOGS, NOTHING_DECIDED, PARTITIONS, TOPICS, UNREADABLE, packed_epochs
 from streaming.common.catalog.editions import Editions
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.metadata_partitions import PartitionState
@@ -30,26 +31,36 @@ def partitions_of(logs: Iterable[LogKey], cluster: Cluster) -> pa.Table:
 
 
 class LogRows:
-    """The table `LOGS` of some logs: their offsets in the checkpoints of their log dirs. Only the watcher's thread uses it.
+    """The table `LOGS` of some logs: their offsets in the checkpoints of their log dirs, and their leader epochs. Only the watcher's thread
+    uses it.
 
     Args:
         moving: as `streaming.broker.watcher.registry.LogRegistry.moving`.
     """
 
     def __init__(
-        self, tails: Sequence[Tail], checkpoints: Checkpoints, recovery: RecoveryPositions, moving: Collection[tuple[int, str, int]] = ()
+        self,
+        tails: Sequence[Tail],
+        cluster: Cluster,
+        checkpoints: Checkpoints,
+        recovery: RecoveryPositions,
+        moving: Collection[tuple[int, str, int]] = (),
     ) -> None:
         self._tails = tails
+        self._cluster = cluster
         self._checkpoints = checkpoints
         self._recovery = recovery
         logs = [tail.cursor.log for tail in tails]
         keys = [[log.broker for log in logs], [log.topic for log in logs], [log.topic_id for log in logs], [log.partition for log in logs]]
         self._keys = [pa.array(column, each.type) for column, each in zip(keys, LOGS, strict=False)]
-        self._offsets: Longs = np.empty((len(LOGS) - len(keys) - 1, len(tails)), np.int64)
+        self._offsets: Longs = np.empty((len(LOGS) - len(keys) - 2, len(tails)), np.int64)
         self._moving = pa.array(
             [int((log.broker, log.topic, log.partition) in moving) for log in logs] if moving else np.zeros(len(logs), int)
         )
+        self._epochs = [b""] * len(tails)
+        self._listed = [b""] * len(tails)  # what these are made of
         self.read_again(range(len(tails)))
+        self.date_epochs()
 
     def read_again(self, changed: Iterable[int]) -> None:
         """Take over the offsets of some logs, by their indexes, and of those whose position is to be looked up again."""
@@ -59,6 +70,18 @@ class LogRows:
         numbers = sorted({*changed, *again})
         if numbers:
             self._offsets[:, numbers] = self._read([self._tails[number] for number in numbers])
+        self._read_epochs([number for number in numbers if self._tails[number].epochs != self._listed[number]])
+
+    def date_epochs(self) -> None:
+        """Take over when leader epochs began: the metadata may show that by now."""
+        self._read_epochs(range(len(self._tails)))
+
+    def _read_epochs(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            tail = self._tails[number]
+            began = dict(self._cluster.epochs_begun(tail.cursor.log))
+            self._listed[number] = tail.epochs
+            self._epochs[number] = packed_epochs({each.epoch: each.start_offset for each in unpack(tail.epochs)}, began)
 
     def _read(self, tails: Sequence[Tail]) -> Longs:
         checkpoints, places = self._checkpoints, [tail.partition for tail in tails]
@@ -72,7 +95,8 @@ class LogRows:
 
     def table(self) -> pa.Table:
         """The rows as they are now."""
-        return pa.Table.from_arrays([*self._keys, *map(pa.array, self._offsets.copy()), self._moving], schema=LOGS)
+        columns = [*map(pa.array, self._offsets.copy()), self._moving, pa.array(self._epochs, pa.binary())]
+        return pa.Table.from_arrays([*self._keys, *columns], schema=LOGS)
 
 
 def _assigned(state: PartitionState | None, cluster: Cluster) -> tuple[object, ...]:
@@ -112,15 +136,17 @@ class LogCatalog:
             moving: as `streaming.broker.watcher.registry.LogRegistry.moving`.
         """
         others, version = tails is not self._tails, self._cluster.version()
-        catalog = self._catalog
+        catalog, dated = self._catalog, version != self._version and self._rows is not None
         if others or version != self._version:
             ids = [tail.cursor.log for tail in tails]
             catalog = replace(catalog, topics=topics_of(ids, self._cluster), partitions=partitions_of(ids, self._cluster))
         if others or self._rows is None or moving is not self._moving:
-            self._rows, self._moving = LogRows(tails, self._checkpoints, self.recovery, moving), moving
+            self._rows, self._moving = LogRows(tails, self._cluster, self._checkpoints, self.recovery, moving), moving
             catalog = replace(catalog, logs=self._rows.table())
-        elif changed or (changed is not None and self.recovery.unsettled):
-            self._rows.read_again(changed)
+        elif dated or changed or (changed is not None and self.recovery.unsettled):
+            if dated:
+                self._rows.date_epochs()
+            self._rows.read_again(changed or ())
             catalog = replace(catalog, logs=self._rows.table())
         if catalog is not self._catalog:
             self._catalog, self._tails, self._version = catalog, tails, version

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.logdirs import LogDir, Partition
-from streaming.broker.disk.segment_files import list_segments, log_start_offset
+from streaming.broker.disk.segment_files import list_segments, log_start_offset, read_leader_epochs
 from streaming.broker.journal.cursor import Cursor, Replays
 from streaming.broker.journal.producer_pages import KnownProducers
 from streaming.broker.watcher.beginnings import Beginning, Unmet, as_wanted, most
@@ -20,6 +20,7 @@ from streaming.broker.watcher.relocate import relocate, resume
 from streaming.broker.watcher.same_log import has_files_of, has_open_file_of, holds_cursor
 from streaming.broker.watcher.scope import EVERYTHING as ALL_LOGS
 from streaming.broker.watcher.scope import Scope
+from streaming.broker.watcher.seen_epochs import pack
 from streaming.broker.watcher.stopped_logs import failed
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.taking_up import TakingUp
@@ -166,7 +167,8 @@ class LogRegistry:
             is_same = topic_id in (tail.cursor.log.topic_id, None) or (not topic_id and has_files_of(tail, segments))
             if not segments or not is_same:
                 return False
-            tail.note_log_start(log_start_offset(tail.partition.path, segments))
+            epochs = read_leader_epochs(tail.partition.path)
+            tail.note_log_start(log_start_offset(tail.partition.path, segments, epochs), pack(epochs))
         except OSError:
             return False
         except Exception as error:  # the next rescan stops the log

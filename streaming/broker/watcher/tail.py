@@ -60,6 +60,7 @@ class Tail:
         "directory",
         "doubtful_times",
         "doubts",
+        "epochs",
         "error",
         "failed",
         "file",
@@ -115,6 +116,7 @@ class Tail:
         self._relisted: dict[int, int] | None = None  # see `sizes`; None if there was no other listing, as there is of most logs
         self.set_listing(segments)
         self.log_start = segments[0].base_offset
+        self.epochs = b""  # those stored with the log, as a listing shows them, packed as in its cursor
         self.stamp: Stamp | None = None  # of the directory when it was listed
         self.new = False  # it appeared while the watcher was running, and was not read yet
         self.looked_ms = -1  # when a poll last found that everything is read
@@ -634,17 +636,18 @@ class Tail:
         """Let the next poll check the anchor: a log that is truncated and grows again may show no other sign."""
         self.anchor_unchecked, self.calm = True, False
 
-    def note_log_start(self, log_start: int) -> None:
-        """Note the log start, as a listing shows it."""
-        self.log_start = log_start
+    def note_log_start(self, log_start: int, epochs: bytes) -> None:
+        """Note the log start and the leader epochs, as a listing shows them."""
+        self.log_start, self.epochs = log_start, epochs
 
     def list_anew(self) -> None:
         """Let the next rescan list its directory, whatever the directory's time."""
         self.stamp = None
 
-    def take_up(self, stamp: Stamp | None, log_start: int, *, new: bool) -> None:
+    def take_up(self, stamp: Stamp | None, log_start: int, epochs: bytes, *, new: bool) -> None:
         """Note that its directory was listed as of ``stamp``; ``new``: it appeared while the watcher was running."""
-        self.stamp, self.log_start, self.new = stamp, log_start, new
+        self.stamp, self.new = stamp, new
+        self.note_log_start(log_start, epochs)
 
     def lose_log_dir(self, *, barred: bool) -> None:
         """Make no call into its log dir. ``barred``: not even to close its file, which else prevents an unmount."""

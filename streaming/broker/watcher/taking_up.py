@@ -5,12 +5,13 @@ from collections.abc import Callable, Sequence
 from streaming.broker.disk.locate import beginning, start_boundary
 from streaming.broker.disk.logdirs import Partition
 from streaming.broker.disk.preallocated import has_data
-from streaming.broker.disk.segment_files import Segment, directory_stamp, list_segments, log_start_offset
+from streaming.broker.disk.segment_files import Segment, directory_stamp, list_segments, log_start_offset, read_leader_epochs
 from streaming.broker.journal.cursor import Replays
 from streaming.broker.watcher.beginnings import Beginning, Unmet, as_beginning, as_wanted, most
 from streaming.broker.watcher.carrying import open_at, still_open
 from streaming.broker.watcher.cursors import BROUGHT_ALONG, cursor_at
 from streaming.broker.watcher.relocate import resume
+from streaming.broker.watcher.seen_epochs import pack
 from streaming.broker.watcher.stopped_logs import retry, stopped_event
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.truncation import epoch_before
@@ -56,7 +57,8 @@ class TakingUp:
         segments = list_segments(partition.path)
         if not segments or self._half_made(key, segments):
             return  # a hint will come with its first segment, or with its topic id
-        log_start = log_start_offset(partition.path, segments)
+        epochs = read_leader_epochs(partition.path)
+        log_start = log_start_offset(partition.path, segments, epochs)
         tail, is_new, led_to = known, False, events  # the changes of a known tail are kept, whatever fails next
         if tail is None or not tail.resumed or tail.partition.path != partition.path:
             tail, is_new, led_to = self._tail(key, partition, segments)
@@ -71,7 +73,7 @@ class TakingUp:
             self._watched.hold(key, tail)
             events.extend(led_to)
         self._watched.place(tail)
-        tail.take_up(stamp, log_start, new=is_new and wanted is None)
+        tail.take_up(stamp, log_start, pack(epochs), new=is_new and wanted is None)
         needed = moved or (tail.producers.now is None and not replay)
         steps = tail.break_off(open_at(tail, tail.cursor, tail.segments, opens=self._opens(key))) if needed else None
         if is_new and wanted is not None and steps is None:

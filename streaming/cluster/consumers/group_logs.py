@@ -25,6 +25,7 @@ class GroupLogs:
     ``reason``: the code of why nothing can be known of it. The offsets are those of that replica. ``read_ms``: up to when they are those of
     the leader, Unix milliseconds; `ABSENT` where that is not known, as of a follower's. Where nothing shows who leads, it is the leader.
     ``open_from``: the first one of the oldest transaction without a marker, `ABSENT` if there is none. ``damaged``: as in `Ends`.
+    ``epochs``: arrays of `catalog_tables.EPOCHS`, packed. ``oldest_ms``: the timestamp of the first record, `ABSENT` if that is not known.
     """
 
     code: Longs
@@ -43,6 +44,8 @@ class GroupLogs:
     read_ms: Longs
     open_from: Longs
     damaged: Flags
+    epochs: Sequence[bytes]
+    oldest_ms: Longs
 
     def __len__(self) -> int:
         return len(self.code)
@@ -130,6 +133,8 @@ def group_logs(
         read_ms=_taken(np.where(leads, observed.read_ms, ABSENT), item),
         open_from=_open_from(observed, item, np.flatnonzero(there & (last_stable < log_end))),
         damaged=np.isin(item, [*damaged]),
+        epochs=[b"" if each == ABSENT else observed.decided.epochs[each] for each in item.tolist()],
+        oldest_ms=_taken(observed.columns["oldest_timestamp"], item),
     )
 
 
@@ -143,20 +148,10 @@ def _unreadable(names: Sequence[str], partition: Longs, observed: Observed, item
     return np.where(item == ABSENT, either, np.append(observed.unreadable, False)[item])
 
 
-def made_anew(rows: CommitRows, logs: GroupLogs) -> Flags:
-    """The commits that name another topic id than their log has: they are of a topic that was deleted."""
-    numbers = {name: number for number, name in enumerate(rows.topic_ids)}
-    of_log = np.array([numbers.get(topic_id, ABSENT) if topic_id else -2 for topic_id in logs.topic_ids], np.int64)
-    named = np.array([bool(name) for name in rows.topic_ids], np.bool_)
-    theirs = of_log[logs.of_row]
-    if not len(named) or not len(theirs):
-        return np.zeros(len(rows), np.bool_)
-    other: Flags = named[rows.topic_id] & (theirs != -2) & (theirs != rows.topic_id)
-    return other
+def commit_reasons(rows: CommitRows, logs: GroupLogs, observed: Flags, unread: Flags, query: Flags, made_anew: Flags) -> Codes:
+    """The code of why each commit cannot count.
 
-
-def commit_reasons(rows: CommitRows, logs: GroupLogs, observed: Flags, unread: Flags, query: Flags) -> Codes:
-    """The code of why each commit cannot count; ``observed`` and ``unread`` are of the coordinators' logs, ``query`` of the commits.
+    ``observed`` and ``unread`` are of the coordinators' logs, ``query`` and ``made_anew`` of the commits.
 
     A topic that is not there is gone for a group of this cluster. A query may read another cluster: its checkpoint names none.
     """
@@ -171,7 +166,7 @@ def commit_reasons(rows: CommitRows, logs: GroupLogs, observed: Flags, unread: F
         coded(rows.offset == NOT_REPLICATED, LagReason.NOT_REPLICATED),
         coded(rows.offset == NOT_UNDERSTOOD, LagReason.NOT_UNDERSTOOD),
         coded(gone, LagReason.TOPIC_GONE),
-        coded(made_anew(rows, logs), LagReason.MADE_ANEW),
+        coded(made_anew, LagReason.MADE_ANEW),
     )
 
 

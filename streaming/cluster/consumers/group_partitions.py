@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from streaming.broker.protocol.group_json import GroupPartition, HoldingTransaction, MovedOffset, PendingOffset
+from streaming.broker.protocol.group_json import CUT_OFF, MADE_ANEW, GroupPartition, HoldingTransaction, MovedOffset, PendingOffset
+from streaming.cluster.consumers.commit_history import Invalid
 from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, REASONS
 from streaming.cluster.consumers.group_logs import TopicPartition, current_replicas
 from streaming.cluster.consumers.group_losses import losses_of
@@ -241,6 +243,7 @@ def _partition(snapshot: GroupSnapshot, row: int, waiting: Sequence[PendingCommi
         loss_ms=int(snapshot.found.loss_ms[row]),
         loss_start_of=int(snapshot.found.loss_start_of[row]),
         limits_assumed=bool(snapshot.found.assumed[row]),
+        **_history(snapshot.found.invalid, row),
         stopped_since_ms=int(snapshot.progress.stopped_since_ms[row]) if stopped else ABSENT,
         stopped_earlier=stopped and bool(snapshot.progress.stopped_earlier[row]),
         undated=bool(snapshot.found.appended.undated[row] or (snapshot.found.perhaps_stopped[row] and undated_commit)),
@@ -251,6 +254,20 @@ def _partition(snapshot: GroupSnapshot, row: int, waiting: Sequence[PendingCommi
         pending=_pending_offsets(waiting, topic, partition),
         moves=moves,
     )
+
+
+def _history(invalid: Invalid, row: int) -> dict[str, Any]:
+    """The fields that say why a commit is not valid."""
+    go_on_at, history = int(invalid.go_on_at[row]), invalid.history
+    if go_on_at < 0:
+        return {}
+    found = {"go_on_at": go_on_at, "passed_records": int(invalid.passed[row])}
+    if history.made_anew[row] or history.follows_another[row]:
+        created_ms = int(history.created_ms[row])
+        return {**found, "history": MADE_ANEW, "history_ms": created_ms}
+    if history.parted_at[row] < 0:
+        return found
+    return {**found, "history": CUT_OFF, "history_epoch": int(history.parted_epoch[row]), "history_ms": int(history.parted_ms[row])}
 
 
 def pending_by_group(pending: Iterable[PendingCommit]) -> Mapping[str, list[PendingCommit]]:

@@ -16,8 +16,11 @@ from streaming.common.arrays import Flags, Longs
 MOST_ASKED = 16_384
 """The most positions of commits that an agent is asked for at once; the others wait for the next round."""
 
+OF_START, OF_DELETED, OF_PARTED = range(3)
+"""Which offset of a commit a position is of: that from which it is read; one below the log start; that where a commit that is not valid has
+to go on."""
+
 _NONE: Longs = np.empty(0, np.int64)
-_NO_FLAGS: Flags = np.empty(0, np.bool_)
 _POSITIVE = 2**63 - 1
 _MEANINGS = {"KNOWN": KNOWN, "BELOW": CODES[LagReason.REMOTE], "DAMAGED": CODES[LagReason.DAMAGED]}
 
@@ -27,7 +30,7 @@ class Question:
     """What one agent is asked: the ends of some logs and then their last stable offsets, or where some commits are read from.
 
     ``logs``: of the round in which it is asked. ``log`` and ``offset``: of each position; ``stable``: the last stable offset of its log.
-    ``ends``: the logs. ``key``: of the commits, each with the position ``of_row`` that it needs. ``reads_uncommitted``, ``deleted``: as in
+    ``ends``: the logs. ``key``: of the commits, each with the position ``of_row`` that it needs. ``reads_uncommitted``, ``of``: as in
     `Wanted`.
     """
 
@@ -41,19 +44,19 @@ class Question:
     ends: Longs
     key: Longs
     of_row: Longs
-    deleted: Flags
+    of: Longs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Wanted:
-    """Positions that commits need, the most important first: the row of each, its offset, and whether that is below the log start.
+    """Positions that commits need, the most important first: the row of each, its offset, and which one that is: `OF_START` and so on.
 
     ``reads_uncommitted``: for a group that reads records of aborted transactions, too.
     """
 
     rows: Longs
     offset: Longs
-    deleted: Flags
+    of: Longs
     reads_uncommitted: Flags
 
     def __len__(self) -> int:
@@ -61,9 +64,7 @@ class Wanted:
 
     def take(self, items: Longs | Flags) -> "Wanted":
         """Some of them."""
-        return Wanted(
-            rows=self.rows[items], offset=self.offset[items], deleted=self.deleted[items], reads_uncommitted=self.reads_uncommitted[items]
-        )
+        return Wanted(rows=self.rows[items], offset=self.offset[items], of=self.of[items], reads_uncommitted=self.reads_uncommitted[items])
 
 
 def about_ends(logs: GroupLogs, ends: Longs) -> Iterator[Question]:
@@ -106,7 +107,7 @@ def _of_commits(agent: str, logs: GroupLogs, key: Longs, wanted: Wanted, most: i
         kept = chosen[of_row]
         wanted, of_row = wanted.take(kept), (np.cumsum(chosen) - 1)[of_row[kept]]
         log, offset, reads_uncommitted = log[chosen], offset[chosen], reads_uncommitted[chosen]
-    return plain_question(agent, logs, log, offset, reads_uncommitted, key=key[wanted.rows], of_row=of_row, deleted=wanted.deleted)
+    return plain_question(agent, logs, log, offset, reads_uncommitted, key=key[wanted.rows], of_row=of_row, of=wanted.of)
 
 
 def plain_question(
@@ -119,7 +120,7 @@ def plain_question(
     ends: Longs = _NONE,
     key: Longs = _NONE,
     of_row: Longs = _NONE,
-    deleted: Flags = _NO_FLAGS,
+    of: Longs = _NONE,
 ) -> Question:
     """A question about offsets of logs, which are those of one agent; the rest as in `Question`."""
     columns = [
@@ -144,7 +145,7 @@ def plain_question(
         ends=ends,
         key=key,
         of_row=of_row,
-        deleted=deleted,
+        of=of,
     )
 
 

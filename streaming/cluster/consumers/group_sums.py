@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from streaming.cluster.consumers.commit_history import Invalid
 from streaming.cluster.consumers.group_counting import PAIR_BITS
-from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, REASONS, Lags
+from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, REASONS, LagReason, Lags
 from streaming.cluster.consumers.group_past import AppendedNext
 from streaming.cluster.view.fading_rates import Rates
 from streaming.common.arrays import Flags, Longs
@@ -30,7 +31,7 @@ class CommitFacts:
     perhaps none of these was a record. ``loss_pace``, ``loss_start_of``, ``loss_at_start``: as `streaming.rules.group_loss.Losses` has
     them. ``holding_ms``: since when the transaction is open that holds it back, as in `RoundView`. ``assumed``: something is unread, and
     the limits by which retention deletes it are assumed. ``data_age_ms``: what is known is older than the round by so much: how long
-    something lasts is told as of then.
+    something lasts is told as of then. ``invalid``: those that are not valid any more.
     """
 
     lags: Lags
@@ -47,6 +48,7 @@ class CommitFacts:
     assumed: Flags
     expiration_ms: Longs
     data_age_ms: Longs
+    invalid: Invalid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,6 +80,7 @@ class PairSums:
     last_commit_ms: Longs
     stopped: Longs
     beyond: Longs
+    invalid: Longs
     below: Longs
     reads_uncommitted: Longs
 
@@ -133,6 +136,7 @@ def pair_sums(rows: CommitRows, facts: CommitFacts) -> PairSums:
         last_commit_ms=latest_of(rows.commit_ms, first),
         stopped=total(facts.stopped),
         beyond=total(lags.beyond),
+        invalid=total((lags.reason == CODES[LagReason.BEYOND]) | facts.invalid.skips(lags)),
         below=total(lags.below > 0),
         reads_uncommitted=total(lags.reads_uncommitted),
     )

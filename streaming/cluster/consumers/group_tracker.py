@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from streaming.cluster.consumers.commit_history import CommitHistory, Invalid
 from streaming.cluster.consumers.commit_times import AHEAD_MS, PendingTimes, believed
 from streaming.cluster.consumers.data_ages import DataAges
 from streaming.cluster.consumers.group_deletions import with_deletions
@@ -29,7 +30,19 @@ from streaming.cluster.consumers.group_memory import GroupMemory
 from streaming.cluster.consumers.group_newer import NewerCommits
 from streaming.cluster.consumers.group_past import GroupPast, watched
 from streaming.cluster.consumers.group_places import PlaceMemory, carried
-from streaming.cluster.consumers.group_questions import MOST_ASKED, Question, Wanted, about_commits, about_ends, distinct, part, read_answer
+from streaming.cluster.consumers.group_questions import (
+    MOST_ASKED,
+    OF_DELETED,
+    OF_PARTED,
+    OF_START,
+    Question,
+    Wanted,
+    about_commits,
+    about_ends,
+    distinct,
+    part,
+    read_answer,
+)
 from streaming.cluster.consumers.group_rebalances import RebalanceMemory
 from streaming.cluster.consumers.group_rhythms import rhythm_ms, usual_intervals
 from streaming.cluster.consumers.group_shares import done_between, first_undone, starts
@@ -98,6 +111,7 @@ class _Round:
     view: RoundView
     commits: Commits
     logs: GroupLogs
+    history: CommitHistory
     reason: Codes  # why each commit cannot count
     moved: Flags  # whether the end of each log is another one than in the round before
     beyond: Flags  # what is after the end of its log is known to be so
@@ -139,7 +153,8 @@ class GroupTracker:
         self._past = past
         self._ends, self._memory = EndMemory(), GroupMemory(past)
         self._newer, self._ages = NewerCommits(), DataAges()
-        self._places, self._deleted = PlaceMemory(), PlaceMemory()  # of where commits are read from, and of those below the log start
+        # of where commits are read from, of those below the log start, and of where those that are not valid have to go on
+        self._places, self._deleted, self._parted = PlaceMemory(), PlaceMemory(), PlaceMemory()
         self._isolations, self._moved = Isolations(), MoveCounting(watches=past is None)
         self._unread: dict[LogName, _Unread] = {}
         self._rebalances = RebalanceMemory(export)
@@ -168,18 +183,21 @@ class GroupTracker:
         self._ends.begin(logs, view.steady_ms)
         self._places.begin(rows.key)
         self._deleted.begin(rows.key)
+        self._parted.begin(rows.key)
         data_ms = np.where(logs.read_ms >= 0, logs.read_ms - view.now_ms + view.steady_ms, ABSENT)
         rows, beyond = self._newer.take(rows, logs.log_end[logs.of_row], data_ms[logs.of_row], view.steady_ms)
         commits = _with_late(replace(commits, rows=rows), self._late(view))
         self._memory.begin(rows, view.steady_ms)
         self._moved.begin(commits, logs, view.steady_ms)
         self._logs = logs
-        reason = _commit_reasons(commits, logs)
+        history = CommitHistory.of(rows, logs)
+        reason = _commit_reasons(commits, logs, history)
         proven = self._isolations.update(rows, logs, reason, data_ms, view.steady_ms, once=view.once)
         self._round = _Round(
             view=view,
             commits=commits,
             logs=logs,
+            history=history,
             reason=reason,
             moved=self._ends.moved.copy(),
             beyond=beyond | np.bool_(view.once),
@@ -201,11 +219,13 @@ class GroupTracker:
         undone, gets_all = first_undone(rows), reads_uncommitted | rows.share
         below = np.where((undone >= 0) & (undone < ends.log_start), undone, ABSENT)
         gone = self._deleted.wanted(below, ends, none, gets_all)
+        go_on_at = self._round.history.go_on_at(rows, self._round.reason, ends, self._round.beyond)
+        parted = self._parted.wanted(go_on_at, ends, none, reads_uncommitted)
         wanted = Wanted(
-            rows=np.concatenate([here, gone]),
-            offset=np.concatenate([start[here], below[gone]]),
-            deleted=np.repeat([False, True], [len(here), len(gone)]),
-            reads_uncommitted=np.concatenate([reads_uncommitted[here], gets_all[gone]]),
+            rows=np.concatenate([here, gone, parted]),
+            offset=np.concatenate([start[here], below[gone], go_on_at[parted]]),
+            of=np.repeat([OF_START, OF_DELETED, OF_PARTED], [len(here), len(gone), len(parted)]),
+            reads_uncommitted=np.concatenate([reads_uncommitted[here], gets_all[gone], reads_uncommitted[parted]]),
         )
         questions = list(about_commits(logs, rows.key, wanted, most))
         self.left = len(wanted) - sum(len(question.key) for question in questions)
@@ -231,7 +251,8 @@ class GroupTracker:
         found, count = read_answer(question, positions, self._round.view.now_ms), len(question.ends)
         key, current = self._round.commits.rows.key, question.logs is self._round.logs
         rows, there = carried(key, question.key)
-        for memory, those in ((self._places, there & ~question.deleted), (self._deleted, there & question.deleted)):
+        for of, memory in ((OF_START, self._places), (OF_DELETED, self._deleted), (OF_PARTED, self._parted)):
+            those = there & (question.of == of)
             of_row = question.of_row[those]
             memory.answer(rows[those], question.offset[of_row], question.reads_uncommitted[of_row], part(found, of_row))
         if current and count:
@@ -268,7 +289,7 @@ class GroupTracker:
     def finish(self) -> GroupSnapshot:
         """The round is over: what it has found out."""
         view, commits = self._round.view, self._round.commits
-        rows, (logs, places) = commits.rows, self._with_deletions()
+        rows, history, (logs, places) = commits.rows, self._round.history, self._with_deletions()
         ends = self._ends.ends(logs).take(logs.of_row)
         start = starts(rows, ends.log_start)
         done = done_between(rows, rows.offset, start)
@@ -310,6 +331,7 @@ class GroupTracker:
             assumed=(lag.next_offset >= 0) & kept.assumed,
             expiration_ms=kept.expiration_ms,
             data_age_ms=data_age_ms,
+            invalid=Invalid.of(history, history.go_on_at(rows, self._round.reason, ends, self._round.beyond), lag, ends, places, self._parted.places),
         )
         pairs = pair_sums(rows, found)
         beyond = lag.reason == CODES[LagReason.BEYOND]
@@ -383,11 +405,11 @@ def _reasons_of_groups(commits: Commits) -> dict[str, LagReason]:
     return {name: reasons[of] for name, of in coordinators.items() if of in reasons} if reasons else {}
 
 
-def _commit_reasons(commits: Commits, logs: GroupLogs) -> Codes:
+def _commit_reasons(commits: Commits, logs: GroupLogs, history: CommitHistory) -> Codes:
     """The code of why each commit cannot count."""
     observed = np.array([log.observed for log in commits.logs], np.bool_)
     unread = np.array([log.late for log in commits.logs], np.bool_)
-    return commit_reasons(commits.rows, logs, observed, unread, of_queries(commits.rows, commits.logs))
+    return commit_reasons(commits.rows, logs, observed, unread, of_queries(commits.rows, commits.logs), history.made_anew)
 
 
 def _with_waiting(commits: Commits) -> Mapping[str, GroupFacts]:

@@ -258,6 +258,8 @@ def _changes(query: _Query, look: QueryLook | None) -> GroupChanges:
         share=[False] * count,
         delivered=[0] * count,
         done=[None] * count,
+        leader_epoch=none,
+        former_ms=none,
     )
     return GroupChanges(
         broker=-1,

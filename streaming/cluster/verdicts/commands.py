@@ -143,9 +143,9 @@ class GroupCommands(Commands):
     share: bool = False
     query: bool = False
 
-    def reset_to_earliest(self, topic: str, partition: int) -> Command:
-        """Let the group begin at the log start."""
-        if self.share:
+    def reset_to_earliest(self, topic: str, partition: int, *, by_itself: bool = True) -> Command:
+        """Let the group begin at the log start; ``by_itself``: a share group does so without a command."""
+        if self.share and by_itself:
             return Command(reason="a share group goes on at the log start by itself")
         return self._reset(topic, partition, "--to-earliest")
 

@@ -136,7 +136,8 @@ class _Judge:
         what was lost does not show what is not known of the rest.
         """
         reason = self._snapshot.found.lags.reason
-        uncounted = unknown & (reason != KNOWN) & (reason != CODES[LagReason.BEYOND])
+        told = (reason == CODES[LagReason.BEYOND]) | ((reason == CODES[LagReason.MADE_ANEW]) & holds[GroupVerdict.OTHER_HISTORY])
+        uncounted = unknown & (reason != KNOWN) & ~told
         decides = np.logical_or.reduce([flags for verdict, flags in holds.items() if verdict not in _BESIDE])
         past = np.logical_or.reduce([holds[verdict] for verdict in _PAST])
         reported: Flags = uncounted | (~decides & (unknown | ~past))
@@ -154,6 +155,7 @@ class _Judge:
             GroupVerdict.TOO_LARGE: lags.next_batch_bytes > bounds.fetch_bytes,
             GroupVerdict.HELD: self._held.certain,
             GroupVerdict.BEYOND_END: lags.reason == CODES[LagReason.BEYOND],
+            GroupVerdict.OTHER_HISTORY: found.invalid.skips(lags),
             GroupVerdict.PENDING: pending,
             GroupVerdict.STOPPED: found.stopped,
             GroupVerdict.SKIPPED: self._skipped.at_ms != ABSENT,

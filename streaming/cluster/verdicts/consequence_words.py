@@ -14,6 +14,7 @@ _DONE = {
     kinds.GROUP_HELD.name: "held up",
     kinds.GROUP_PENDING.name: "its commits wait",
     kinds.GROUP_STOPPED.name: "has stopped",
+    kinds.GROUP_OFFSET_INVALID.name: "has an offset that is not valid",
     kinds.GROUP_LOST.name: "has lost records",
     kinds.GROUP_SKIPPED.name: "has skipped records",
 }

@@ -19,7 +19,10 @@ PROBLEMS = {
     GroupVerdict.LOST: kinds.GROUP_LOST,
     GroupVerdict.WILL_LOSE: kinds.GROUP_WILL_LOSE,
     GroupVerdict.HELD: kinds.GROUP_HELD,
+    GroupVerdict.BEYOND_END: kinds.GROUP_OFFSET_INVALID,
+    GroupVerdict.OTHER_HISTORY: kinds.GROUP_OFFSET_INVALID,
     GroupVerdict.PENDING: kinds.GROUP_PENDING,
+    GroupVerdict.DAMAGED: kinds.GROUP_STOPPED,
     GroupVerdict.STOPPED: kinds.GROUP_STOPPED,
     GroupVerdict.SKIPPED: kinds.GROUP_SKIPPED,
     GroupVerdict.REBALANCING: kinds.GROUP_REBALANCING,
@@ -27,9 +30,7 @@ PROBLEMS = {
 """The problem that a verdict is, where an alert reports it."""
 
 SEVERITY = {verdict: SEVERITIES.index(kind.severity) for verdict, kind in PROBLEMS.items()} | {
-    GroupVerdict.DAMAGED: CRITICAL,
-    GroupVerdict.TOO_LARGE: WARNING,
-    GroupVerdict.BEYOND_END: WARNING,
+    GroupVerdict.TOO_LARGE: INFO,
     GroupVerdict.SLOWER: INFO,
     GroupVerdict.REWOUND: INFO,
     GroupVerdict.SKEWED: INFO,

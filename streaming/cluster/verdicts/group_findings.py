@@ -9,7 +9,7 @@ from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.consumers.group_rebalances import Lately
 from streaming.cluster.verdicts.commands import Command, GroupCommands
-from streaming.cluster.verdicts.group_bounds import CALM, CRITICAL, GroupBounds, order
+from streaming.cluster.verdicts.group_bounds import CALM, SEVERITY, GroupBounds, order
 from streaming.cluster.verdicts.group_causes import causes_first
 from streaming.cluster.verdicts.group_judge import Judgement, had_members
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences
@@ -130,7 +130,9 @@ class GroupFindings:
             case GroupVerdict.HELD:
                 return self._held(partition, words)
             case GroupVerdict.BEYOND_END:
-                return words.beyond_end(partition, members=members), commands.reset_to_latest(partition.topic, partition.partition)
+                return words.beyond_end(partition, members=members), self._go_on(partition)
+            case GroupVerdict.OTHER_HISTORY:
+                return words.other_history(partition, members=members), self._go_on(partition)
             case GroupVerdict.PENDING:
                 waiting = [
                     each for each in partition.pending if 0 <= each.since_ms < self.now_ms - self.bounds.pending_after_ms
@@ -156,6 +158,14 @@ class GroupFindings:
         commits = 0 <= since_ms < partition.commit_ms - _POLL_MS and partition.stopped_since_ms < 0
         counted = partition.lost_lately_records + partition.lost_lately_offsets > 0
         return commits and counted and self.summary.members > 0 and not partition.held
+
+    def _go_on(self, partition: GroupPartition) -> Command:
+        """What lets it go on where no record is skipped that it has not read."""
+        if not partition.passed_records:
+            return self.commands.reset_to_latest(partition.topic, partition.partition)
+        if partition.go_on_at > partition.log_start:
+            return self.commands.reset_to(partition.topic, partition.partition, partition.go_on_at)
+        return self.commands.reset_to_earliest(partition.topic, partition.partition, by_itself=False)
 
     def _after_loss(self, partition: GroupPartition) -> Command:
         """A reset brings nothing back. Where nothing is left it only helps consumers that fail, as with auto.offset.reset=none."""
@@ -270,7 +280,8 @@ def with_damage(judged: JudgedPartition) -> JudgedPartition:
     if of.batch is None or of.batch.sound:
         return judged
     others = [each for each in judgements if each.verdict.is_finding and each.verdict is not GroupVerdict.TOO_LARGE]
-    return of, sorted([Judgement(CRITICAL, GroupVerdict.DAMAGED), *others])
+    as_stopped = (each.severity for each in others if each.verdict is GroupVerdict.STOPPED)  # that is what its alert reports
+    return of, sorted([Judgement(next(as_stopped, SEVERITY[GroupVerdict.DAMAGED]), GroupVerdict.DAMAGED), *others])
 
 
 def with_verdict(message: _Judged, worst: Judgement) -> _Judged:

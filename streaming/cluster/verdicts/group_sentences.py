@@ -2,7 +2,15 @@
 
 from dataclasses import dataclass
 
-from streaming.broker.protocol.group_json import BatchCheck, GroupPartition, GroupSummary, HoldingTransaction, PendingOffset
+from streaming.broker.protocol.group_json import (
+    CUT_OFF,
+    MADE_ANEW,
+    BatchCheck,
+    GroupPartition,
+    GroupSummary,
+    HoldingTransaction,
+    PendingOffset,
+)
 from streaming.cluster.verdicts.group_resets import ResetWords, reset_words
 from streaming.cluster.verdicts.group_skew import WholeLag
 from streaming.common.formatting import TimeWords, format_count, format_duration, format_name, format_size, format_time
@@ -189,17 +197,44 @@ class Sentences:
 
     def beyond_end(self, partition: GroupPartition, *, members: bool = False) -> str:
         """The committed offset is not in the log. ``members``: as in `lost`."""
-        if self.type == GroupType.SPARK:
-            return (
-                f"the offset {partition.committed} is beyond the end of the log, {partition.high_watermark}: perhaps the query reads "
-                "another cluster, which its checkpoint does not name, or records were cut off, as by an unclean election. "
-                f"{self._resets.beyond_end}"
-            )
+        query, why = self.type == GroupType.SPARK, self._ended(partition)
+        if not why:
+            wrong = "perhaps the query reads another cluster, which its checkpoint does not name"
+            why = wrong if query else f"too high an offset was {'set' if self._shares else 'committed'}"
+            why += ", or records were cut off, as by an unclean election, which nothing on disk shows"
+        offset, end = "offset" if query else self._offset, "to begin at the end" if query else "--to-latest"
+        left = f"{self._passed(partition)}: {end} skips them" if partition.passed_records else "no record is there, so none is skipped"
         return (
-            f"the {self._offset} {partition.committed} is beyond the end of the log, {partition.high_watermark}: records were cut off, "
-            f"as by an unclean election, or too high an offset was {'set' if self._shares else 'committed'}. {self._resets.beyond_end}"
-            f"{_stop_first(members=members)}"
+            f"the {offset} {partition.committed} is beyond the end of the log, {partition.high_watermark}: {why}; {left}. "
+            f"{self._resets.beyond_end}{_stop_first(members=members)}"
         )
+
+    def other_history(self, partition: GroupPartition, *, members: bool = False) -> str:
+        """The committed offset is not of the history that its log has now. ``members``: as in `lost`."""
+        return (
+            f"the {self._offset} {partition.committed} is not valid any more: {self._ended(partition)}; {self._passed(partition)}: its "
+            f"consumers skip them if they go on at this offset{_stop_first(members=members)}"
+        )
+
+    def _ended(self, partition: GroupPartition) -> str:
+        """Why a committed offset is not valid any more, "" if nothing shows it."""
+        at = self._at(partition.history_ms)
+        if partition.history == MADE_ANEW:
+            return f"the topic was deleted and made anew{at}"
+        if partition.history != CUT_OFF:
+            return ""
+        parted, log_start = partition.go_on_at, partition.log_start
+        where = f"at {parted}" if parted > log_start else f"at {parted} or before"
+        return f"its log was cut off {where}, as by an unclean election, after the commit: leader epoch {partition.history_epoch} began{at}"
+
+    @staticmethod
+    def _passed(partition: GroupPartition) -> str:
+        """How many records there are that nobody is known to have read."""
+        passed, where = partition.passed_records, "from there on" if partition.history == CUT_OFF else "in the log"
+        first = max(partition.go_on_at, partition.log_start, 0)
+        count = format_count(passed if passed >= 0 else min(partition.committed, partition.high_watermark) - first, "record")
+        read = "none of which it has read" if partition.history else "and which of them it has read is not on disk"
+        return f"{'' if passed >= 0 else 'up to '}{count} {'is' if passed == 1 else 'are'} {where}, {read}"
 
     def pending(self, first: PendingOffset, count: int) -> str:
         """Commits of an open transaction."""

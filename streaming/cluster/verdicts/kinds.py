@@ -136,6 +136,13 @@ GROUP_SKIPPED = _kind(
     "Records of topic {topic} were skipped for group {group}",
     "Nobody reads them for the group unless its offset is set back.",
 )
+GROUP_OFFSET_INVALID = _kind(
+    "group_offset_invalid",
+    WARNING,
+    "GroupOffsetInvalid",
+    "The committed offset of group {group} is not valid in topic {topic}",
+    "Its consumers may skip records that they have not read, or wait.",
+)
 GROUP_HELD = _kind(
     "group_held",
     WARNING,

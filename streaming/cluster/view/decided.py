@@ -1,10 +1,12 @@
 """What is decided of the logs on a page: their rows, joined by key with the catalog of each log's agent."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from streaming.cluster.view.decisions import NOWHERE, Decisions, Keys
 from streaming.common.arrays import Flags, Longs
@@ -20,8 +22,8 @@ _OF_PARTITIONS = {
     "in_sync_replicas": -1,
     "eligible_replicas": -1,
 }
-_OF_LOGS = {"high_watermark": UNREADABLE, "cleaner_checkpoint": UNREADABLE, **LATER}
-_NOT_KNOWN = _OF_PARTITIONS | _OF_LOGS
+_OF_LOGS: Mapping[str, int | bytes] = {"high_watermark": UNREADABLE, "cleaner_checkpoint": UNREADABLE, **LATER}
+_NOT_KNOWN: Mapping[str, int | bytes] = {**_OF_PARTITIONS, **_OF_LOGS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,6 +49,7 @@ class Decided:
     recovery_point: Longs
     recovery_position: Longs
     moving: Longs
+    epochs: NDArray[np.object_]
     members: pa.ListArray
     eligible: pa.ListArray
     isr: Longs
@@ -93,7 +96,9 @@ def join(keys: Keys, agents: Longs, decisions_of: dict[int, Decisions]) -> Decid
         agents: the number of each log's agent.
         decisions_of: the decisions that count now, by the number of their agent.
     """
-    columns = {name: np.full(len(agents), value, np.int64) for name, value in _NOT_KNOWN.items()}
+    columns: dict[str, NDArray[Any]] = {
+        name: np.full(len(agents), value, np.int64 if isinstance(value, int) else np.object_) for name, value in _NOT_KNOWN.items()
+    }
     heard, isr, configs = np.zeros(len(agents), np.bool_), np.full(len(agents), NOWHERE), np.full(len(agents), NOWHERE)
     members: list[pa.ListArray] = [pa.array([], pa.list_(pa.int32()))]
     eligible = [*members]

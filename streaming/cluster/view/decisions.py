@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from streaming.common.arrays import Longs
 from streaming.common.catalog.catalog_tables import LATER, SCHEMAS, Catalog, key_of, spelled, together
@@ -35,8 +36,9 @@ class Decisions:
         self.eligible_replicas = _lengths(partitions["eligible"])
         self.high_watermark, self.cleaner_checkpoint = _longs(logs["high_watermark"]), _longs(logs["cleaner_checkpoint"])
         self.recovery_point, self.recovery_position, self.moving = (
-            _longs(pc.fill_null(logs[name], value)) for name, value in LATER.items()
+            _longs(pc.fill_null(logs[name], LATER[name])) for name in ("recovery_point", "recovery_position", "moving")
         )
+        self.epochs: NDArray[np.object_] = together(pc.fill_null(logs["epochs"], LATER["epochs"])).to_numpy(zero_copy_only=False)
 
     def is_same(self, other: "Decisions") -> bool:
         """Whether both have the same table objects, which means that nothing was sent between them. Contents are not compared."""

@@ -1,7 +1,9 @@
 """The catalog: decided values of topics, partitions and logs, as three Arrow tables with one row for each key."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -48,19 +50,37 @@ LOGS = pa.schema(
         ("recovery_point", _LONG),
         ("recovery_position", _LONG),
         ("moving", _LONG),
+        ("epochs", pa.binary()),
     ]
 )
 """Offsets of a log in checkpoint files: -1 if there is no entry, `UNREADABLE` if the file cannot be used.
 
 ``recovery_position``: so many bytes of the segment that holds the recovery point lie below it, at least.
 ``moving``: 1 while a copy of the log is being made in another log dir of its broker (`-future`), else 0.
+``epochs``: an array of `EPOCHS`, what was appended to the log in which leader epoch.
 """
+
+EPOCHS = np.dtype([("epoch", "<i4"), ("start_offset", "<i8"), ("began_ms", "<i8")])
+"""Leader epochs, ascending: of each the first offset, -1 if the log has none of it, and when it began by the metadata log, Unix
+milliseconds, -1 if that is not known. Epoch 0 begins when its partition is created.
+"""
+
+MOST_EPOCHS = 16
+"""How many of the latest epochs of a log, and besides them epoch 0, are in its row."""
+
+
+def packed_epochs(start_offsets: Mapping[int, int], began_ms: Mapping[int, int]) -> bytes:
+    """The latest epochs that a log has, by epoch, and the first one where it is known when that began."""
+    known = [*([0] if 0 in began_ms and 0 not in start_offsets else []), *start_offsets]
+    kept = [epoch for at, epoch in enumerate(known) if epoch == 0 or at >= len(known) - MOST_EPOCHS]
+    return np.array([(epoch, start_offsets.get(epoch, -1), began_ms.get(epoch, -1)) for epoch in kept], EPOCHS).tobytes()
+
 
 UNREADABLE = -2
 """In place of an offset: the checkpoint file exists but cannot be read, or its version is not known."""
 
 
-LATER = {"recovery_point": UNREADABLE, "recovery_position": 0, "moving": 0}
+LATER: Mapping[str, int | bytes] = {"recovery_point": UNREADABLE, "recovery_position": 0, "moving": 0, "epochs": b""}
 """Columns that earlier agents do not send, with what is taken for them: that nothing is known."""
 
 

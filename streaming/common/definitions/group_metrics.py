@@ -118,6 +118,12 @@ STOPPED = Metric(
     "Partitions whose committed offset has not changed for group_stopped_after although a record was there to read all that time.",
     BY_TOPIC,
 )
+INVALID_OFFSETS = Metric(
+    "segtail_group_invalid_offset_partitions",
+    "Partitions whose committed offset is beyond the end of the log, or of a history of it that has ended: the topic was made anew, or an "
+    "unclean election has cut off what was read.",
+    BY_TOPIC,
+)
 HELD = Metric(
     "segtail_group_held_partitions",
     "Partitions in which the group has read everything up to the last stable offset, and records wait behind an open transaction, the "

@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 from streaming.errors import FormatError
 from streaming.kafka.formats.configs import ResourceType
 from streaming.kafka.formats.control import SnapshotFooter, read_control
-from streaming.kafka.formats.former_leaders import FormerLeaders
+from streaming.kafka.formats.former_leaders import Begun, FormerLeaders
 from streaming.kafka.formats.metadata_brokers import (
     BrokerChangeRecord,
     BrokerState,
@@ -99,6 +99,7 @@ class ClusterImage:
         if last is None or not _is_footer(last):
             raise FormatError("metadata snapshot is not whole")
         image._brokers = {broker: of_snapshot(state) for broker, state in image._brokers.items()}
+        image._former.forget_times()
         image._next_offset = end_offset
         return image
 
@@ -196,6 +197,10 @@ class ClusterImage:
         """
         state = self.partition(topic_id, partition) or self._former.last_state(topic_id, partition)
         return None if state is None else self._former.leader_in(topic_id, partition, state, epoch)
+
+    def epochs_begun(self, topic_id: str, partition: int) -> Begun:
+        """When leader epochs of a partition began, as far as that was read."""
+        return self._former.begun(topic_id, partition)
 
     def recall(self, older: "ClusterImage") -> None:
         """Add the leaders before this image began, from an image that began earlier and was advanced at least to that point."""
@@ -308,13 +313,13 @@ class ClusterImage:
             case PartitionRecord():
                 _known(self._partitions, record.topic_id, "topic")[record.partition] = created(record)
                 self._topic_changes[record.topic_id] += 1
-                self._former.created(record.topic_id, record.partition)
+                self._former.created(record.topic_id, record.partition, record.leader_epoch, self._timestamp)
             case PartitionChangeRecord():
                 self._topic_changes[record.topic_id] += 1
                 partitions = _known(self._partitions, record.topic_id, "topic")
                 before = _known(partitions, record.partition, "partition")
                 after = partitions[record.partition] = merged(before, record)
-                self._former.changed(record.topic_id, record.partition, before, after)
+                self._former.changed(record.topic_id, record.partition, before, after, self._timestamp)
                 if is_unclean(before, record, after):
                     self._note_unclean(record, before, after)
             case ClearElrRecord(name):

@@ -87,7 +87,8 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         if isinstance(value, NotUnderstood):
             return Held(NOT_UNDERSTOOD, self._topic_ids.number(""), -1, -1, record.record_offset)
         topic_id = self._topic_ids.number(value.topic_id or "")
-        return Held(max(value.offset, -1), topic_id, value.commit_timestamp, value.expire_timestamp, record.record_offset)
+        times = value.commit_timestamp, value.expire_timestamp
+        return Held(max(value.offset, -1), topic_id, *times, record.record_offset, value.leader_epoch)
 
     def _put(self, row: int, held: Held, effective_offset: int, stamp: int, emptied: int) -> None:
         rows = self._rows
@@ -118,7 +119,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         both = before >= 0 and held.offset >= 0
         if self._is_of_another_topic(row, held):
             changes |= self._end_moves(row)
-            rows.step[row] = 0
+            rows.step[row], rows.former_ms[row] = 0, rows.commit_ms[row]
         elif both and (held.offset < before or (held.offset > before and 0 < commits <= MOST_BY_HAND)):
             self._moves.add(group, row, self._move(row, held, effective_offset, emptied, commits))
             changes = True
@@ -197,8 +198,12 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         if not len(rows):
             return batch_of(COMMITS)
         chosen = np.flatnonzero(np.frombuffer(rows.version, np.int64) > after)
-        expire_ms = [rows.expire_ms.get(row, -1) for row in chosen.tolist()] if rows.expire_ms else np.full(len(chosen), -1)
-        numbers = {name: np.frombuffer(getattr(rows, name), np.int32)[chosen] for name in ("group", "topic", "topic_id", "partition")}
+        few = {
+            name: [known.get(row, -1) for row in chosen.tolist()] if known else np.full(len(chosen), -1)
+            for name, known in (("expire_ms", rows.expire_ms), ("former_ms", rows.former_ms))
+        }
+        named_by = "group", "topic", "topic_id", "partition", "leader_epoch"
+        numbers = {name: np.frombuffer(getattr(rows, name), np.int32)[chosen] for name in named_by}
         longs = ("offset", "commit_ms", "record_offset", "effective_offset")
         return batch_of(
             COMMITS,
@@ -207,10 +212,11 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
             topic_id=named(self._topic_ids.names, numbers["topic_id"]),
             partition=numbers["partition"],
             coordinator=np.full(len(chosen), self.log.partition),
-            expire_ms=expire_ms,
+            leader_epoch=numbers["leader_epoch"],
             share=np.zeros(len(chosen), np.bool_),
             delivered=np.zeros(len(chosen), np.int64),
             done=[None] * len(chosen),
+            **few,
             **{name: np.frombuffer(getattr(rows, name), np.int64)[chosen] for name in longs},
         )
 

@@ -44,7 +44,7 @@ class CommitStore:
             key=self._keys.keys(commits),
             topic_id=numbered(commits["topic_id"], self._keys.topic_ids),
             done=_ranges(commits["done"]),
-            **{name: commits[name].to_numpy() for name in ("offset", "commit_ms", "expire_ms", "delivered")},
+            **{name: commits[name].to_numpy() for name in ("offset", "commit_ms", "expire_ms", "delivered", "leader_epoch", "former_ms")},
         )
         offsets = (commits[name].to_numpy() for name in ("effective_offset", "record_offset"))
         replica.take(changes, columns if len(commits) else CommitColumns.none(), *offsets)
@@ -126,6 +126,8 @@ class CommitStore:
             commit_ms=rows.commit_ms,
             expire_ms=rows.expire_ms,
             delivered=rows.delivered,
+            leader_epoch=rows.leader_epoch,
+            former_ms=rows.former_ms,
             done=rows.done,
             group_names=tuple(self._keys.groups.names),
             topic_names=tuple(self._keys.topics),

@@ -87,6 +87,8 @@ class CommitRows:
     commit_ms: Longs
     expire_ms: Longs
     delivered: Longs
+    leader_epoch: Longs
+    former_ms: Longs
     done: NDArray[np.object_]
     group_names: tuple[str, ...]
     topic_names: tuple[str, ...]

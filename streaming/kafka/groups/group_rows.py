@@ -51,6 +51,8 @@ COMMITS = pa.schema(
         ("share", pa.bool_()),  # the start offset of a share group
         ("delivered", _LONG),  # of a share group: how many offsets after that one it is done with
         _later("done", _LONGS),  # which ones: the first and the last of each range, ascending; null of other groups
+        _later("leader_epoch"),  # of the record before the offset, as its consumer knew it
+        _later("former_ms"),  # when a commit of this partition was made that was deleted since, or of another topic of that name
     ]
 )
 """One row for each group, topic and partition."""

@@ -14,25 +14,28 @@ _FIRST_SLOTS = 16
 
 
 class Held(NamedTuple):
-    """What is known of a commit: ``topic_id`` by its number; times in Unix milliseconds."""
+    """What is known of a commit: ``topic_id`` by its number; times in Unix milliseconds; ``leader_epoch``: -1 for none."""
 
     offset: int
     topic_id: int
     commit_ms: int
     expire_ms: int
     record_offset: int
+    leader_epoch: int = -1
 
 
 class HeldCommits:
     """Columns of equal length. A row whose ``record_offset`` is -1 has no commit: it was deleted, or is only pending.
 
-    ``step``: the largest of its last steps forwards from one commit to the next, fading; 0 not known.
+    ``step``: the largest of its last steps forwards from one commit to the next, fading; 0 not known. ``former_ms``: of those that had a
+    commit that was deleted, or was of another topic of that name, when that was made.
     """
 
     def __init__(self) -> None:
-        self.group, self.topic, self.partition, self.topic_id = array("i"), array("i"), array("i"), array("i")
+        self.group, self.topic, self.partition, self.topic_id, self.leader_epoch = (array("i") for _ in range(5))
         self.offset, self.commit_ms, self.record_offset, self.effective_offset, self.version, self.step = (array("q") for _ in range(6))
         self.expire_ms: dict[int, int] = {}  # few have one
+        self.former_ms: dict[int, int] = {}
         self._slots = array("i", [_FREE]) * _FIRST_SLOTS
 
     def __len__(self) -> int:
@@ -53,6 +56,7 @@ class HeldCommits:
         self.topic.append(topic)
         self.partition.append(partition)
         self.topic_id.append(0)
+        self.leader_epoch.append(-1)
         self.offset.append(REMOVED)
         for column in (self.commit_ms, self.record_offset, self.effective_offset):
             column.append(-1)
@@ -64,7 +68,7 @@ class HeldCommits:
 
     def put(self, row: int, held: Held, effective_offset: int, version: int) -> None:
         """Give a row its commit."""
-        self.offset[row], self.topic_id[row], self.commit_ms[row], expire_ms, self.record_offset[row] = held
+        self.offset[row], self.topic_id[row], self.commit_ms[row], expire_ms, self.record_offset[row], self.leader_epoch[row] = held
         self.effective_offset[row], self.version[row] = effective_offset, version
         if expire_ms >= 0:
             self.expire_ms[row] = expire_ms
@@ -73,6 +77,7 @@ class HeldCommits:
 
     def remove(self, row: int, effective_offset: int, version: int) -> None:
         """Take a row's commit away."""
+        self.former_ms[row] = self.commit_ms[row]
         self.put(row, Held(REMOVED, self.topic_id[row], -1, -1, -1), effective_offset, version)
         self.step[row] = 0
 
@@ -81,9 +86,12 @@ class HeldCommits:
         copied = HeldCommits()
         for number, row in enumerate(rows):
             copied.find_or_add(groups[self.group[row]], self.topic[row], self.partition[row])
-            held = Held(self.offset[row], self.topic_id[row], self.commit_ms[row], self.expire_ms.get(row, -1), self.record_offset[row])
+            times = self.commit_ms[row], self.expire_ms.get(row, -1)
+            held = Held(self.offset[row], self.topic_id[row], *times, self.record_offset[row], self.leader_epoch[row])
             copied.put(number, held, self.effective_offset[row], self.version[row])
             copied.step[number] = self.step[row]
+            if row in self.former_ms:
+                copied.former_ms[number] = self.former_ms[row]
         return copied
 
     def _slot(self, group: int, topic: int, partition: int) -> int:

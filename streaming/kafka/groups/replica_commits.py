@@ -29,6 +29,8 @@ class CommitColumns:
     commit_ms: Longs
     expire_ms: Longs
     delivered: Longs
+    leader_epoch: Longs
+    former_ms: Longs
     done: NDArray[np.object_]
 
     def __len__(self) -> int:
@@ -38,7 +40,7 @@ class CommitColumns:
     def none(cls) -> Self:
         """No rows."""
         longs = np.empty(0, np.int64)
-        return cls(longs, np.empty(0, np.int32), longs, longs, longs, longs, np.empty(0, np.object_))
+        return cls(longs, np.empty(0, np.int32), longs, longs, longs, longs, longs, longs, np.empty(0, np.object_))
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> "CommitColumns":
         """Some of the rows, copied."""
@@ -122,7 +124,15 @@ class ReplicaCommits:
         gone = np.setdiff1d(self.keys, columns.key)
         none = np.full(len(gone), -1, np.int64)
         removed = CommitColumns(
-            gone, np.zeros(len(gone), np.int32), np.full(len(gone), REMOVED, np.int64), none, none, none, np.full(len(gone), None)
+            gone,
+            np.zeros(len(gone), np.int32),
+            np.full(len(gone), REMOVED, np.int64),
+            commit_ms=none,
+            expire_ms=none,
+            delivered=none,
+            leader_epoch=none,
+            former_ms=none,
+            done=np.full(len(gone), None),
         )
         offsets = (np.concatenate([effective_offsets, none + upto]), np.concatenate([record_offsets, none]))
         self.add(*offsets, concatenated([columns, removed]), first=False)

@@ -63,6 +63,8 @@ class ShareLog(LogReplay[ShareRecord]):
             share=[True] * count,
             delivered=[one.delivered for _, one in rows],
             done=[one.done for _, one in rows],
+            leader_epoch=[-1] * count,
+            former_ms=[-1] * count,
         )
 
     def _apply(self, record: ShareRecord, stamp: int) -> bool:

@@ -87,6 +87,7 @@ def by_topic(snapshot: GroupSnapshot, usage: Mapping[str, Usage], export: Export
     yield plain(group_metrics.OFFSET_EXPIRATION, sums.expiration_ms)
     yield _pending(snapshot, pair_labels, export)
     yield plain(group_metrics.STOPPED, sums.stopped)
+    yield plain(group_metrics.INVALID_OFFSETS, sums.invalid)
     yield from (plain(metric, values) for metric, values in _held(snapshot))
     reasons = zip(REASONS, sums.unknown[:, pair_labels.shown], strict=True)
     unknown = [(str(reason), counts, counts > 0) for reason, counts in reasons]

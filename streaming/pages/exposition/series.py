@@ -59,6 +59,7 @@ _ALERTED = frozenset(
         group_metrics.LAST_SKIP,
         group_metrics.PENDING_COMMITS,
         group_metrics.STOPPED,
+        group_metrics.INVALID_OFFSETS,
         group_metrics.HELD,
         group_metrics.HELD_SINCE,
         group_metrics.MEMBERS,

@@ -114,6 +114,16 @@ GROUP_PARTITIONS = Listing(
         Field(name="limits_assumed", unit=Unit.FLAG, meaning="the limits of its log are Kafka's defaults or weaker ones"),
         Field(name="retention_ms", unit=Unit.DURATION, meaning="the limit in force"),
         Field(name="retention_bytes", unit=Unit.BYTES, meaning="the limit in force"),
+        Field(
+            name="history",
+            unit=Unit.WORD,
+            meaning="why the committed offset is not valid any more: `made_anew`, its topic was; `cut_off`, its log has other records by "
+            "now; `null` if it is valid, or nothing shows why not",
+        ),
+        Field(name="history_epoch", unit=Unit.ID, meaning="the leader epoch that began when its log was cut off"),
+        Field(name="history_ms", unit=Unit.MOMENT, meaning="when that epoch began, or the topic was created"),
+        Field(name="go_on_at", unit=Unit.ID, meaning="the first offset that the group has not read, where the committed one is not valid"),
+        Field(name="passed_records", unit=Unit.COUNT, meaning="records between there and the committed offset, or the end of the log"),
         Field(name="stopped_since_ms", unit=Unit.MOMENT, meaning="since when a record was readable and the offset has not moved"),
         Field(name="stopped_earlier", unit=Unit.FLAG, meaning="it may have stopped earlier: that is when it was known first"),
         Field(

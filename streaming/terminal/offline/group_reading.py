@@ -69,6 +69,9 @@ from streaming.terminal.offline.single_reading import SingleReading, see_twice
 _PARTS_OF_SECOND = 10
 """What is read in this part of a second by `read_rate` is little."""
 
+_RECALL_SECONDS = 2.0
+"""For so long it is looked up when leader epochs began: commits without one are held against that."""
+
 _MORE_LOOKS = 2
 """So often logs are looked at again of which files were taken away while they were counted."""
 
@@ -132,6 +135,7 @@ def read_groups(
     reads, chosen = partial(_reads, before.needed, before.coordinators), list[ClusterLogs]()
 
     def scope(cluster: ClusterView, _: LimitsOf) -> Scope:
+        cluster.recall(_RECALL_SECONDS)
         chosen.append(ClusterLogs(cluster, reads if names else lambda _topic, _partition: True))
         return Scope(wants=lambda partition: chosen[0](partition) and reads(partition.topic, partition.partition), once=True)
 
