@@ -150,6 +150,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         expiration_ms=column("expiration_ms"),
         data_age_ms=np.zeros(len(parts), np.int64),
         invalid=_invalid(parts),
+        left_over=np.zeros(len(parts), np.bool_),
     )
     moved = [_moved(row, of, each) for row, of in enumerate(parts) for each in of.moves]
     by_log = {(of.topic, of.partition): of for of in parts}

@@ -139,7 +139,10 @@ class _Groups:
         return values
 
     def _members(self) -> dict[str, Any]:
-        interval = {"interval_ms": 1000 * self.random.choice((-1, MINUTE, 2 * MINUTE, HOUR, DAY))}
+        interval = {
+            "topics": self.random.choice((TOPICS, TOPICS, TOPICS[:1], ())),
+            "interval_ms": 1000 * self.random.choice((-1, MINUTE, 2 * MINUTE, HOUR, DAY)),
+        }
         return (
             interval
             | self._rebalances()

@@ -524,7 +524,7 @@ def test_what_no_lag_is_needed_for_is_not_unknown() -> None:
 
 
 def test_every_kind_has_a_golden_text() -> None:
-    others = {"skewed", "no_members", "perhaps_lost", "between_runs", "no_offsets", "not_committed", "rebalancing"}
+    others = {"skewed", "no_members", "perhaps_lost", "between_runs", "no_offsets", "not_committed", "rebalancing", "left_over"}
     assert {kind for kind, *_ in GOLDEN} | others == {each.label for each in GroupVerdict}
 
 

@@ -31,6 +31,7 @@ class GroupVerdict(IntEnum):
     ONLY_MARKERS = 20  # only markers or aborted records are left
     NO_OFFSETS = 21  # nothing is committed, and nobody is there who would
     FINE = 22  # nothing is left, or it goes on
+    LEFT_OVER = 23  # no member subscribes to its topic; a group is so if all of its partitions are
 
     @property
     def label(self) -> str:
@@ -46,7 +47,9 @@ class GroupVerdict(IntEnum):
 FINDINGS = frozenset(each.label for each in GroupVerdict if each.is_finding)
 """The labels of verdicts that somebody should look at."""
 
-NOTHING_TO_DO = frozenset({GroupVerdict.FINE.label, GroupVerdict.ONLY_MARKERS.label, GroupVerdict.NO_OFFSETS.label})
+NOTHING_TO_DO = frozenset(
+    {GroupVerdict.FINE.label, GroupVerdict.ONLY_MARKERS.label, GroupVerdict.NO_OFFSETS.label, GroupVerdict.LEFT_OVER.label}
+)
 """The labels of verdicts that need nothing."""
 
 

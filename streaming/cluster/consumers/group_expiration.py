@@ -1,4 +1,4 @@
-"""When a coordinator may delete the offsets of a group that nobody uses (`OffsetExpirationConditionImpl`, `cleanupExpiredOffsets`).
+"""Which offsets nobody uses any more, and when a coordinator may delete them (`OffsetExpirationConditionImpl`, `cleanupExpiredOffsets`).
 
 It counts from the last commit, or for an empty classic group from when it became empty. Offsets of topics that a group is subscribed to,
 those of classic groups with members and without known topics, and those of share groups do not expire.
@@ -9,9 +9,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from streaming.cluster.consumers.group_lag import ABSENT
+from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_sums import pair_starts
 from streaming.cluster.view.exported import Observed, RetentionResults
-from streaming.common.arrays import Longs
+from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.commit_table import CommitRows
 from streaming.kafka.groups.group_rows import GroupFacts
@@ -22,6 +23,16 @@ DEFAULT_MS = 7 * 24 * 3_600_000
 
 _CLASSIC, _SHARE = "Classic", "Share"
 _NEVER, _BY_COMMIT = -1, -2
+
+
+def left_over(rows: CommitRows, logs: GroupLogs, groups: Mapping[str, GroupFacts]) -> Flags:
+    """The commits of topics that no member of their groups subscribes to."""
+    if not len(rows):
+        return np.empty(0, np.bool_)
+    first = pair_starts(rows)
+    pairs = zip(rows.group[first].tolist(), logs.of_row[first].tolist(), strict=True)
+    each = [_is_left(groups.get(rows.group_names[group]), logs.topics[log]) for group, log in pairs]
+    return np.repeat(np.array(each, np.bool_), np.diff(np.append(first, len(rows))))
 
 
 def expirations(rows: CommitRows, groups: Mapping[str, GroupFacts], retention_ms: int) -> Longs:
@@ -45,16 +56,28 @@ def offsets_retention_ms(observed: Observed, retention: RetentionResults) -> int
     return next(known, DEFAULT_MS)
 
 
+def _is_left(group: GroupFacts | None, topic: str) -> bool:
+    """Whether members of a group subscribe to topics, and none of them to this one.
+
+    Without members nobody knows who comes back; of those of a classic group that is rebalancing, or that are no consumers, it is not known.
+    """
+    if group is None or group.members <= 0 or not group.topics or topic in group.topics or group.state == GroupState.UNKNOWN:
+        return False
+    return group.type != _CLASSIC or group.state == GroupState.STABLE
+
+
 def _since(group: GroupFacts | None, topic: str) -> int:
     """From when the retention of a group's offsets of a topic counts: a time, `_BY_COMMIT`, or `_NEVER`."""
     if group is None:
         return _BY_COMMIT  # it has only commits
     if group.type == _SHARE:
         return _NEVER
+    if _is_left(group, topic):
+        return _BY_COMMIT
     if group.type != _CLASSIC:
         return _NEVER if topic in group.topics else _BY_COMMIT
     if not group.protocol:
         return _BY_COMMIT
     if group.state == GroupState.EMPTY:
         return group.state_ms if group.state_ms >= 0 else _BY_COMMIT
-    return _BY_COMMIT if group.state == GroupState.STABLE and group.topics and topic not in group.topics else _NEVER
+    return _NEVER

@@ -32,6 +32,7 @@ class CommitFacts:
     them. ``holding_ms``: since when the transaction is open that holds it back, as in `RoundView`. ``assumed``: something is unread, and
     the limits by which retention deletes it are assumed. ``data_age_ms``: what is known is older than the round by so much: how long
     something lasts is told as of then. ``invalid``: those that are not valid any more.
+    ``left_over``: no member subscribes to their topic, so they have not stopped and lose nothing.
     """
 
     lags: Lags
@@ -49,6 +50,7 @@ class CommitFacts:
     expiration_ms: Longs
     data_age_ms: Longs
     invalid: Invalid
+    left_over: Flags
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -136,7 +138,7 @@ def pair_sums(rows: CommitRows, facts: CommitFacts) -> PairSums:
         last_commit_ms=latest_of(rows.commit_ms, first),
         stopped=total(facts.stopped),
         beyond=total(lags.beyond),
-        invalid=total((lags.reason == CODES[LagReason.BEYOND]) | facts.invalid.skips(lags)),
+        invalid=total(((lags.reason == CODES[LagReason.BEYOND]) | facts.invalid.skips(lags)) & ~facts.left_over),
         below=total(lags.below > 0),
         reads_uncommitted=total(lags.reads_uncommitted),
     )

@@ -13,7 +13,7 @@ from streaming.cluster.consumers.commit_times import AHEAD_MS, PendingTimes, bel
 from streaming.cluster.consumers.data_ages import DataAges
 from streaming.cluster.consumers.group_deletions import with_deletions
 from streaming.cluster.consumers.group_ends import EndMemory
-from streaming.cluster.consumers.group_expiration import expirations, offsets_retention_ms
+from streaming.cluster.consumers.group_expiration import expirations, left_over, offsets_retention_ms
 from streaming.cluster.consumers.group_isolation import Isolations
 from streaming.cluster.consumers.group_labels import LabelMaker
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, Codes, Committed, LagReason, Lags, Places, lags, unanswered
@@ -68,6 +68,8 @@ UNREAD_MS = 60_000
 back is behind."""
 
 _NONE = re.compile("")
+
+_NOT_CURRENT = (CODES[LagReason.NOT_OBSERVED], CODES[LagReason.UNREAD], CODES[LagReason.TOPIC_GONE])
 
 COORDINATORS = (OFFSETS_TOPIC, SHARE_STATE_TOPIC)
 
@@ -311,27 +313,32 @@ class GroupTracker:
         progress = self._memory.update(rows, lag, appended, places, ends, now_ms=view.now_ms, steady_ms=view.steady_ms)
         lost = lost_records(rows, lag, ends, places, deleted=self._deleted.places, watched=progress.lost_records)
         progress = progress if self._past is None else stopped_before(progress, lag, ends, places, lost)
+        left = left_over(rows, logs, commits.groups) & ~np.isin(self._round.reason, _NOT_CURRENT)
+        lag, progress = replace(lag, held=lag.held & ~left), replace(progress, lost_ms=np.where(left, ABSENT, progress.lost_ms))
         since, perhaps, after_ms = progress.stopped_since_ms, progress.perhaps_since_ms, self._stopped_after(commits)
         data_age_ms = self._ages.data_age_ms(commits, logs, view.steady_ms)
         as_of_ms = view.now_ms - data_age_ms
-        stopped = (since >= 0) & (as_of_ms - since >= after_ms)
+        stopped = (since >= 0) & (as_of_ms - since >= after_ms) & ~left
         kept = _kept(view, commits, logs, lag)
         found = CommitFacts(
             lags=unanswered(lag, _silent(view, logs)[logs.of_row]) if view.silent else lag,
             appended=appended,
             stopped=stopped,
-            perhaps_stopped=~stopped & (perhaps >= 0) & (as_of_ms - perhaps >= after_ms),
+            perhaps_stopped=~stopped & ~left & (perhaps >= 0) & (as_of_ms - perhaps >= after_ms),
             lost_records=lost.records,
             loss_doubtful=lost.doubtful,
-            loss_ms=kept.losses.at_ms,
+            loss_ms=np.where(left, ABSENT, kept.losses.at_ms),
             loss_pace=kept.losses.pace,
             loss_start_of=kept.losses.start_of,
-            loss_at_start=kept.losses.at_start,
+            loss_at_start=kept.losses.at_start & ~left,
             holding_ms=believed(_holding(view, logs), view.now_ms)[logs.of_row],
             assumed=(lag.next_offset >= 0) & kept.assumed,
             expiration_ms=kept.expiration_ms,
             data_age_ms=data_age_ms,
-            invalid=Invalid.of(history, history.go_on_at(rows, self._round.reason, ends, self._round.beyond), lag, ends, places, self._parted.places),
+            invalid=Invalid.of(
+                history, history.go_on_at(rows, self._round.reason, ends, self._round.beyond), lag, ends, places, self._parted.places
+            ),
+            left_over=left,
         )
         pairs = pair_sums(rows, found)
         beyond = lag.reason == CODES[LagReason.BEYOND]

@@ -117,6 +117,9 @@ class _Judge:
         calmest = self._calm()
         calm = self._is_reported(holds, calmest == GroupVerdict.UNKNOWN)
         severity[calmest[calm], calm] = CALM
+        left = self._snapshot.found.left_over  # nobody is there who could do anything, or would miss anything
+        severity[:, left] = ABSENT
+        severity[GroupVerdict.LEFT_OVER, left] = CALM
         return CommitVerdicts(
             severity=severity,
             since_ms={

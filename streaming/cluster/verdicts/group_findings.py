@@ -242,6 +242,8 @@ class GroupFindings:
     def _calm(self, partition: GroupPartition, verdict: GroupVerdict, words: Sentences) -> str:
         if verdict is GroupVerdict.PERHAPS_LOST:
             return words.perhaps_lost(partition)
+        if verdict is GroupVerdict.LEFT_OVER:
+            return words.left_over(partition)
         if partition.unknown == _NO_LAG:
             return words.no_lag(partition)
         if partition.unknown == NOT_COMMITTED:

@@ -25,7 +25,7 @@ class MovedRows:
         """The moves that somebody should know, of a snapshot as it is judged at some time."""
         at_ms, settled = np.full(len(snapshot.rows), ABSENT, np.int64), np.zeros(len(snapshot.rows), np.bool_)
         for each in snapshot.moved.shown:
-            if each.move.forwards == forwards:
+            if each.move.forwards == forwards and not snapshot.found.left_over[each.row]:
                 at_ms[each.row] = max(int(at_ms[each.row]), each.move.at_ms)
                 settled[each.row] |= each.is_settled(now_ms)
         return cls(at_ms=at_ms, settled=settled)
@@ -35,7 +35,7 @@ def last_skips(snapshot: GroupSnapshot, now_ms: int) -> Longs:
     """When records were last skipped by hand, of each pair of group and topic, Unix milliseconds; `ABSENT` where none were."""
     at_ms = np.full(len(snapshot.pairs), ABSENT, np.int64)
     for each in snapshot.moved.shown:
-        if each.move.forwards and each.is_settled(now_ms):
+        if each.move.forwards and each.is_settled(now_ms) and not snapshot.found.left_over[each.row]:
             pair = int(np.searchsorted(snapshot.pairs.first, each.row, side="right")) - 1
             at_ms[pair] = max(int(at_ms[pair]), each.move.at_ms)
     return at_ms

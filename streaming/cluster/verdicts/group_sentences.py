@@ -335,6 +335,11 @@ class Sentences:
         """There is nothing to read."""
         return f"nothing to do: {REASONS[partition.unknown]}"
 
+    def left_over(self, partition: GroupPartition) -> str:
+        """Nobody of the group reads it."""
+        expire = f"expire{self._at(partition.expiration_ms)}" if partition.expiration_ms >= 0 else "stay until they are deleted by hand"
+        return f"left over: no member subscribes to the topic; its offsets {expire}"
+
     def only_markers(self, partition: GroupPartition) -> str:
         """The rest is no record."""
         last = "offset is" if partition.lag_offsets == 1 else f"{partition.lag_offsets:,} offsets are"
