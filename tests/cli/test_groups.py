@@ -23,8 +23,9 @@ from streaming.broker.protocol.group_json import (
     GroupSummary,
 )
 from streaming.common.short_names import short_name
-from streaming.simulator.batch_writer import Batch
+from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.coordinator_records import offset_commit_record
+from streaming.simulator.group_writer import SimulatedMember, classic_group_record
 from tests.builders import NOW, batch, commit, log_dir, partition
 from tests.commands import run_command
 from tests.serving import answering
@@ -122,6 +123,35 @@ def test_groups_are_chosen_by_who_uses_them(disk: Path) -> None:
     assert '"used" is not one of in_use, unattended, abandoned, throw_away, unknown' in refused.stderr
 
 
+def test_a_group_that_was_deleted_is_no_typing_mistake(disk: Path, tmp_path: Path) -> None:
+    """Its offsets have expired, or somebody has deleted it: its coordinator's log still shows when, and what it had committed."""
+    made = log_dir(tmp_path, "ended")
+    coordinator = partition(made, "__consumer_offsets", topic_id=7)
+    member = SimulatedMember("m", "app", (0,))
+    commits = [offset_commit_record("gone", "orders", each, 30 + each, NOW - 2 * HOUR) for each in range(2)]
+    groups = [
+        classic_group_record("gone", generation, "orders", members, NOW - hours * HOUR)
+        for generation, members, hours in ((1, (member,), 3), (2, (), 1))
+    ]
+    deleted = [Record(each.key, None, NOW - HOUR // 2) for each in (*commits, groups[0])]
+    there = offset_commit_record("there", "orders", 0, 1, NOW)
+    for each in (groups[0], *commits, groups[1], *deleted, there):
+        coordinator.append(Batch(records=(each,)))
+    made.write_high_watermarks()
+    end = (
+        "its coordinator deleted it at 2023-11-14T21:43:20Z (30m ago), by hand or because its offsets expired; it had committed "
+        "orders-0: 30, orders-1: 31; its last member left at 2023-11-14T21:13:20Z (1h ago); where a consumer begins that comes now, "
+        "auto.offset.reset decides"
+    )
+    for command in ("why", "groups"):
+        both = on_disk(made.path, command, "there", "gone")
+        assert f"segtail: no group gone is known here: {end}" in both.stderr.splitlines()
+        assert "gone" not in both.stdout
+    history = on_disk(made.path, "groups", "gone", "--history").stdout.splitlines()
+    assert [line.partition("  ")[0] for line in history[-3:]] == ["2023-11-14T21:43:20.000Z"] * 3
+    assert on_disk(disk, "why", "nobody").stderr.count("no group nobody is known here\n") == 1
+
+
 def test_a_text_means_the_same_to_a_job() -> None:
     with job(GROUPS) as url:
         table = run_command("groups", "--filter", "A", "--job", url)
@@ -177,7 +207,7 @@ def test_why_says_what_holds_a_group_up(disk: Path, group: str, status: int, tex
 
 def test_a_command_is_given_to_copy_or_the_reason_why_there_is_none(disk: Path) -> None:
     beyond = json.loads(on_disk(disk, "why", "beyond", "--json").stdout)["rows"][0]["findings"][0]
-    assert beyond["command"].endswith("--group beyond --topic orders:0 --reset-offsets --to-latest --execute")
+    assert beyond["command"].endswith("--group beyond --topic orders:0 --reset-offsets --to-earliest --execute")
     held = on_disk(disk, "why", CONTROL, "--format", "json")
     assert json.loads(held.stdout)["rows"][0]["summary"]["group"] == CONTROL
     assert "\x1b" not in on_disk(disk, "why", CONTROL).stdout

@@ -114,7 +114,7 @@ class GroupEvents:
         return GroupEvent(
             event=event,
             record_offset=record.record_offset,
-            at_ms=-1 if value is None else value.commit_timestamp,
+            at_ms=record.at_ms if value is None else value.commit_timestamp,
             topic=record.topic,
             partition=record.partition,
             committed=-1 if value is None else value.offset,

@@ -41,6 +41,7 @@ NOT_UNDERSTOOD = NotUnderstood.NOT_UNDERSTOOD
 @dataclass(frozen=True, slots=True)
 class Commit:
     """A record with the key of a committed offset. ``producer_id`` is that of its batch, -1 outside of transactions; no value deletes.
+    ``at_ms``: when its coordinator wrote it, Unix milliseconds, -1 not known.
 
     Names in keys are short here and in `GroupRecord`: see `short_names`.
     """
@@ -51,6 +52,7 @@ class Commit:
     topic: str
     partition: int
     value: OffsetCommit | NotUnderstood | None
+    at_ms: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ def group_records(batches: Batches, buffer: Bytes) -> GroupRecords:
             commit = read_single_commit(view, position, size)
             if commit is not None:
                 group, topic, partition, value = commit
-                found.append(Commit(offset, producer_id, short_name(group), short_name(topic), partition, value))
+                found.append(Commit(offset, producer_id, short_name(group), short_name(topic), partition, value, at_ms))
                 continue
         if count == 0:  # compaction has emptied it
             continue
@@ -162,7 +164,7 @@ def _read(record: Record, producer_id: int) -> Commit | GroupRecord | None:
             value = NOT_UNDERSTOOD
     if isinstance(key, OffsetCommitKey):
         assert value is None or isinstance(value, OffsetCommit | NotUnderstood)
-        return Commit(record.offset, producer_id, key.group, key.topic, key.partition, value)
+        return Commit(record.offset, producer_id, key.group, key.topic, key.partition, value, record.timestamp)
     return GroupRecord(record.offset, key, value, record.timestamp)
 
 

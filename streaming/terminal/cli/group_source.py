@@ -1,7 +1,7 @@
 """What the commands about consumer groups have in common: their options, the groups they ask for, and their exit status."""
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
@@ -31,6 +31,7 @@ R = TypeVar("R")
 
 _OF_LOG_DIRS = ("server_properties", "group_stopped_after")
 _HISTORY = "Show what the coordinators' logs still have of these groups: commits, generations, and what moved their offsets."
+NO_ENDS: Mapping[str, str] = {}
 _HINT = ": names are given as they are, whole, without the quotes and escapes of the table"
 
 
@@ -44,13 +45,16 @@ class GroupList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedGroups:
-    """Some groups with their partitions, and the names of those that are not there. ``total``: of so many groups they were chosen, 0 if
-    each was named. ``every``: where nobody has chosen, the page of all groups; ``calm``: so many of these are left out because nothing is
-    wrong with them."""
+    """Some groups with their partitions, and the names of those that are not there.
+
+    ``total``: of so many groups they were chosen, 0 if each was named. ``ends``: what became of some that are missing. ``every``: where
+    nobody has chosen, the page of all groups; ``calm``: so many of these are left out because nothing is wrong with them.
+    """
 
     groups: GroupDetailPage
     missing: tuple[str, ...]
     total: int
+    ends: Mapping[str, str] = field(default_factory=dict)
     every: GroupPage | None = None
     calm: int = 0
 
@@ -97,17 +101,30 @@ class GroupSource:
         missing = tuple(name for name, group in details.items() if group is None) if wanted.names else ()
         groups = [group for group in details.values() if group is not None and (holding is None or group.summary.group in holding)]
         doubts = self._doubts(page, groups, missing)
+        ends = self._ends(missing)
         if missing and not groups and not doubts:
-            similar = similar_words(missing, self._known())
-            raise UsageError(f"there is no group {', '.join(map(format_name, missing))}{similar}{_hint(missing)}")
+            similar = similar_words(missing, {*self._known()} - {*missing})
+            names_of = ", ".join(format_name(each) + (f" any more: {ends[each]}" if each in ends else "") for each in missing)
+            raise UsageError(f"there is no group {names_of}{similar}{_hint(missing)}")
         at_ms = max((each.at_ms for each in groups), default=wanted.now_ms)
         if not self._is_about_all:  # those come with the worst first
             groups.sort(key=lambda each: each.summary.group)
         away = [*self._reading.away] if self._reading is not None else (page or self._page(1)).away
         named = GroupDetailPage(at_ms=at_ms, version=__version__, doubts=doubts, rows=groups, read=self.read, away=away)
         if page is None or not self._is_about_all:
-            return NamedGroups(groups=named, missing=missing, total=0 if page is None else page.total)
+            return NamedGroups(groups=named, missing=missing, total=0 if page is None else page.total, ends=ends)
         return NamedGroups(groups=named, missing=missing, total=0, every=page, calm=page.total - len(names))
+
+    def _ends(self, missing: Collection[str]) -> dict[str, str]:
+        """What became of groups that are not there, as far as their coordinators' logs still show it: a job does not have them."""
+        if not missing or self._reading is None:
+            return {}
+        from streaming.broker.disk.log_dir_search import open_below
+        from streaming.terminal.cli.history_report import end_of
+        from streaming.terminal.offline.group_history import read_histories
+
+        page = read_histories(open_below(self._settings.log_dirs), missing, self._wanted.at)
+        return {row.group: end for row in page.rows if (end := end_of(row, page.at_ms))}
 
     def _known(self) -> Collection[str]:
         """The names of all groups: log dirs were read for those that were named alone."""
@@ -165,15 +182,18 @@ def with_groups(*, history: History | None = None) -> Callable[[Callable[[GroupS
     return decorate
 
 
-def ended(verdicts: Collection[str], doubts: Collection[str], missing: Collection[str] = (), *, total: int) -> int:
+def ended(
+    verdicts: Collection[str], doubts: Collection[str], missing: Collection[str] = (), *, total: int, ends: Mapping[str, str] = NO_ENDS
+) -> int:
     """Print what is not known to stderr, and return the exit status. That nothing is chosen is said too, and is no error.
 
     Args:
         verdicts: about the groups.
-        missing: names of groups that are not there.
+        missing: names of groups that are not there; ``ends``: what became of some of them.
         total: of so many groups they were chosen.
     """
-    every = [*(f"no group {format_name(name)} is known here{_hint([name])}" for name in missing), *doubts]
+    known = {name: f": {end}" for name, end in ends.items()}
+    every = [*(f"no group {format_name(name)} is known here{known.get(name, _hint([name]))}" for name in missing), *doubts]
     chosen_none = [f"no group of {total:,} is one that was asked for"] if total and not verdicts else []
     for line in (*every, *chosen_none):
         click.echo(f"segtail: {line}", err=True)

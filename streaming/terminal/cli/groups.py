@@ -52,7 +52,9 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
         lines = [*partition_tables(named.groups.rows, wanted.width), *notes]
         if wanted.form == "json" or named.groups.rows:
             click.echo(named.groups.encode_readable()) if wanted.form == "json" else echo_lines(lines, wanted.width)
-        return ended([each.summary.verdict for each in named.groups.rows], named.groups.doubts, named.missing, total=named.total)
+        return ended(
+            [each.summary.verdict for each in named.groups.rows], named.groups.doubts, named.missing, total=named.total, ends=named.ends
+        )
     every = source.all()
     if wanted.form == "json":
         click.echo(every.page.encode_readable())

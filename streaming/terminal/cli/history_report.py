@@ -8,7 +8,7 @@ from itertools import groupby
 
 from streaming.broker.protocol.group_history_json import GroupHistory, HistoryEvent
 from streaming.cluster.verdicts.commands import Commands
-from streaming.common.formatting import format_count, format_list, format_name, format_time, format_word
+from streaming.common.formatting import TimeWords, format_count, format_list, format_name, format_time, format_word
 from streaming.kafka.groups.offset_moves import MoveKind
 
 _BY = {"admin": "by hand", "consumer": "by a member", "external": "by a program beside the group"}
@@ -24,6 +24,27 @@ def histories(groups: Sequence[GroupHistory]) -> Iterator[str]:
         for ordinary, some in groupby(group.events, _is_ordinary):
             events = list(some)
             yield from _runs(events) if ordinary else (_line(each, group.group) for each in events)
+
+
+def end_of(group: GroupHistory, now_ms: int) -> str:
+    """What became of a group that is not there any more, "" where its coordinator's log does not show it."""
+    begins = [number for number, each in enumerate(group.events[:-1]) if each.event == "gone"]
+    life = group.events[begins[-1] + 1 if begins else 0 :]
+    ends = [each for each in life if each.event in ("gone", "deleted")]
+    if not ends:
+        return ""
+    times = TimeWords(now_ms)
+    had = {(each.topic, each.partition): each.before for each in ends if each.event == "deleted" and each.before >= 0}
+    offsets = [f"{format_name(topic)}-{partition}: {offset}" for (topic, partition), offset in sorted(had.items())]
+    left_ms = max((each.at_ms for each in life if each.event == "generation" and not each.members), default=-1)
+    at = f" at {times.at(ends[-1].at_ms)}" if ends[-1].at_ms >= 0 else ""
+    parts = [
+        f"its coordinator deleted it{at}, by hand or because its offsets expired",
+        f"it had committed {format_list(offsets, _MOST_NAMED)}" if offsets else "",
+        f"its last member left at {times.at(left_ms)}" if left_ms >= 0 else "",
+        "where a consumer begins that comes now, auto.offset.reset decides",
+    ]
+    return "; ".join(filter(None, parts))
 
 
 def _head(group: GroupHistory) -> Iterator[str]:

@@ -35,4 +35,6 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
         click.echo(f"nothing is wrong with {format_count(named.calm, 'consumer group')}")
     elif named.every is not None and not named.every.total:
         echo_lines([no_groups(named.every)], wanted.width)
-    return ended([each.summary.verdict for each in named.groups.rows], named.groups.doubts, named.missing, total=named.total)
+    return ended(
+        [each.summary.verdict for each in named.groups.rows], named.groups.doubts, named.missing, total=named.total, ends=named.ends
+    )
