@@ -44,6 +44,7 @@ SUBJECTS: dict[ProblemKind, tuple[str, ...]] = {
     kinds.GROUPS_ABANDONED: (),
     kinds.GROUP_STOPPED: ("group", "topic"),
     kinds.GROUP_REBALANCING: ("group",),
+    kinds.GROUP_OFFSETS_EXPIRE: ("group", "topic"),
     kinds.STALLED: ("topic",),
     kinds.RETENTION_OVERDUE: ("broker", "topic"),
     kinds.RETENTION_BLOCKED: ("broker", "topic", "reason"),

@@ -39,6 +39,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "BrokerStarting": (0.4, 4),  # of two hours, and how often it began or ended
     "GroupHeldUp": (1200,),  # seconds from a start of the job on
     "GroupRebalanceStorm": (STORM_RATIO, 60 * STORM_PAUSE_MINUTES),
+    "GroupOffsetsExpire": (DEFAULT_BOUNDS.expire_within_ms / 1000,),
     "GroupStopped": (1200,),
     "GroupSkippedRecords": (DEFAULT_BOUNDS.lost_lately_ms / 1000,),
     "GroupLostData": (DEFAULT_BOUNDS.lost_lately_ms / 1000,),

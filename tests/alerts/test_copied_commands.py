@@ -76,7 +76,7 @@ def firing(path: Path, name: str, url: str = JOB) -> dict[str, Any]:
 def test_names_in_an_alert_can_neither_leave_their_quotes_nor_make_a_line(tmp_path: Path) -> None:
     cases = {path.stem: [firing(path, name) for name in NAMES] for path in GROUP_ALERTS}
     assert all(COMMAND not in str(case["alert_rule_test"]) for of_alert in cases.values() for case in of_alert)
-    assert len(cases) == 7
+    assert len(cases) == 8
     passes(cases, tmp_path)
 
 

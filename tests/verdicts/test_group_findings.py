@@ -314,6 +314,16 @@ def test_each_verdict_in_its_words(kind: str, partition: GroupPartition, text: s
     assert (found.verdict, found.text, found.command) == (kind, text, command)
 
 
+def test_what_expires_is_said_beside_how_the_group_goes_on() -> None:
+    found = stated(replace(READING, expiration_ms=NOW + HOUR))
+    assert [each.verdict for each in found] == ["will_expire", "fine"]
+    assert found[0].text == (
+        "its coordinator deletes the committed offset 100 at 2023-11-14T23:13:20Z (in 1h), when nobody has used it for "
+        "offsets.retention.minutes; where its consumers begin is decided by auto.offset.reset then"
+    )
+    assert [each.verdict for each in stated(replace(READING, expiration_ms=NOW + 24 * HOUR))] == ["fine"]
+
+
 def test_what_was_skipped_is_not_skipped_once_more_by_the_command_that_brings_it_back() -> None:
     for committed, command in ((41, True), (40, False), (30, False)):
         found = only(replace(READING, committed=committed, moves=[MOVED]))
@@ -524,7 +534,17 @@ def test_what_no_lag_is_needed_for_is_not_unknown() -> None:
 
 
 def test_every_kind_has_a_golden_text() -> None:
-    others = {"skewed", "no_members", "perhaps_lost", "between_runs", "no_offsets", "not_committed", "rebalancing", "left_over"}
+    others = {
+        "skewed",
+        "no_members",
+        "perhaps_lost",
+        "between_runs",
+        "no_offsets",
+        "not_committed",
+        "rebalancing",
+        "left_over",
+        "will_expire",
+    }
     assert {kind for kind, *_ in GOLDEN} | others == {each.label for each in GroupVerdict}
 
 

@@ -171,6 +171,7 @@ THINGS: dict[GroupVerdict, GroupPartition] = {
     GroupVerdict.PENDING: replace(
         READING, stopped_since_ms=NOW - HOUR, pending=[PendingOffset(producer_id=1, offset=2, coordinator=0, since_ms=NOW - 2 * DAY)]
     ),
+    GroupVerdict.WILL_EXPIRE: replace(READING, expiration_ms=NOW + HOUR),
     GroupVerdict.BEYOND_END: GroupPartition(topic="orders", partition=7, committed=200, high_watermark=150, unknown="beyond_end"),
     GroupVerdict.OTHER_HISTORY: replace(READING, history="cut_off", history_epoch=3, go_on_at=80, passed_records=20),
     GroupVerdict.SKIPPED: replace(READING, moves=[MovedOffset(kind="admin", from_offset=40, to_offset=90, at_ms=NOW - HOUR, records=50)]),
@@ -178,8 +179,13 @@ THINGS: dict[GroupVerdict, GroupPartition] = {
 
 TABLE = {
     GroupVerdict.WILL_LOSE: ("critical", "warning", "info", "", "critical"),
+    GroupVerdict.WILL_EXPIRE: ("warning", "info", "info", "", "warning"),
     **dict.fromkeys(
-        (*(each for each in THINGS if each is not GroupVerdict.WILL_LOSE), GroupVerdict.REBALANCING, GroupVerdict.DAMAGED),
+        (
+            *(each for each in THINGS if each not in (GroupVerdict.WILL_LOSE, GroupVerdict.WILL_EXPIRE)),
+            GroupVerdict.REBALANCING,
+            GroupVerdict.DAMAGED,
+        ),
         ("warning", "warning", "info", "", "warning"),
     ),
 }

@@ -136,6 +136,7 @@ CASES: dict[str, Callable[[], Circumstances]] = {
         groups=group(pending=[PendingOffset(producer_id=1, offset=2, coordinator=0, since_ms=NOW_MS - 11 * MINUTE)], stopped_since_ms=OLD),
     ),
     "group_offset_invalid": lambda: around(agent(well()), groups=group(history="cut_off", history_epoch=3, go_on_at=2, passed_records=5)),
+    "group_offsets_expire": lambda: around(agent(well()), groups=group(expiration_ms=NOW_MS + HOUR)),
     "group_stopped": lambda: around(agent(well()), groups=group(stopped_since_ms=OLD)),
     "group_rebalancing": lambda: around(agent(well()), groups=rebalancing(10)),
     "group_lost": lambda: around(agent(well()), groups=group(lost_records=5, lost_offsets=5)),

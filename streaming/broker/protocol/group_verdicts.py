@@ -19,19 +19,20 @@ class GroupVerdict(IntEnum):
     STOPPED = 8  # it has not moved although a record is readable
     SKIPPED = 9  # its offset was moved by hand over records that it had not read
     REBALANCING = 10  # it rebalances all the time
-    SLOWER = 11  # more is appended than it reads
-    REWOUND = 12  # its offset was moved back, so that it reads records again
-    SKEWED = 13  # one partition has most of the lag
-    NO_MEMBERS = 14  # it had members and has none
-    UNKNOWN = 15  # its lag is not known
-    PERHAPS_LOST = 16  # offsets were deleted that may all have been markers
-    NOT_COMMITTED = 17  # it is assigned and was never committed, and its log has records
-    CATCHING_UP = 18  # it reads more than is appended
-    BETWEEN_RUNS = 19  # nobody is there, as usual at this time
-    ONLY_MARKERS = 20  # only markers or aborted records are left
-    NO_OFFSETS = 21  # nothing is committed, and nobody is there who would
-    FINE = 22  # nothing is left, or it goes on
-    LEFT_OVER = 23  # no member subscribes to its topic; a group is so if all of its partitions are
+    WILL_EXPIRE = 11  # its coordinator deletes the committed offset soon
+    SLOWER = 12  # more is appended than it reads
+    REWOUND = 13  # its offset was moved back, so that it reads records again
+    SKEWED = 14  # one partition has most of the lag
+    NO_MEMBERS = 15  # it had members and has none
+    UNKNOWN = 16  # its lag is not known
+    PERHAPS_LOST = 17  # offsets were deleted that may all have been markers
+    NOT_COMMITTED = 18  # it is assigned and was never committed, and its log has records
+    CATCHING_UP = 19  # it reads more than is appended
+    BETWEEN_RUNS = 20  # nobody is there, as usual at this time
+    ONLY_MARKERS = 21  # only markers or aborted records are left
+    NO_OFFSETS = 22  # nothing is committed, and nobody is there who would
+    FINE = 23  # nothing is left, or it goes on
+    LEFT_OVER = 24  # no member subscribes to its topic; a group is so if all of its partitions are
 
     @property
     def label(self) -> str:

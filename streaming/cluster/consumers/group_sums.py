@@ -134,7 +134,7 @@ def pair_sums(rows: CommitRows, facts: CommitFacts) -> PairSums:
         loss_ms=earliest(facts.loss_ms),
         loss_start_of=earliest(facts.loss_start_of),
         assumed=total(facts.assumed),
-        expiration_ms=earliest(facts.expiration_ms),
+        expiration_ms=earliest(np.where(facts.left_over, ABSENT, facts.expiration_ms)),
         last_commit_ms=latest_of(rows.commit_ms, first),
         stopped=total(facts.stopped),
         beyond=total(lags.beyond),

@@ -30,7 +30,7 @@ _MISSED = (GroupUse.IN_USE, GroupUse.UNKNOWN)
 _PAST = (GroupVerdict.PERHAPS_LOST, GroupVerdict.LOST, GroupVerdict.SKIPPED, GroupVerdict.REWOUND)
 """Verdicts about what was."""
 
-_BESIDE = (GroupVerdict.SKEWED, *_PAST)
+_BESIDE = (GroupVerdict.SKEWED, GroupVerdict.WILL_EXPIRE, *_PAST)
 """Verdicts that do not decide how the group goes on."""
 
 
@@ -163,6 +163,7 @@ class _Judge:
             GroupVerdict.STOPPED: found.stopped,
             GroupVerdict.SKIPPED: self._skipped.at_ms != ABSENT,
             GroupVerdict.REWOUND: self._rewound.at_ms != ABSENT,
+            GroupVerdict.WILL_EXPIRE: (found.expiration_ms >= 0) & (found.expiration_ms - self._now_ms < bounds.expire_within_ms),
             GroupVerdict.SKEWED: skewed(self._snapshot, self._shares, bounds),
             GroupVerdict.SLOWER: self._slower() & ~self._deserted & ~self._between & ~found.stopped & ~pending,  # what waits has been read
         }
@@ -181,6 +182,8 @@ class _Judge:
         skipped[(skipped != ABSENT) & ~self._skipped.settled] = INFO
         for verdict, long in lasts.items():
             severity[verdict, (severity[verdict] != ABSENT) & ~long] = CALM
+        will_expire = severity[GroupVerdict.WILL_EXPIRE]
+        will_expire[(will_expire != ABSENT) & ~self._missed] = INFO
         will_lose = severity[GroupVerdict.WILL_LOSE]
         will_lose[(will_lose != ABSENT) & ~self._missed] = WARNING
         will_lose[(will_lose != ABSENT) & ~self._soon] = INFO

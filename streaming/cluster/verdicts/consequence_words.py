@@ -17,6 +17,7 @@ _DONE = {
     kinds.GROUP_OFFSET_INVALID.name: "has an offset that is not valid",
     kinds.GROUP_LOST.name: "has lost records",
     kinds.GROUP_SKIPPED.name: "has skipped records",
+    kinds.GROUP_OFFSETS_EXPIRE.name: "has offsets that expire",
 }
 
 

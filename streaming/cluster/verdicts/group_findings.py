@@ -129,10 +129,9 @@ class GroupFindings:
                 return words.too_large(partition, self.bounds.fetch_bytes), _NO_COMMAND
             case GroupVerdict.HELD:
                 return self._held(partition, words)
-            case GroupVerdict.BEYOND_END:
-                return words.beyond_end(partition, members=members), self._go_on(partition)
-            case GroupVerdict.OTHER_HISTORY:
-                return words.other_history(partition, members=members), self._go_on(partition)
+            case GroupVerdict.BEYOND_END | GroupVerdict.OTHER_HISTORY as verdict:
+                said = words.beyond_end if verdict is GroupVerdict.BEYOND_END else words.other_history
+                return said(partition, members=members), self._go_on(partition)
             case GroupVerdict.PENDING:
                 waiting = [
                     each for each in partition.pending if 0 <= each.since_ms < self.now_ms - self.bounds.pending_after_ms
@@ -140,6 +139,8 @@ class GroupFindings:
                 return words.pending(waiting[0], len(waiting)), _NO_COMMAND
             case GroupVerdict.STOPPED:
                 return words.stopped(partition, deserted=had_members(self.summary)), _NO_COMMAND
+            case GroupVerdict.WILL_EXPIRE:
+                return words.will_expire(partition), _NO_COMMAND
             case GroupVerdict.SLOWER:
                 return words.slower(partition), _NO_COMMAND
             case GroupVerdict.SKEWED:

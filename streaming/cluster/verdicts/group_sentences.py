@@ -280,6 +280,14 @@ class Sentences:
             f"not on disk; {self._left(partition)}. A job that watches the log knows it"
         )
 
+    def will_expire(self, partition: GroupPartition) -> str:
+        """Its coordinator forgets it."""
+        at = self._at(partition.expiration_ms)
+        return (
+            f"its coordinator deletes the committed offset {partition.committed}{at}, when nobody has used it for "
+            f"offsets.retention.minutes; {self._resets.begins} then"
+        )
+
     def slower(self, partition: GroupPartition) -> str:
         """It falls back."""
         if not partition.consumed_rate:

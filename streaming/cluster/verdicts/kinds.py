@@ -165,6 +165,13 @@ GROUP_REBALANCING = _kind(
     "Group {group} rebalances again and again",
     "With each rebalance consumers stop, or read what they had read before their last commit once more.",
 )
+GROUP_OFFSETS_EXPIRE = _kind(
+    "group_offsets_expire",
+    WARNING,
+    "GroupOffsetsExpire",
+    "Offsets of group {group} in topic {topic} expire",
+    "Then auto.offset.reset decides where its consumers begin: at the earliest record, or at the end.",
+)
 STALLED = _kind(
     "last_stable_offset_stalled",
     WARNING,

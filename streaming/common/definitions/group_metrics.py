@@ -105,7 +105,8 @@ LAST_COMMIT = Metric(
 )
 OFFSET_EXPIRATION = Metric(
     "segtail_group_offset_expiration_timestamp_seconds",
-    "When the coordinator may delete the first of the group's offsets; absent while the group is in use.",
+    "When the coordinator may delete the first of the group's offsets; absent while the group is in use, and of topics to which none of "
+    "its members subscribes.",
     BY_TOPIC,
 )
 PENDING_COMMITS = Metric(

@@ -60,6 +60,7 @@ _ALERTED = frozenset(
         group_metrics.PENDING_COMMITS,
         group_metrics.STOPPED,
         group_metrics.INVALID_OFFSETS,
+        group_metrics.OFFSET_EXPIRATION,
         group_metrics.HELD,
         group_metrics.HELD_SINCE,
         group_metrics.MEMBERS,
