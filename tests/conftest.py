@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -112,10 +112,10 @@ def _brokers_of_tests_alone(request: pytest.FixtureRequest, monkeypatch: pytest.
         monkeypatch.setattr("streaming.broker.agent.topic_configs.RunningBrokers", _no_brokers)
 
 
-def _no_brokers() -> "RunningBrokers":
+def _no_brokers(given: "Callable[[int], bool]") -> "RunningBrokers":
     from streaming.broker.disk.broker_processes import RunningBrokers
 
-    return RunningBrokers(Path("/nowhere"))
+    return RunningBrokers(Path("/nowhere"), given=given)
 
 
 @pytest.fixture

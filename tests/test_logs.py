@@ -1,4 +1,3 @@
-import io
 import json
 import logging
 import subprocess
@@ -99,29 +98,16 @@ def test_once_means_once_for_the_same_fields_and_never_for_what_the_answer_says(
     assert [line.rpartition(" ")[2] for line in capsys.readouterr().err.splitlines()] == ["path=a", "path=b"]
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 @pytest.mark.parametrize(("form", "structured"), [("text", False), ("json", True)])
-def test_on_a_terminal_a_message_is_a_sentence_unless_json_is_asked_for(
-    form: str, structured: bool, monkeypatch: pytest.MonkeyPatch
+def test_a_command_s_message_is_a_sentence_unless_json_is_asked_for(
+    form: str, structured: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
     logs.configure("info", form)
     logs.as_sentences()
     logging.getLogger("x").warning("log cannot be listed", extra={"path": "/data/or\x1bders-7", "error": "no such file"})
-    assert (terminal.getvalue() == "segtail: log cannot be listed (path /data/or\\x1bders-7; error no such file)\n") is not structured
-    assert terminal.getvalue().startswith("{") is structured
-
-
-def test_off_a_terminal_messages_stay_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    logs.configure("info", "text")
-    logs.as_sentences()
-    logging.getLogger("x").warning("log cannot be listed")
-    assert capsys.readouterr().err.startswith("time=")
+    written = capsys.readouterr().err
+    assert (written == "segtail: log cannot be listed (path /data/or\\x1bders-7; error no such file)\n") is not structured
+    assert written.startswith("{") is structured
 
 
 def test_where_nobody_configures_logging_a_message_says_what_it_is_about(capfd: pytest.CaptureFixture[str]) -> None:

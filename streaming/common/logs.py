@@ -50,9 +50,9 @@ def log_once(answered: Collection[str] = ()) -> None:
 
 
 def as_sentences() -> None:
-    """Write messages for somebody who has asked one question in a terminal: without time, level and logger. What is JSON stays so."""
+    """Write messages for somebody who has asked one question: without time, level and logger. What is JSON stays so."""
     for handler in logging.getLogger().handlers:
-        if isinstance(handler, logging.StreamHandler) and handler.stream.isatty() and isinstance(handler.formatter, TextFormatter):
+        if isinstance(handler.formatter, TextFormatter):
             handler.setFormatter(SentenceFormatter())
 
 

@@ -81,7 +81,7 @@ def test_where_there_are_no_groups_that_is_stated_and_what_was_read(tmp_path: Pa
     without.write_high_watermarks()
     done = on_disk(without.path, "groups")
     assert done.stdout == "no consumer groups are known: no log of a coordinator (__consumer_offsets) was read here\n"
-    assert (done.returncode, done.stderr.count("segtail: ")) == (4, 1)  # without a metadata log
+    assert (done.returncode, done.stderr.count("shows how many partitions __consumer_offsets has")) == (4, 1)  # without a metadata log
     empty = log_dir(tmp_path, "empty")
     partition(empty, "__consumer_offsets", topic_id=7).append(batch(1))
     empty.write_high_watermarks()

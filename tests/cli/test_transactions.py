@@ -147,7 +147,7 @@ def test_what_cannot_be_reported_has_its_own_status(cluster: Frozen) -> None:
     (_, second) = cluster.log_dirs
     done = segtail_transactions((second,), *at(cluster, 3600), "--stuck-after", "1d")
     assert done.returncode == 4
-    assert [line for line in done.stderr.splitlines() if "the metadata log cannot be read" in line and "broker=1" in line]
+    assert [line for line in done.stderr.splitlines() if "the metadata log cannot be read" in line and "(broker 1; " in line]
     assert "kafka-transactions.sh" not in done.stdout
     counted, doubt = done.stdout.splitlines()[-2:]
     assert counted.endswith("0 hanging, as far as is known here:")

@@ -27,7 +27,8 @@ class Machine:
         self.proc.mkdir()
         (self.proc / "self").mkdir()
         self.log_dirs = open_log_dirs([log_dir(self.path).path, *(log_dir(self.path, f"d{node}", broker=node).path for node in (2, 3))])
-        self.brokers = RunningBrokers(self.proc, lambda: self.now)
+        self.given = set[int]()
+        self.brokers = RunningBrokers(self.proc, lambda: self.now, self.given.__contains__)
 
     def properties(self, name: str = "server.properties", *, node: int = 1, dirs: str = "", hours: int = 2) -> Path:
         file = self.path / name
@@ -102,6 +103,14 @@ def test_a_file_that_cannot_be_read_is_logged_once(machine: Machine, caplog: pyt
         assert machine.retention_ms() == -1
     ((broker, file),) = complaints(caplog)
     assert (broker, file.partition(": ")[0]) == (1, str(machine.path))
+
+
+def test_nobody_is_told_to_give_what_was_given(machine: Machine, caplog: pytest.LogCaptureFixture) -> None:
+    machine.run(machine.path)
+    machine.given.add(1)
+    assert (machine.retention_ms(1), complaints(caplog)) == (-1, [])
+    machine.retention_ms(2)
+    assert [broker for broker, _ in complaints(caplog)] == [2]
 
 
 def test_each_of_three_brokers_has_its_own_file_and_none_is_blamed_for_another_ones(

@@ -21,8 +21,12 @@ from tests.processes import until
 
 @pytest.mark.parametrize(
     "settings",
-    [Settings(), Settings(redact_ids=True, read_rate=1 << 20, consumer_expiry=timedelta(hours=5), producers_limit=7)],
-    ids=["defaults", "others"],
+    [
+        Settings(),
+        Settings(redact_ids=True, read_rate=1 << 20, consumer_expiry=timedelta(hours=5), producers_limit=7),
+        Settings(server_properties=(Path("/a"), Path("/b")), broker_config={"log.retention.ms": "60000"}),
+    ],
+    ids=["defaults", "others", "limits"],
 )
 def test_the_job_s_agent_reads_the_settings_of_its_job(settings: Settings) -> None:
     assert load(None, environment(settings), {}) == settings

@@ -61,7 +61,8 @@ class AgentOptions:
     backlog for each second; ``groups_limit``: how many consumer groups are followed; ``ladder_rate``: bytes of closed segments that are
     counted in a second, 0 for none; ``scrub``: how closed segments are checked in the background; ``metrics_listen``: the address of the
     agent's own metrics, None for none; ``web_config``: how they are secured; ``let_go_after_ms``: how long the processes of all brokers
-    have to be away until the agent ends by itself, 0 for never.
+    have to be away until the agent ends by itself, 0 for never; ``limits_given``: whether settings name what brokers are started with: the
+    job that reads it says of which broker none is known.
     """
 
     name: str
@@ -80,6 +81,7 @@ class AgentOptions:
     scrub: ScrubOptions
     child: bool
     let_go_after_ms: int = 0
+    limits_given: bool = False
 
 
 def now_ms() -> int:
@@ -123,7 +125,7 @@ class Parts:
         return thread
 
     def _watch(self, should_stop: Callable[[], bool]) -> HostWatch:
-        cluster = ClusterView(self._log_dirs, running_configs(self._log_dirs))
+        cluster = ClusterView(self._log_dirs, running_configs(self._log_dirs, lambda _: self._options.limits_given))
         watcher = Watcher(
             self._log_dirs,
             self._journal,

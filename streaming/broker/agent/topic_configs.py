@@ -14,9 +14,13 @@ log = logging.getLogger(__name__)
 Pairs = tuple[tuple[str, str], ...]
 
 
-def running_configs(log_dirs: LogDirs) -> Callable[[int], "TopicConfigs"]:
-    """Makes the configurations of a broker's topics, with what the process was started with that runs with these log dirs."""
-    brokers = RunningBrokers()
+def running_configs(log_dirs: LogDirs, given: Callable[[int], bool] = lambda _: False) -> Callable[[int], "TopicConfigs"]:
+    """Makes the configurations of a broker's topics, with what the process was started with that runs with these log dirs.
+
+    Args:
+        given: whether options say what a broker is started with, so that nobody has to be told to give it.
+    """
+    brokers = RunningBrokers(given=given)
     return lambda broker: TopicConfigs(broker, None, running=lambda: brokers.configs(broker, log_dirs.of(broker)))
 
 

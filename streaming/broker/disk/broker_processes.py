@@ -124,10 +124,16 @@ class RunningBrokers:
 
     Args:
         proc: where processes are shown.
+        given: whether the settings of a broker are known by options, so that what is not found of it is no matter.
     """
 
-    def __init__(self, proc: Path = Path("/proc"), monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._proc, self._monotonic = proc, monotonic
+    def __init__(
+        self,
+        proc: Path = Path("/proc"),
+        monotonic: Callable[[], float] = time.monotonic,
+        given: Callable[[int], bool] = lambda _: False,
+    ) -> None:
+        self._proc, self._monotonic, self._given = proc, monotonic, given
         self._looked: dict[int, float] = {}
         self._found: dict[int, Configs] = {}
         self._logged: set[tuple[int, str]] = set()
@@ -164,7 +170,7 @@ class RunningBrokers:
                 return broker_configs(properties.configs, ValueSource.STATIC)
             if is_named or properties.node_id == broker:
                 refused.append(f"{process.file}: node {properties.node_id}, {'these' if is_named else 'other'} log dirs")
-        if broker not in self._found:
+        if broker not in self._found and not self._given(broker):
             self._log_once(broker, refused)
         return None
 

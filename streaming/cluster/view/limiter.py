@@ -53,6 +53,10 @@ class Limiter:
         """What the settings say of a broker's own level."""
         return self._static().get(broker, self._assumed)
 
+    def is_given(self, broker: int) -> bool:
+        """Whether the settings have a broker's own level, be it that of every broker."""
+        return broker in self._static() or self._assumed != Configs()
+
     def min_isr(self, broker: int) -> int:
         """min.insync.replicas if the metadata log sets none: that of the broker, else the largest known one."""
         static = self._static()

@@ -32,6 +32,7 @@ _PASSED = (
     *("scrub_rate", "scrub_every"),
     *("log_level", "log_format"),
 )
+_LIMITS = ("server_properties", "broker_config")
 _START_SECONDS = 60.0
 _STOP_SECONDS = 3.0
 _BACK_OFF_SECONDS = (0.0, 1.0, 2.0, 5.0, 10.0)
@@ -183,8 +184,15 @@ class ChildAgent:
 def environment(settings: Settings) -> dict[str, str]:
     """The agent's environment: its settings are those of the job, whichever way the job got them."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("SEGTAIL_")}
-    options = {name: OPTIONS[name].form.show(getattr(settings, OPTIONS[name].attribute)) for name in _PASSED}
-    # as people write it: a flag is true or false, not True or False
-    return own | {
-        f"SEGTAIL_{name.upper()}": str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()
+    options = {
+        name: OPTIONS[name].form.show(getattr(settings, OPTIONS[name].attribute))
+        for name in (*_PASSED, *(each for each in _LIMITS if getattr(settings, each)))
     }
+    return own | {f"SEGTAIL_{name.upper()}": _written(value) for name, value in options.items()}
+
+
+def _written(value: object) -> str:
+    """A value as people write it: a flag is true or false, not True or False, and a list has commas."""
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -94,6 +94,7 @@ def command(settings: Settings, journal: Path, listen: str, name: str, let_go_af
             ),
             child=child,
             let_go_after_ms=_milliseconds(let_go_after),
+            limits_given=bool(settings.server_properties or settings.broker_config),
         )
     )
 

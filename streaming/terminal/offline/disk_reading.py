@@ -90,7 +90,7 @@ class _Reading:
         self._log_dirs = log_dirs
         self._question = question
         self._limiter = limiter
-        self._cluster = ClusterView(log_dirs, running_configs(log_dirs))
+        self._cluster = ClusterView(log_dirs, running_configs(log_dirs, limiter.is_given))
         self._cluster.refresh()
         self._away = self._brokers_away()
         self._times = SegmentTimes()

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from streaming import __version__
 from streaming.broker.agent.cluster_view import ClusterView
-from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.logdirs import Partition, load_offset_checkpoint
 from streaming.broker.disk.segment_files import list_segments
@@ -37,7 +36,7 @@ class _Read:
 
 def read_histories(log_dirs: LogDirs, names: Collection[str], now_ms: int | None) -> GroupHistoryPage:
     """The histories of these groups; of each from the replica that goes furthest, if several are here."""
-    cluster = ClusterView(log_dirs, running_configs(log_dirs))
+    cluster = ClusterView(log_dirs)
     cluster.refresh()
     count = cluster.partition_count(OFFSETS_TOPIC)
     wanted = frozenset(possible for name in names for possible in possible_names(name))

@@ -16,7 +16,6 @@ from urllib.parse import unquote
 
 import streaming
 from streaming.broker.agent.cluster_view import ClusterView
-from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.logdirs import Partition
 from streaming.broker.protocol.away_json import AwayBroker
@@ -172,7 +171,7 @@ def replay_groups(
     progress: Callable[[int], None],
 ) -> ReplayedGroups:
     """Replay the coordinators' logs of all groups, or of those with these names."""
-    cluster = ClusterView(log_dirs, running_configs(log_dirs))
+    cluster = ClusterView(log_dirs)
     cluster.refresh()
     count = cluster.partition_count(OFFSETS_TOPIC)
     whole = not any(map(is_short_form, names))  # else nothing shows to which coordinator the group belongs

@@ -44,6 +44,7 @@ class OfflineAgent:
         clock: Unix seconds.
         sleep: waits for a number of seconds; called only to wait for files, or because reading is too fast.
         progress: called with the number of bytes that were read, poll by poll.
+        is_given: whether the settings have a broker's own level (`Limiter.is_given`).
     """
 
     def __init__(
@@ -55,11 +56,12 @@ class OfflineAgent:
         clock: Callable[[], float],
         sleep: Callable[[float], None],
         progress: Callable[[int], None] = lambda _: None,
+        is_given: Callable[[int], bool] = lambda _: False,
     ) -> None:
         def clock_ms() -> int:
             return int(clock() * 1000)
 
-        self.cluster = ClusterView(log_dirs, running_configs(log_dirs))
+        self.cluster = ClusterView(log_dirs, running_configs(log_dirs, is_given))
         self.complete = True
         """Whether every log was read to its end."""
         self._journal = Journal(None, log_dirs.cluster_id, clock_ms)

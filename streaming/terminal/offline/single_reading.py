@@ -81,6 +81,7 @@ class SingleReading:
             clock=clock,
             sleep=sleep,
             progress=progress,
+            is_given=context.limiter.is_given,
         )
         self._state: bytes | None = None
         self._lists: bytes | None = None
