@@ -154,3 +154,22 @@ def test_a_log_dir_of_a_broker_before_2_4_is_read(command: tuple[str, ...], old:
     assert "meta.properties" not in done.stderr
     if command == ("count",):
         assert "5 data records in 1 partition" in done.stdout
+
+
+@each_row("command", ["retention", "count", "transactions", "groups", "why"])
+def test_a_word_that_is_a_log_dir_or_holds_one_is_asked_about(command: str, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(old.parent)
+    noun = "group" if command in ("groups", "why") else "topic"
+    done = run_command(command, "d0")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"did you mean ./d0? Else --{noun} d0" in done.stderr
+    assert run_command(command, "./d0", "--set", "listen=127.0.0.1:1").returncode != 2
+    monkeypatch.chdir(old.parent.parent)
+    assert f"did you mean ./{old.parent.name}?" in run_command(command, old.parent.name).stderr
+
+
+@each_row("command", ["disk", "count", "page"])
+def test_a_list_of_paths_as_the_option_takes_it_says_how_to_write_it(command: str, old: Path) -> None:
+    done = run_command(command, f"{old},/data/2")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"write {old} /data/2, or --log-dirs {old},/data/2" in done.stderr

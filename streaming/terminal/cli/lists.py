@@ -17,6 +17,7 @@ from streaming.broker.protocol.listing_json import ALL_ROWS, LARGEST_LIMIT
 from streaming.common.formatting import format_list, format_name
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
+from streaming.kafka.formats.names import META_PROPERTIES
 from streaming.terminal.cli.job_answers import ask, shown
 from streaming.terminal.cli.options import keep_paths
 from streaming.terminal.cli.output_options import width_of
@@ -79,7 +80,8 @@ def with_wanted(*of_log_dirs: str, noun: str = TOPIC, positional: bool = True) -
 
         metavar = noun.upper()
         judge = "Judge as" if noun == GROUP else "Judge log dirs as"  # a job judges groups as of any time
-        only = f"Only this {noun}{f', as if it were named as {metavar}' if positional else ''}. May be repeated."
+        rule = f"a word without a slash is a {metavar}, one with a slash a PATH{' if it is a directory' if noun == GROUP else ''}"
+        only = f"Only this {noun}{f', as if it were named as {metavar} ({rule})' if positional else ''}. May be repeated."
         decorated: Any = run
         for option in (
             click.option("--at", type=Moment(), metavar="TIME", help=f"{judge} of this time: {Moment.accepts}.  [default: now]"),
@@ -99,7 +101,13 @@ def _without_paths(noun: str, context: click.Context, _parameter: click.Paramete
     """The words that are names; those that are paths count as log dirs."""
     paths = [word for word in words if _is_path(noun, word)]
     keep_paths(context, paths)
-    return tuple(word for word in words if word not in paths)
+    names = tuple(word for word in words if word not in paths)
+    for name in names:
+        if "/" not in name and (any(Path(name).glob(META_PROPERTIES)) or any(Path(name).glob(f"*/{META_PROPERTIES}"))):
+            raise UsageError(
+                f"{name} is taken for a {noun}, and here it is a directory of Kafka: did you mean ./{name}? Else --{noun} {name}"
+            )
+    return names
 
 
 def _is_path(noun: str, word: str) -> bool:

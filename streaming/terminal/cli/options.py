@@ -13,7 +13,7 @@ import click
 from streaming.common import logs
 from streaming.common.settings import OPTIONS, Settings
 from streaming.common.start_from import StartFrom
-from streaming.errors import FormatError
+from streaming.errors import FormatError, UsageError
 from streaming.kafka.formats.properties import parse_properties
 from streaming.terminal.configuration import load
 
@@ -80,7 +80,7 @@ _ANSWERED = (
 
 
 def log_once() -> None:
-    """Log nothing twice, for commands whose answer also says in sentences which logs could not be read; and sentences to a terminal."""
+    """Log nothing twice, for commands whose answer also says in sentences which logs could not be read; and sentences."""
     logs.log_once(_ANSWERED)
     logs.as_sentences()
 
@@ -98,7 +98,15 @@ def with_paths(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def keep_paths(context: click.Context, paths: Iterable[str]) -> None:
-    """Count these as log dirs besides those of ``--log-dirs``."""
+    """Count these as log dirs besides those of ``--log-dirs``.
+
+    Raises:
+        UsageError: one is none, but a list as ``--log-dirs`` takes it.
+    """
+    paths = list(paths)
+    for path in paths:
+        if "," in path and not Path(path).exists():
+            raise UsageError(f"PATH {path} does not exist: write {' '.join(path.split(','))}, or --log-dirs {path}")
     context.meta.setdefault(_PATHS, []).extend(paths)
 
 
