@@ -14,6 +14,7 @@ from streaming.simulator.log import PartitionLog
 from tests.builders import NOW, batch, log_dir, partition
 from tests.disk.descriptors import descriptors
 from tests.legacy_messages import Messages
+from tests.tables import each_row
 
 
 @pytest.fixture
@@ -74,10 +75,26 @@ def test_between_the_renames_of_a_compaction_the_segment_is_there_under_its_othe
     assert list_segments(log.directory)[1].path.name == "00000000000000000005.log.swap"
 
 
-def test_a_swap_file_beside_its_live_segment_is_not_there_yet(log: PartitionLog) -> None:
-    for name in ("00000000000000000000.log.swap", "00000000000000000005.log.swap", "00000000000000000010.log.swap"):
-        (log.directory / name).write_bytes(b"newer")
-    assert [segment.path.suffix for segment in list_segments(log.directory)] == [".log"] * 3
+@each_row(
+    ("files", "suffixes"),
+    [
+        (("0.swap", "5.swap"), [".swap", ".swap", ".log"]),
+        (("0.swap", "5.swap", "5.cleaned"), [".swap", ".log", ".log"]),
+        (("5.swap", "0.cleaned"), [".log", ".log", ".log"]),
+        (("5.swap", "10.cleaned"), [".log", ".swap", ".log"]),
+    ],
+)
+def test_a_swap_file_counts_instead_of_its_segment_where_a_start_would_complete_it(
+    files: tuple[str, ...], suffixes: list[str], log: PartitionLog
+) -> None:
+    made = [log.directory / f"{int(base):020}.log.{stage}" for base, stage in (name.split(".") for name in files)]
+    for path in made:
+        path.write_bytes(b"newer")
+    try:
+        assert [segment.path.suffix for segment in list_segments(log.directory)] == suffixes
+    finally:
+        for path in made:
+            path.unlink()
 
 
 def test_an_open_segment_stays_readable_when_it_is_renamed_and_unlinked(log: PartitionLog) -> None:

@@ -1,5 +1,6 @@
 """What is not as Kafka writes it: the file, the place and what was expected are reported, and the rest of the work goes on."""
 
+import json
 import os
 import struct
 from collections.abc import Iterator
@@ -10,8 +11,10 @@ import pytest
 
 from streaming.terminal.dump.request import Payload
 from tests.builders import NOW, abort, batch
+from tests.commands import run_command
 from tests.dump.running import LOGS, dumped, findings_at, rows
 from tests.dump.writing import batch_positions, cut, damage, log_of, segment_name
+from tests.tables import each_row
 
 SEGMENT = segment_name()
 
@@ -24,6 +27,13 @@ def log(tmp_path: Path) -> Path:
 
 def test_a_sound_log_has_nothing_to_find(log: Path) -> None:
     assert len(rows(log, verify=True)) == 60
+
+
+def test_a_pointer_of_git_lfs_is_called_so(tmp_path: Path) -> None:
+    path = tmp_path / SEGMENT
+    path.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n")
+    (finding,) = dumped(path).findings
+    assert "a pointer of Git LFS, not the file: `git lfs pull` fetches that" in finding.what
 
 
 def test_a_batch_that_is_cut_off_is_reported_and_those_before_it_are_shown(log: Path) -> None:
@@ -172,6 +182,8 @@ def test_a_producer_snapshot_that_is_cut_off_is_reported(tmp_path: Path, size: i
         ("partition.metadata", b"version: 0\n"),
         ("meta.properties", b"version=1\n"),
         ("quorum-state", b"{"),
+        (".kafka_cleanshutdown", b"[]"),
+        ("recovery-point-offset-checkpoint.tmp", b"0\n2\na 0 1\n"),
         (f"{0:020}.txnindex", bytes(35)),
         (f"{0:020}-{1:010}.checkpoint", b""),
     ],
@@ -181,6 +193,23 @@ def test_a_small_file_that_is_damaged_is_reported_by_name(tmp_path: Path, name: 
     done = dumped(tmp_path / name)
     assert ([finding.path.name for finding in done.findings], done.status) == ([name], 1)
     assert "expected" in done.findings[0].what
+
+
+@each_row(
+    ("name", "content", "row"),
+    [
+        (".lock", b"", {"kind": "lock", "size": 0}),
+        (".kafka_cleanshutdown", b'{"version":0,"brokerEpoch":7}', {"kind": "clean_shutdown", "version": 0, "broker_epoch": 7}),
+        (".kafka_cleanshutdown", b"", {"kind": "clean_shutdown", "version": None, "broker_epoch": None}),
+        ("leader-epoch-checkpoint.tmp", b"0\n1\n3 40\n", {"kind": "leader_epoch", "epoch": 3, "start_offset": 40}),
+        ("replication-offset-checkpoint.tmp", b"0\n1\na 0 5\n", {"kind": "offset_checkpoint", "topic": "a", "partition": 0, "offset": 5}),
+    ],
+)
+def test_a_small_file_that_kafka_writes_is_known_by_its_name(name: str, content: bytes, row: dict[str, object], tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    done = run_command("dump", "--format", "json", path)
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"file": str(path), **row})
 
 
 @contextmanager

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from streaming.kafka.formats.checkpoint_files import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
+from streaming.kafka.formats.checkpoint_files import (
+    parse_clean_shutdown,
+    parse_leader_epochs,
+    parse_offset_checkpoint,
+    parse_partition_metadata,
+)
 from streaming.kafka.formats.cluster_image import ClusterImage
 from streaming.kafka.formats.consumer_groups import ConsumerGroupKey, KeyType
 from streaming.kafka.formats.consumer_offsets import read_offset_commit, read_offsets_key, read_offsets_value
@@ -123,6 +128,7 @@ PARSERS = (
     Parser("leader epochs", parse_leader_epochs, (b"0\n2\n0 0\n1 32\n",)),
     Parser("offset checkpoint", parse_offset_checkpoint, (b"0\n2\na 0 1\nb-c 10 92233720368\n",)),
     Parser("topic id", parse_partition_metadata, (b"version: 0\ntopic_id: AAECAwQFBgcICQoLDA0ODw",)),
+    Parser("clean shutdown", parse_clean_shutdown, (b'{"version":0,"brokerEpoch":12}', b"")),
     Parser("log dir", parse_meta_properties, (b"#comment\nversion=1\ncluster.id=AAECAwQFBgcICQoLDA0ODw\nnode.id=3\ndirectory.id=x\n",)),
     Parser("properties", parse_properties, (b"a\\u0041 = b\\\n  c\n!x\nk:v",)),
     Parser("server.properties", parse_server_properties, (b"node.id=1\nlog.retention.ms = 60000\n", b"broker.id : 7")),

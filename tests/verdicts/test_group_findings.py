@@ -961,6 +961,9 @@ def test_a_group_that_may_have_stopped_before_it_was_looked_at_has_stopped_since
     stopped = replace(READING, stopped_since_ms=NOW - HOUR)
     assert "has not moved since 2023-11-14T21:13:20Z" in only(stopped).text
     assert "has not moved at least since 2023-11-14T21:13:20Z" in only(replace(stopped, stopped_earlier=True)).text
+    copied = only(replace(stopped, stopped_earlier=True, commit_ms=stopped.stopped_since_ms - 86_400_000)).text
+    assert "has not moved since it was last committed, 2023-11-13T21:13:20Z" in copied, "a copy's files are newer than what is in them"
+    assert "is readable, at least since 2023-11-14T21:13:20Z" in copied
 
 
 def test_each_bound_is_the_last_value_that_is_no_verdict_yet() -> None:

@@ -25,6 +25,8 @@ class FileType(StrEnum):
     PARTITION_METADATA = "partition.metadata"
     META_PROPERTIES = "meta.properties"
     QUORUM_STATE = "quorum-state"
+    BROKER_LOCK = "lock"
+    CLEAN_SHUTDOWN = "clean-shutdown"
 
 
 BATCHES = (FileType.SEGMENT, FileType.METADATA_SNAPSHOT)
@@ -35,6 +37,8 @@ _BY_NAME = {
     names.PARTITION_METADATA: FileType.PARTITION_METADATA,
     names.META_PROPERTIES: FileType.META_PROPERTIES,
     names.QUORUM_STATE: FileType.QUORUM_STATE,
+    names.BROKER_LOCK: FileType.BROKER_LOCK,
+    names.CLEAN_SHUTDOWN: FileType.CLEAN_SHUTDOWN,
     names.BOOTSTRAP_SNAPSHOT: FileType.METADATA_SNAPSHOT,
     **dict.fromkeys(names.OFFSET_CHECKPOINTS, FileType.OFFSET_CHECKPOINT),
 }
@@ -48,6 +52,8 @@ _MOST_BYTES = {
     FileType.PARTITION_METADATA: NAMES_BYTES,
     FileType.META_PROPERTIES: NAMES_BYTES,
     FileType.QUORUM_STATE: NAMES_BYTES,
+    FileType.BROKER_LOCK: NAMES_BYTES,
+    FileType.CLEAN_SHUTDOWN: NAMES_BYTES,
 }
 _BY_KIND = {
     FileKind.LOG: FileType.SEGMENT,
@@ -153,5 +159,6 @@ def _file(path: Path, last_base_offset: int) -> KafkaFile | None:
         return KafkaFile(path, _BY_KIND[segment.kind], partition, segment.base_offset, live, active)
     if names.parse_metadata_snapshot(path.name) is not None:
         return KafkaFile(path, FileType.METADATA_SNAPSHOT, partition, 0, live=True, active=False)
-    by_name = _BY_NAME.get(path.name)
-    return None if by_name is None else KafkaFile(path, by_name, partition, 0, live=True, active=False)
+    by_name = _BY_NAME.get(path.name.removesuffix(names.TEMPORARY))
+    live = not path.name.endswith(names.TEMPORARY) and by_name is not FileType.BROKER_LOCK  # which only its owner may read
+    return None if by_name is None else KafkaFile(path, by_name, partition, 0, live, active=False)

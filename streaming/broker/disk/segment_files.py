@@ -72,8 +72,10 @@ class Segment:
 def list_segments(directory: Path) -> tuple[Segment, ...]:
     """List the segments of a partition directory by base offset; the last one is active. Empty while the directory is half created.
 
-    Between the renames of a compaction (`LocalLog.replaceSegments`) a segment exists only under its ``.swap`` name: it counts as live.
-    What it replaces may still be there, too: see `streaming.broker.disk.replay.without_replaced`.
+    Between the renames of a compaction (`LocalLog.replaceSegments`) a segment exists under its ``.swap`` name: it counts as live, and
+    instead of the one that it replaces. A start after a crash completes the renames so, too, unless a ``.cleaned`` file of it or of one
+    before it shows that not all of them were made: then it deletes the ``.swap`` (`LogLoader.removeTempFilesAndCollectSwapFiles`).
+    Of other segments that it replaces, see `streaming.broker.disk.replay.without_replaced`.
 
     A listing takes no moment alone. A segment that gets its own name back meanwhile may be found under neither, and its records would be
     missing without a trace. So where files are being replaced or deleted, two listings have to be equal.
@@ -110,6 +112,8 @@ def indexes_alone(directory: Path, segments: Iterable[Segment]) -> list[str]:
 def _listed(directory: Path) -> tuple[tuple[Segment, ...], bool]:
     """The segments as one listing shows them, and whether files are being replaced or deleted in the directory."""
     found: dict[int, Segment] = {}
+    swaps: dict[int, Segment] = {}
+    cleaned = []
     moving = False
     with Calling(directory), os.scandir(directory) as entries:
         for entry in entries:
@@ -119,7 +123,9 @@ def _listed(directory: Path) -> tuple[tuple[Segment, ...], bool]:
             if name is None or name.kind is not FileKind.LOG:
                 continue
             moving |= name.stage is not FileStage.LIVE
-            if name.stage not in (FileStage.LIVE, FileStage.SWAP) or (name.stage is FileStage.SWAP and name.base_offset in found):
+            if name.stage is FileStage.CLEANED:
+                cleaned.append(name.base_offset)
+            if name.stage not in (FileStage.LIVE, FileStage.SWAP):
                 continue
             try:
                 stat = entry.stat()
@@ -129,7 +135,11 @@ def _listed(directory: Path) -> tuple[tuple[Segment, ...], bool]:
             identity = FileIdentity(stat.st_dev, stat.st_ino)
             swap = name.stage is FileStage.SWAP
             modified_ms = stat.st_mtime_ns // 1_000_000
-            found[name.base_offset] = Segment(name.base_offset, directory, swap, stat.st_size, modified_ms, identity)
+            segment = Segment(name.base_offset, directory, swap, stat.st_size, modified_ms, identity)
+            (swaps if swap else found)[name.base_offset] = segment
+    for base_offset, segment in swaps.items():
+        if base_offset not in found or base_offset < min(cleaned, default=base_offset + 1):
+            found[base_offset] = segment
     return tuple(found[base_offset] for base_offset in sorted(found)), moving
 
 

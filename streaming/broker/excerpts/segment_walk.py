@@ -14,7 +14,16 @@ from streaming.broker.excerpts.ahead import PART_BYTES, Part, processors, walk_a
 from streaming.broker.excerpts.finding import FormatFlaw, Report
 from streaming.errors import FormatError
 from streaming.kafka.formats.entry_head import read_length, read_size
-from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT, MIN_BATCH_BYTES, MIN_LENGTH, PREFIX_BYTES
+from streaming.kafka.formats.layout import (
+    CURRENT_MAGIC,
+    GIT_LFS_POINTER,
+    HEADER_BYTES,
+    MAGIC_AT,
+    MIN_BATCH_BYTES,
+    MIN_LENGTH,
+    NOT_FETCHED,
+    PREFIX_BYTES,
+)
 from streaming.kafka.scan.crc_check import wrong_crcs
 from streaming.kafka.scan.headers import Batches, columns_of, find_flaws, first_broken, raw_headers, read_headers
 from streaming.kafka.scan.walk import Bytes, Positions, Stop, walk
@@ -209,6 +218,8 @@ class SegmentReader:
         head = self._open.read(position, HEADER_BYTES)
         if len(head) < PREFIX_BYTES:
             return f"expected a batch or the end of the file, found {left} bytes, the beginning of a batch that is not whole"
+        if head.startswith(GIT_LFS_POINTER):
+            return f"this is {NOT_FETCHED}"
         length = read_length(head)
         if length < MIN_LENGTH:
             return f"expected a batch, found the length {length}, where {MIN_LENGTH} is the smallest"

@@ -249,11 +249,15 @@ class Sentences:
 
     def stopped(self, partition: GroupPartition, *, deserted: bool = False) -> str:
         """It does not move. ``deserted``: it has no member that could do anything with the record."""
-        since = "at least since" if partition.stopped_earlier else "since"
+        at, since = self.times.at, f"since {self.times.at(partition.stopped_since_ms)}"
         done = ", and nothing after it was done with," if self._shares else ""
         readable = f"the record at {partition.next_offset} is readable" if partition.next_offset >= 0 else "records were readable"
+        if partition.stopped_earlier and 0 <= partition.commit_ms < partition.stopped_since_ms:  # as of a copy, whose files are newer
+            since, readable = f"since it was last committed, {at(partition.commit_ms)},", f"{readable}, at least {since}"
+        elif partition.stopped_earlier:
+            since = f"at least {since}"
         return (
-            f"stopped: the {self._offset} {partition.committed} has not moved{done} {since} {self.times.at(partition.stopped_since_ms)} "
+            f"stopped: the {self._offset} {partition.committed} has not moved{done} {since} "
             f"although {readable}; {self._left(partition)}{'' if deserted else f'. {self._doing}'}"
         )
 

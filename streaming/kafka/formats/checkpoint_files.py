@@ -3,6 +3,7 @@
 Kafka replaces each of them by a rename, so a reader gets either the old or the new version. After an error it should open the file again.
 """
 
+import json
 import re
 import sys
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from streaming.kafka.formats.uuids import check_uuid
 _MAX_INT = 2**31 - 1
 _MAX_LONG = 2**63 - 1
 _MOST_DIGITS = 19
+_MOST_SHOWN = 40
 _AS_WRITTEN = re.compile(r"0\n(0|[1-9][0-9]{0,8})\n(?:[a-zA-Z0-9._-]+ [0-9]{1,9} [0-9]{1,18}\n)*+", re.ASCII)
 
 
@@ -107,6 +109,18 @@ def parse_partition_metadata(data: bytes) -> str:
     if key != "topic_id":
         raise FormatError(f"line 2: expected topic_id, found {quoted(lines[1])}")
     return check_uuid(topic_id.strip())
+
+
+def parse_clean_shutdown(data: bytes) -> tuple[int | None, int | None]:
+    """The version and the broker's epoch in `.kafka_cleanshutdown` (`CleanShutdownFileHandler`); brokers before 3.7 leave it empty.
+
+    Raises FormatError if it has something else.
+    """
+    try:
+        found = json.loads(data) if data.strip() else {"version": None, "brokerEpoch": None}
+        return found["version"], found["brokerEpoch"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise FormatError(f"{quoted(data[:_MOST_SHOWN])} has no broker's epoch") from error
 
 
 def _entries(data: bytes, fields: int) -> list[tuple[int, list[str]]]:

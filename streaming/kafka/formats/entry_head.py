@@ -8,10 +8,12 @@ from streaming.kafka.formats.layout import (
     CONTROL_BIT,
     CURRENT_MAGIC,
     DELETE_HORIZON_BIT,
+    GIT_LFS_POINTER,
     HEADER_BYTES,
     LENGTH_AT,
     MAGIC_AT,
     MIN_LENGTH,
+    NOT_FETCHED,
     PREFIX_BYTES,
     TIMESTAMP_TYPE_BIT,
 )
@@ -58,7 +60,7 @@ def read_entry_head(head: bytes) -> EntryHead | None:
         timestamp = _LONG.unpack_from(head, _OLD_TIMESTAMP_AT)[0] if dated else -1
         return EntryHead(size, offset, timestamp, timestamp)
     if magic != CURRENT_MAGIC or (len(head) == HEADER_BYTES and size < HEADER_BYTES):
-        raise FormatError(f"bad magic {magic} or batch length {length}")
+        raise FormatError(NOT_FETCHED if head.startswith(GIT_LFS_POINTER) else f"bad magic {magic} or batch length {length}")
     if len(head) < HEADER_BYTES:
         return None
     attributes, delta, base_timestamp, max_timestamp = _HEADER.unpack_from(head, _ATTRIBUTES_AT)

@@ -20,6 +20,9 @@ MIN_LENGTH = 14  # batch_length of the smallest thing Kafka ever wrote: an empty
 MIN_BATCH_BYTES = HEADER_BYTES
 CURRENT_MAGIC = 2
 
+GIT_LFS_POINTER = b"version http"  # the first 12 bytes of what a checkout without Git LFS has in place of a file
+NOT_FETCHED = "a pointer of Git LFS, not the file: `git lfs pull` fetches that"
+
 CODEC_MASK = 0x07
 TIMESTAMP_TYPE_BIT = 0x08
 TRANSACTIONAL_BIT = 0x10

@@ -32,6 +32,8 @@ BOOTSTRAP_SNAPSHOT = "bootstrap.checkpoint"
 QUORUM_STATE = "quorum-state"
 BROKER_LOCK = ".lock"
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
+TEMPORARY = ".tmp"
+"""The end of the name of a file that is written to take another's place (`CheckpointFile.write`); a crash leaves it."""
 
 OFFSET_CHECKPOINTS = (HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, CLEANER_CHECKPOINT)
 """The files in a log dir with an offset for each of its partitions."""

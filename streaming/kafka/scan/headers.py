@@ -14,9 +14,12 @@ from streaming.kafka.formats.layout import (
     CODEC_MASK,
     CONTROL_BIT,
     CURRENT_MAGIC,
+    GIT_LFS_POINTER,
     HEADER,
     HEADER_BYTES,
+    LENGTH_AT,
     MIN_BATCH_BYTES,
+    NOT_FETCHED,
     OPAQUE_HEADER,
     PREFIX_BYTES,
 )
@@ -130,6 +133,9 @@ def _read_legacy(buffer: Bytes, batches: Batches, item: int) -> None:
     batches.leader_epoch[item], batches.attributes[item] = -1, entry.codec
 
 
+_LFS_PREFIX = int.from_bytes(GIT_LFS_POINTER[:LENGTH_AT]), PREFIX_BYTES + int.from_bytes(GIT_LFS_POINTER[LENGTH_AT:])
+
+
 @dataclass(frozen=True, slots=True)
 class Flaw:
     """The first batch of a range that Kafka cannot have written there: its index in the columns, and what is wrong with it."""
@@ -172,6 +178,8 @@ def find_flaws(batches: Batches, firsts: NDArray[np.intp], expected_offsets: Lon
 
 def describe_flaw(batches: Batches, item: int, name: str, expected: int) -> str:
     """What is wrong with a batch, by the name of the check that it failed, with all that was checked."""
+    if (int(batches.base_offset[item]), int(batches.size[item])) == _LFS_PREFIX:
+        return NOT_FETCHED
     return (
         f"bad {name}: magic {batches.magic[item]}, size {batches.size[item]}, "
         f"offsets {batches.base_offset[item]} to {batches.last_offset[item]}, "

@@ -286,4 +286,6 @@ _WHAT = {
     FileType.PARTITION_METADATA: "the id of a topic",
     FileType.META_PROPERTIES: "the identity of a log dir",
     FileType.QUORUM_STATE: "a quorum state",
+    FileType.BROKER_LOCK: "nothing",
+    FileType.CLEAN_SHUTDOWN: "the epoch of a broker, or nothing",
 }

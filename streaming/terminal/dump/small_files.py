@@ -7,7 +7,12 @@ import numpy as np
 
 from streaming.broker.disk.kafka_files import FileType, KafkaFile, read_file
 from streaming.errors import FormatError
-from streaming.kafka.formats.checkpoint_files import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
+from streaming.kafka.formats.checkpoint_files import (
+    parse_clean_shutdown,
+    parse_leader_epochs,
+    parse_offset_checkpoint,
+    parse_partition_metadata,
+)
 from streaming.kafka.formats.producer_snapshot import ProducerState, read_producer_snapshot
 from streaming.kafka.formats.properties import parse_meta_properties
 from streaming.kafka.formats.quorum_state import parse_quorum_state
@@ -72,6 +77,15 @@ def _quorum_state(path: str, data: bytes) -> RowTable:
     return _one("quorum_state", path, parse_quorum_state(data))
 
 
+def _lock(path: str, data: bytes) -> RowTable:
+    return cells("lock", path, ("size",), [(len(data),)])
+
+
+def _clean_shutdown(path: str, data: bytes) -> RowTable:
+    version, epoch = parse_clean_shutdown(data)
+    return cells("clean_shutdown", path, ("version", "broker_epoch"), [(version, epoch)])
+
+
 def _one(kind: str, path: str, value: object) -> RowTable:
     values = plain(value)
     assert isinstance(values, dict)
@@ -93,4 +107,6 @@ _TABLES: dict[FileType, Callable[[str, bytes], RowTable]] = {
     FileType.PARTITION_METADATA: _partition_metadata,
     FileType.META_PROPERTIES: _meta_properties,
     FileType.QUORUM_STATE: _quorum_state,
+    FileType.BROKER_LOCK: _lock,
+    FileType.CLEAN_SHUTDOWN: _clean_shutdown,
 }
