@@ -1,6 +1,7 @@
 """Opening compressed records."""
 
 import gzip
+import random
 from contextlib import suppress
 
 import cramjam
@@ -39,6 +40,34 @@ def test_the_framing_of_other_clients_is_read_too(writer: str) -> None:
     codec, write = OTHER_WRITERS[writer]
     data = bytes(range(256)) * 1000
     assert decompress(codec, write(data), len(data)) == data
+
+
+_ZSTD = zstandard.ZstdCompressor()
+_SUMMED = zstandard.ZstdCompressor(write_checksum=True, write_content_size=False)
+SKIPPABLE = b"\x5f\x2a\x4d\x18\x05\x00\x00\x00hello"
+PARTS = {
+    "gzip members": (Codec.GZIP, gzip.compress, b"", b"not a member"),
+    "zstd frames": (Codec.ZSTD, _ZSTD.compress, b"", b""),
+    "zstd frames with sums, between skippable ones": (Codec.ZSTD, _SUMMED.compress, SKIPPABLE, SKIPPABLE),
+    "xerial streams": (Codec.SNAPPY, lambda data: compress(Codec.SNAPPY, data), b"", b""),
+}
+
+
+@each_row(("parts", "sizes"), [(parts, sizes) for parts in PARTS for sizes in ((10, 20), (0, 300_000, 7), (200_000, 200_000))])
+def test_parts_that_follow_one_another_are_read_as_kafka_reads_them(parts: str, sizes: tuple[int, ...]) -> None:
+    codec, write, before, after = PARTS[parts]
+    data = random.Random(4).randbytes(sum(sizes))
+    cuts = [data[sum(sizes[:item]) : sum(sizes[: item + 1])] for item in range(len(sizes))]
+    packed = b"".join(before + write(cut) for cut in cuts) + after
+    assert decompress(codec, packed, len(data)) == data
+    with pytest.raises(FormatError, match="grow beyond"):
+        decompress(codec, packed, len(data) - 1)
+
+
+@each_row(("codec", "packed"), [(Codec.ZSTD, _ZSTD.compress(b"a") + b"junk"), (Codec.ZSTD, SKIPPABLE[:-1]), (Codec.ZSTD, b"")])
+def test_what_is_no_frame_is_refused(codec: Codec, packed: bytes) -> None:
+    with pytest.raises(FormatError):
+        decompress(codec, packed, 100)
 
 
 @EVERY_CODEC

@@ -1,8 +1,8 @@
 """Decompresses the records section of a batch piece by piece, never to more bytes than the caller allows (`CompressionType`).
 
-gzip: one RFC 1952 member. snappy: xerial's stream (a header of 16 bytes, then blocks with an int32 length before each) or one raw block.
-lz4: one LZ4 frame. zstd: one frame. Wrapper messages of magic 0 and 1 contain the same streams, without zstd. In magic 0 the header
-checksum of an lz4 frame is wrong.
+gzip: RFC 1952 members. snappy: xerial's streams (each a header of 16 bytes, then blocks with an int32 length before each) or one raw block.
+lz4: one LZ4 frame. zstd: frames, and skippable ones between them. Members, streams and frames follow one another as Java's readers take
+them. Wrapper messages of magic 0 and 1 contain the same streams, without zstd. In magic 0 the header checksum of an lz4 frame is wrong.
 
 A few bytes may stand for gigabytes. So whoever needs the beginning alone takes pieces, each of which is small. Only a raw block of snappy
 is one piece, at most 22 times as large as its input.
@@ -21,6 +21,7 @@ from streaming.errors import FormatError, TooLargeError
 from streaming.kafka.formats.varint import Bytes
 
 _GZIP = zlib.MAX_WBITS | 16
+_GZIP_MAGIC = b"\x1f\x8b\x08"
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER_BYTES = 16  # magic, version, lowest compatible version
 _BLOCK_LENGTH = struct.Struct(">i")
@@ -30,6 +31,8 @@ _LZ4_HEAD_BYTES = 7  # magic number, FLG, BD and the header's checksum
 _INPUT_BYTES = 16 << 10
 _PIECE_BYTES = 64 << 10
 
+_ZSTD_SKIPPABLE, _ZSTD_SKIPPABLE_KIND = b"\x2a\x4d\x18", 5  # 0x184D2A50 to 0x184D2A5F, little-endian
+_ZSTD_SUM, _ZSTD_SUM_BYTES = 4, 4
 _ZSTD_HEAD_BYTES, _ZSTD_LAST, _ZSTD_REPEATED, _ZSTD_BLOCK_BYTES = 3, 1, 1, 128 << 10
 
 LARGEST_WINDOW_BYTES = 128 << 20
@@ -97,18 +100,19 @@ def _plain(payload: Bytes, _limit: int) -> Iterator[Bytes]:
 
 
 def _gzip(payload: Bytes, _limit: int) -> Iterator[Bytes]:
-    stream = zlib.decompressobj(_GZIP)
-    for at in range(0, len(payload), _INPUT_BYTES):
-        yield stream.decompress(payload[at : at + _INPUT_BYTES], _PIECE_BYTES)
-        while stream.unconsumed_tail:
-            yield stream.decompress(stream.unconsumed_tail, _PIECE_BYTES)
-        if stream.eof:
-            return
-    while not stream.eof:  # what it still holds back
-        piece = stream.decompress(b"", _PIECE_BYTES)
-        if not piece and not stream.eof:
-            raise _cut_short()
-        yield piece
+    """What follows a member and begins no other is left alone, as by Java's GZIPInputStream."""
+    begin = 0
+    while begin == 0 or bytes(payload[begin : begin + len(_GZIP_MAGIC)]) == _GZIP_MAGIC:
+        stream, at, left = zlib.decompressobj(_GZIP), begin, b""
+        while not stream.eof:
+            given = left or payload[at : at + _INPUT_BYTES]
+            at += 0 if left else len(given)
+            piece = stream.decompress(given, _PIECE_BYTES)
+            if not (given or piece or stream.eof):  # nor does it hold anything back
+                raise _cut_short()
+            yield piece
+            left = stream.unconsumed_tail
+        begin = at - len(stream.unused_data)
 
 
 def _snappy(payload: Bytes, limit: int) -> Iterator[Bytes]:
@@ -120,6 +124,9 @@ def _snappy(payload: Bytes, limit: int) -> Iterator[Bytes]:
         raise _cut_short()
     position = _XERIAL_HEADER_BYTES
     while position < len(payload):
+        if bytes(payload[position : position + len(_XERIAL)]) == _XERIAL:
+            position += _XERIAL_HEADER_BYTES
+            continue
         (length,) = _BLOCK_LENGTH.unpack_from(payload, position)
         position += _BLOCK_LENGTH.size
         if not 0 <= length <= len(payload) - position:
@@ -179,32 +186,39 @@ def _lz4_block(block: bytes, largest: int) -> bytes:
 
 def _zstd(payload: Bytes, _limit: int) -> Iterator[Bytes]:
     """The library has no limit of its own, so it gets no more blocks at once than make a piece."""
-    stream = zstandard.ZstdDecompressor(max_window_size=LARGEST_WINDOW_BYTES).decompressobj()
-    begin = 0
-    for end in _zstd_ends(payload):
-        yield stream.decompress(payload[begin:end])
-        if stream.eof:
-            return
-        begin = end
-    raise _cut_short()
+    reader, begin = zstandard.ZstdDecompressor(max_window_size=LARGEST_WINDOW_BYTES), 0
+    while begin == 0 or begin < len(payload):
+        if bytes(payload[begin + 1 : begin + 4]) == _ZSTD_SKIPPABLE and payload[begin] >> 4 == _ZSTD_SKIPPABLE_KIND:
+            begin += 8 + int.from_bytes(payload[begin + 4 : begin + 8], "little")
+            if begin > len(payload):
+                raise _cut_short()
+            continue
+        stream = reader.decompressobj()
+        for end in _zstd_ends(payload, begin):
+            yield stream.decompress(payload[begin:end])
+            begin = end
+        if not stream.eof:
+            raise _cut_short()
 
 
-def _zstd_ends(payload: Bytes) -> Iterator[int]:
+def _zstd_ends(payload: Bytes, begin: int) -> Iterator[int]:
     """Where blocks of a frame end that make `_ZSTD_BLOCK_BYTES` or more together, at last the frame's own end (RFC 8878, 3.1.1)."""
-    if len(payload) < zstandard.frame_header_size(payload[:18]):
+    head_bytes = zstandard.frame_header_size(payload[begin : begin + 18])
+    if len(payload) - begin < head_bytes:
         return
-    at, made = zstandard.frame_header_size(payload[:18]), 0
+    at, made = begin + head_bytes, 0
     while at + _ZSTD_HEAD_BYTES <= len(payload):
         head = payload[at] | payload[at + 1] << 8 | payload[at + 2] << 16
         kind, size = head >> 1 & 3, head >> 3
         at += _ZSTD_HEAD_BYTES + (1 if kind == _ZSTD_REPEATED else size)
         made += size if kind <= _ZSTD_REPEATED else _ZSTD_BLOCK_BYTES
         if head & _ZSTD_LAST:
-            break
+            yield min(at + (_ZSTD_SUM_BYTES if payload[begin + 4] & _ZSTD_SUM else 0), len(payload))
+            return
         if made >= _ZSTD_BLOCK_BYTES:
             yield min(at, len(payload))
             made = 0
-    yield len(payload)
+    yield len(payload)  # it is cut short
 
 
 _OPENERS: dict[int, Callable[[Bytes, int], Iterator[Bytes]]] = {0: _plain, 1: _gzip, 2: _snappy, 3: _lz4, 4: _zstd}
