@@ -319,6 +319,16 @@ def test_why_retention_is_blocked_is_reported_with_what_it_keeps() -> None:
     assert "kafka-delete-records.sh up to the end of that segment" in cause.holds_back
 
 
+@each_row(("parts", "unit"), [(1_000, "microseconds"), (1_000_000, "nanoseconds"), (10, "")])
+def test_a_date_in_another_unit_is_called_so(parts: int, unit: str) -> None:
+    ages = (-(NOW_MS * parts - NOW_MS) // 1000, 10)
+    found = only(
+        around(agent(well()), table=new_table(orders(facts((0, 500, ages[0]), (50, 300, 10), configs=BELOW)))), "timestamps_in_future"
+    )
+    said = f"It looks as if {unit} were taken for milliseconds: the record is of 2023-11-14T22:13:20Z, so delete none"
+    assert (said in found.holds_back) is bool(unit)
+
+
 def test_blocked_retention_has_the_command_that_shows_what_holds_it() -> None:
     past = NOW_MS - 1000 * (3600 + 601)
     held = facts((0, 500, 4201), (50, 300, 10), configs=BELOW, oldest_timestamp=past, isr=(1, 2), replicas=(1, 2))

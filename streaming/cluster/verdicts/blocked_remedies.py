@@ -6,6 +6,7 @@ No command here changes anything. What mends it is in words, for each way has a 
 from dataclasses import dataclass
 
 from streaming.cluster.verdicts.commands import Command, Commands
+from streaming.common.formatting import format_time
 
 MOVING, FUTURE, HIGH_WATERMARK = "moving", "future_timestamp", "high_watermark"
 REMOTE, HEAD_OF_LINE, ACTIVE = "remote_copy", "head_of_line", "active_segment"
@@ -51,6 +52,18 @@ REMEDIES = {
         mend="A smaller segment.ms or segment.bytes rolls it earlier; an idle partition never rolls by itself.",
     ),
 }
+
+
+_YEAR_2000_MS, _DAY_MS = 946_684_800_000, 86_400_000
+
+
+def wrong_unit(timestamp_ms: int, now_ms: int) -> str:
+    """A sentence, if a date that is far ahead is one of since 2000 in a smaller unit; "" if not."""
+    for unit, parts in (("microseconds", 1_000), ("nanoseconds", 1_000_000)):
+        if _YEAR_2000_MS <= timestamp_ms // parts <= now_ms + _DAY_MS:
+            then = format_time(timestamp_ms // parts)
+            return f"It looks as if {unit} were taken for milliseconds: the record is of {then}, so delete none that is still to be read."
+    return ""
 
 
 def shows(reason: str, commands: Commands, topic: str, directory: str) -> Command:

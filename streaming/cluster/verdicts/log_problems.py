@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from streaming.cluster.verdicts import kinds
-from streaming.cluster.verdicts.blocked_remedies import FUTURE, REMEDIES, shows
+from streaming.cluster.verdicts.blocked_remedies import FUTURE, REMEDIES, shows, wrong_unit
 from streaming.cluster.verdicts.cases import Cases, items_of, recent_elections
 from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
 from streaming.cluster.verdicts.links import LinkedProblem, Links, partitions_of
@@ -111,13 +111,15 @@ def _ahead(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProblem
         furthest = items[int(np.argmax(ahead))]
         its = {name: int(circumstances.view.observed.columns[name][furthest]) for name in ("partition", "broker")}
         where = f"; the command reads partition {its['partition']} on broker {its['broker']}"
+        latest = circumstances.now_ms + int(ahead.max())
+        unit = wrong_unit(latest, circumstances.now_ms)
         yield found(
             cases.kind,
-            f"{partitions_named(partitions)}, up to {format_time(circumstances.now_ms + int(ahead.max()))}{where}",
+            f"{partitions_named(partitions)}, up to {format_time(latest)}{where}",
             broker=broker,
             topic=topic,
             partition=only(partitions),
-            holds_back=f"{cases.kind.costs} {REMEDIES[FUTURE].mend}",
+            holds_back=" ".join(filter(None, (unit, cases.kind.costs, REMEDIES[FUTURE].mend))),
             command=shows(FUTURE, circumstances.commands, topic, _directory(circumstances, furthest)),
             links=Links(partitions=partitions_of(topic, partitions)),
         )

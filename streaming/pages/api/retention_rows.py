@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.protocol.listing_json import RetentionPage, RetentionRow
-from streaming.cluster.verdicts.blocked_remedies import REMEDIES
+from streaming.cluster.verdicts.blocked_remedies import FUTURE, REMEDIES, wrong_unit
 from streaming.pages.api.judged_look import JudgedLook, with_verdicts
 from streaming.pages.api.look import Look
 from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, worst_first
@@ -61,11 +61,16 @@ def _row(look: Look, item: int, copied: dict[str, Any]) -> RetentionRow:
         log_dir=look.view.observed.log_dirs[directory][1] if directory >= 0 else "",
         leader=bool(logs["leader"][item] > 0),
         retention_blocked=reason,
-        retention_blocked_why=REMEDIES[reason].why if reason else "",
+        retention_blocked_why=f"{REMEDIES[reason].why} {_unit(look, item) if reason == FUTURE else ''}".rstrip() if reason else "",
         dirty_ratio=-1.0 if millionths < 0 else millionths / 1e6,
         **_of_limits(limits),
         **({} if limits is None or not limits.compacts else _of_compacted(look, item)),
     )
+
+
+def _unit(look: Look, item: int) -> str:
+    ahead_ms = int(look.view.logs["max_timestamp_ahead_ms"][item])
+    return wrong_unit(look.now_ms + ahead_ms, look.now_ms) if ahead_ms > 0 else ""
 
 
 def _of_limits(limits: Limits | None) -> dict[str, Any]:
