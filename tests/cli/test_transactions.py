@@ -92,6 +92,7 @@ def test_json_is_the_message_of_a_job(cluster: Frozen) -> None:
         "since_ms": 1795143131813 - 3,
         "command": "kafka-transactions.sh --bootstrap-server 127.0.0.1:21500 abort --topic ghost --partition 2 --start-offset 6",
         "deadline_ms": None,
+        "as_of_ms": None,
         "held_groups": None,
         "groups": [],
     }
