@@ -2,7 +2,8 @@
 
 Only the first segments of a log are ever deleted. So an offset is deleted when every segment up to its own may go: below the log start,
 not needed by ``retention.bytes``, or with a largest timestamp more than ``retention.ms`` ago. The broker deletes at the first check after
-that, which may come a whole check interval later. So each loss has an earliest and a latest time.
+that, which may come a whole check interval later, and an active segment that gets more records stays until it is rolled. So each loss has
+an earliest and a latest time.
 
 A high watermark in the active segment is taken to follow the log's end. One further back is taken to stay, and nothing beyond it is
 deleted.
@@ -24,11 +25,12 @@ class Losses:
     """One item for each offset that was asked for.
 
     ``at_ms``: the earliest time at which a check of the broker deletes it, in Unix milliseconds. It is in the past if a check is due.
-    ``latest_ms``: by then the broker has checked. Both are `ABSENT` if it will not be deleted, or if that is not known: the time of a
-    segment or the high watermark is not known, or its records are also in remote storage. ``first_end``: the end of what a check at the
-    earliest time deletes; ``last_end``: of what one at the latest time does, `ABSENT` also where that is in a segment to which more comes
-    until then. ``by_size``: ``retention.bytes`` deletes it, and not ``retention.ms``: with a higher limit it would stay. ``pace``: a reader
-    that begins there and reads so many offsets a second is ahead of deletion for all that the log holds now, `ABSENT` as ``at_ms``.
+    ``latest_ms``: by then the broker has checked, also if the log goes on to grow. Both are `ABSENT` if it will not be deleted, or if that
+    is not known: the time of a segment or the high watermark is not known, or its records are also in remote storage. ``first_end``: the
+    end of what a check at the earliest time deletes; ``last_end``: of what one an interval later does, `ABSENT` also where that is in a
+    segment to which more comes until then. ``by_size``: ``retention.bytes`` deletes it, and not ``retention.ms``: with a higher limit it
+    would stay. ``pace``: a reader that begins there and reads so many offsets a second is ahead of deletion for all that the log holds now,
+    `ABSENT` as ``at_ms``.
 
     ``start_of``: the broker, without a process, that has to be started before that, `ABSENT` if none has: then there are no times.
     ``at_start``: it is due, so that the first check after that start deletes it; ``first_end`` is then what a start now would delete.
@@ -96,20 +98,25 @@ def losses(logs: SegmentColumns, growth: Growth, owner: Longs, offset: Longs, no
         return NOTHING
     passes = RetentionPasses(logs)
     moments = passes.moments(growth, now_ms)
-    goes = np.where(_may_go(passes, logs), np.minimum(moments.by_time, moments.by_size), FAR)
-    goes[passes.below_start & passes.replicated] = 0
+    goes, goes_late = (
+        np.where(passes.below_start & passes.replicated, 0, np.where(_may_go(passes, logs), np.minimum(by_time, moments.by_size), FAR))
+        for by_time in (moments.by_time, moments.by_time_if_it_grows)
+    )
     unknown = passes.unknown & ~passes.below_start & (moments.by_size > now_ms)
     item = _holding(logs, owner, offset)
     ranges = np.stack([logs.first[owner], item + 1], axis=1).ravel()
-    last = np.maximum.reduceat(np.append(goes, 0), ranges)[::2]
+    last, latest = (np.maximum.reduceat(np.append(each, 0), ranges)[::2] for each in (goes, goes_late))
     sized = np.maximum.reduceat(np.append(np.where(moments.by_size < moments.by_time, goes, ABSENT), ABSENT), ranges)[::2]
     not_known = np.logical_or.reduceat(np.append(unknown, False), ranges)[::2]
     deletes = (logs.limit("deletes") > 0) & (logs.limit("remote_storage") == 0) & (logs.high_watermark >= 0)
     known = deletes[owner] & ~not_known & (last < FAR)
     first_check = np.maximum(last, now_ms)
-    last_check = first_check + np.minimum(logs.limit("check_interval_ms"), FAR)[owner]
+    interval = np.minimum(logs.limit("check_interval_ms"), FAR)[owner]
     # one of unknown time may go as soon as those before it
-    pace = paces(logs, np.where(unknown, 0, goes), _ends(logs, growth, moments.rolled, now_ms), owner, offset, item, now_ms)
+    pace = np.maximum(
+        paces(logs, np.where(unknown, 0, goes), logs.following, owner, offset, item, now_ms),
+        paces(logs, np.where(unknown, 0, goes_late), _ends(logs, growth, moments.rolled, now_ms), owner, offset, item, now_ms),
+    )
     goes = np.where(unknown, FAR, goes)
 
     missing = np.full(len(owner), ABSENT) if away is None else away[owner]
@@ -119,11 +126,11 @@ def losses(logs: SegmentColumns, growth: Growth, owner: Longs, offset: Longs, no
     def end(due: Longs, some: Flags) -> Longs:
         return np.where(some, logs.following[due], ABSENT)
 
-    last_due = _due(logs, goes, owner, item, last_check)
+    last_due = _due(logs, goes, owner, item, first_check + interval)
     grows = logs.active[last_due] & (growth.rate[owner] > 0)
     return Losses(
         at_ms=at_ms,
-        latest_ms=np.where(timed, last_check, ABSENT),
+        latest_ms=np.where(timed, np.maximum(latest, now_ms) + interval, ABSENT),
         first_end=end(_due(logs, goes, owner, item, first_check), timed | at_start),
         last_end=np.where(grows, ABSENT, end(last_due, timed)),
         by_size=known & (sized == last),

@@ -39,11 +39,13 @@ def not_growing(logs: SegmentColumns) -> Growth:
 class Moments:
     """From when on each segment may be deleted, Unix milliseconds, `FAR` for never: by ``retention.bytes``, and by ``retention.ms``.
 
-    ``rolled``: when the active segment of each log gets no more records, one item for each log.
+    ``by_time`` is the earliest: nothing more comes to an active segment. ``by_time_if_it_grows``: its log goes on to grow until it is
+    rolled. ``rolled``: when the active segment of each log gets no more records then, one item for each log.
     """
 
     by_size: Longs
     by_time: Longs
+    by_time_if_it_grows: Longs
     rolled: Longs
 
 
@@ -79,24 +81,26 @@ class RetentionPasses:
         return self._logs.run(self._logs.first, self.full & self.replicated & due)
 
     def moments(self, growth: Growth, now_ms: int) -> Moments:
-        """From when on each segment may be deleted, if logs grow like this from now on.
+        """From when on each segment may be deleted: as early as it may be, whether or not logs go on to grow like this.
 
-        What is appended is stamped as the newest record of its log: as far behind the clock, but not ahead of it. While it stays behind by
-        more than the limit, the active segment is past its limit, too. Else that gets newer records until it is rolled.
+        By size that is if they do, and by time if nobody appends to the active segment any more: no deletion is put off by supposing that a
+        producer goes on. What is appended is stamped as the newest record of its log: as far behind the clock, but not ahead of it. While
+        it stays behind by more than the limit, the active segment is past its limit, too. Else that gets newer records until it is rolled.
         """
         logs, last = self._logs, self._logs.last
         late_ms = np.maximum(now_ms - self._largest[last], 0)
         rolled = self._rolled_ms(growth, late_ms, now_ms)
-        by_time = self.expires.copy()
+        if_it_grows = self.expires.copy()
         newest = np.maximum(self._largest[last], np.where(growth.rate > 0, rolled - late_ms, 0))
         later = self.timed & (self.expires[last] > now_ms)
-        by_time[last] = np.where(later, newest + self.limit + 1, self.expires[last])
+        if_it_grows[last] = np.where(later, newest + self.limit + 1, self.expires[last])
         since = np.minimum(self.unneeded_since(), now_ms)
         # what is appended to the active segment comes after it only when it is rolled
         begins = np.where(logs.active, rolled[logs.owner], now_ms)
         comes = begins + _milliseconds_for(np.maximum(self.missing, 0), growth.rate[logs.owner])
         by_size = np.where(self.missing <= 0, since, np.where(self._sized, np.minimum(comes, FAR), FAR))
-        return Moments(by_size=by_size, by_time=np.minimum(by_time, FAR), rolled=rolled)
+        by_time, if_it_grows = np.minimum(self.expires, FAR), np.minimum(if_it_grows, FAR)
+        return Moments(by_size=by_size, by_time=by_time, by_time_if_it_grows=if_it_grows, rolled=rolled)
 
     def unneeded_since(self) -> Longs:
         """Since when ``retention.bytes`` has not needed each segment, at the latest; of no meaning for one that is needed.

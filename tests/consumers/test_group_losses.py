@@ -31,7 +31,8 @@ def test_an_offset_of_an_observed_log_is_deleted_when_its_segment_has_passed_the
         found = losses_of(observed, seen.retention, items, np.array([2, 0, 7]), NOW)
         assert found.at_ms[:2].tolist() == [NOW + 22 * HOUR + 5, NOW + 21 * HOUR + 5]
         assert (found.first_end.tolist(), found.last_end.tolist()) == ([5, 5, 10], [5, 5, -1])  # more comes to the segment that grows
-        assert found.at_ms[2] > NOW + 24 * HOUR  # its segment grows still
+        assert found.at_ms[2] == NOW + 24 * HOUR - 60_000 + 5
+        assert found.latest_ms[2] > NOW + 7 * 24 * HOUR  # its segment grows still, and is rolled in a week
         idle = replace(seen.retention, watched=np.zeros(len(seen.retention.watched)))
         still = losses_of(observed, idle, items, np.array([2, 0, 7]), NOW)
         assert still.at_ms.tolist() == [NOW + 22 * HOUR + 5, NOW + 21 * HOUR + 5, NOW + 24 * HOUR - 60_000 + 5]
