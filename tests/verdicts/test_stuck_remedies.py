@@ -2,6 +2,7 @@
 
 from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.stuck_remedies import NEAR_MS, StuckTransaction, remedy_of
+from streaming.cluster.verdicts.transaction_owners import owner_of
 from streaming.common.formatting import TimeWords
 from tests.builders import NOW
 from tests.tables import each_row
@@ -48,3 +49,40 @@ def test_the_command_is_there_to_the_end_where_records_are_lost_before_the_coord
     assert command == ENDS
     assert "; before that, 2023-11-14T22:14:20Z (in 1m), who waits for it loses records. Only if its producer is gone" in advice
     assert offered("open", NEAR_MS - 1, loss_ms=NOW + NEAR_MS)[0] == ASKS
+
+
+@each_row(
+    "transactional_id, owner",
+    [
+        ("orders-sink-3-1417", "a sink of Flink"),
+        ("-0-1", "a sink of Flink"),
+        ("Sink: Unnamed-cbc357ccb763df2852fee8c4fc7d55f2-12", "a sink of Flink"),
+        ("app-4f8b1c2e-0d3a-4b5c-8d6e-0123456789ab-2", "an application of Kafka Streams"),
+        ("app-4f8b1c2e-0d3a-4b5c-8d6e-012345678901-StreamThread-1", "an application of Kafka Streams"),
+        ("my-app-0_11", "an application of Kafka Streams"),
+        ("connect-cluster-east-1-2", "Kafka Connect"),
+        ("east-jdbc-orders-0", "a source task of Kafka Connect, or a producer of Spring"),
+        ("tx-0", "a source task of Kafka Connect, or a producer of Spring"),
+        ("pay", None),
+        ("batch-2026-01-05", "a source task of Kafka Connect, or a producer of Spring"),
+        ("", None),
+        ("redacted-0123456789abcdef-1-2", None),
+    ],
+)
+def test_the_form_of_an_id_shows_whose_it_probably_is(transactional_id: str, owner: str | None) -> None:
+    found = owner_of(transactional_id)
+    assert (None if found is None else found.name) == owner
+
+
+@each_row("left_ms", [HOUR, NEAR_MS - 1, -1])
+def test_what_flink_has_checkpointed_is_never_to_be_ended(left_ms: int) -> None:
+    command, advice = offered("open", left_ms, transactional_id="orders-sink-3-1417", loss_ms=NOW + 60_000)
+    assert command == "describe --transactional-id orders-sink-3-1417"
+    assert "By its id it is probably of a sink of Flink: what its last checkpoint has of the transaction is lost if the" in advice
+    assert "never force its end" in advice
+
+
+def test_of_others_it_is_said_what_their_end_costs() -> None:
+    command, advice = offered("open", HOUR, transactional_id="my-app-0_11")
+    assert command == "forceTerminateTransaction --transactionalId my-app-0_11"
+    assert "; by its id it is probably of an application of Kafka Streams: it commits what it has read in the same" in advice

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from streaming.cluster.verdicts.commands import Command, Commands
+from streaming.cluster.verdicts.transaction_owners import owner_of
 from streaming.common.formatting import TimeWords, format_list, format_word
 
 NEAR_MS = 300_000
@@ -73,8 +74,15 @@ def remedy_of(stuck: StuckTransaction, commands: Commands, times: TimeWords) -> 
     loses = 0 <= stuck.loss_ms < stuck.deadline_ms
     if loses:
         until += f"; before that, {times.at(stuck.loss_ms)}, who waits for it loses records"
+    owner = owner_of(stuck.transactional_id)
+    whose = f"by its id it is probably of {owner.name}: {owner.known}" if owner is not None else ""
+    if owner is not None and owner.loses:
+        return Remedy(command=ask, advice=f"{until}. {whose[:1].upper()}{whose[1:]}")
     if not stuck.transactional_id or (0 <= stuck.deadline_ms < times.now_ms + NEAR_MS and not loses):
-        return Remedy(command=ask, advice=f"{until}; until then end its producer, or start it again with its transactional.id")
+        return Remedy(
+            command=ask,
+            advice=f"{until}; until then end its producer, or start it again with its transactional.id{f'; {whose}' if whose else ''}",
+        )
     groups = format_list([format_word(each) for each in stuck.gone], _MOST_NAMED)
     gone = (
         f"its producer is gone, for no group that it commits for has a member ({groups})" if stuck.gone else "only if its producer is gone"
@@ -82,7 +90,8 @@ def remedy_of(stuck: StuckTransaction, commands: Commands, times: TimeWords) -> 
     return Remedy(
         command=commands.terminate(stuck.transactional_id),
         advice=f"{until}. {gone[:1].upper()}{gone[1:]}: the command ends it at once. It ends the transaction of whoever uses this id "
-        "now, and is in Kafka's tools of 4.3, not in those of 3.9. Else end its producer, or start it again with its transactional.id",
+        "now, and is in Kafka's tools of 4.3, not in those of 3.9. Else end its producer, or start it again with its transactional.id"
+        f"{f'; {whose}' if whose else ''}",
     )
 
 
