@@ -41,6 +41,12 @@ def test_a_row_is_overdue_where_the_judge_says_so_unless_something_blocks_it() -
     assert advised(row(retention_blocked="remote_copy")) == {"remote_copy": "t-0"}
 
 
+def test_a_compacted_log_without_a_closed_segment_says_why_nothing_is_compacted() -> None:
+    compacted = {"cleanup_policy": "compact", "segments": 1} | CALM
+    assert advised(row("a", **compacted), row("__consumer_offsets", **compacted)) == {"all_active": "a-0"}
+    assert advised(row("a", **compacted | {"segments": 2}), row("b", **compacted | {"cleanup_policy": "delete"})) == {}
+
+
 def test_advice_comes_in_its_order_with_the_rows_that_it_is_about() -> None:
     rows = (
         row("a", limits_assumed=True, **CALM),

@@ -821,6 +821,12 @@ def test_every_partition_has_a_verdict_the_worst_come_first_and_their_order_is_t
     assert all(one.text and (one.command == "" or one.no_command == "") for one in found)
 
 
+@each_row(("segment", "by_a_client"), [(0, True), (39, True), (40, False), (-1, False)])
+def test_a_log_start_inside_a_segment_shows_who_deleted(segment: int, by_a_client: bool) -> None:
+    found = only(replace(READING, committed=30, lost_offsets=10, lost_records=8, next_segment=segment))
+    assert ("The log start lies inside a segment, as DeleteRecords sets it" in found.text) is by_a_client
+
+
 def test_consumers_are_to_be_stopped_only_where_there_are_some() -> None:
     lost = replace(READING, committed=30, lost_offsets=1, lost_records=1)
     (found,) = stated(lost, members=0, state="Stable")

@@ -50,6 +50,11 @@ _WITH_UNCOMMITTED = " with read_uncommitted, as an offset behind an open transac
 _USUAL = ("", "open", "unknown")
 """Verdicts about transactions that need no word."""
 
+_BY_A_CLIENT = (
+    "The log start lies inside a segment, as DeleteRecords sets it (a client, or Kafka Streams in its repartition topics), and retention "
+    "deletes whole segments: a longer one keeps nothing that a client deletes. "
+)
+
 ENDED_BY_ITSELF = {
     "open": "its producer ends the transaction, or its coordinator does when the transaction's timeout has passed. To abort it by hand may "
     "destroy work that goes on",
@@ -79,11 +84,12 @@ class Sentences:
         reads = members and not self._shares
         fetched = ", but for what its consumers had fetched by then" if reads else ""
         every = partition.lost_lately_records + partition.lost_lately_offsets
+        client = _BY_A_CLIENT if 0 <= partition.next_segment < partition.log_start <= partition.next_offset else ""
         lately = f"Within the last 24 hours {_lost_lately(partition)} deleted unread in all. " if every > now else ""
         none = "" if partition.records_left else "Nothing is left there, and no command brings back what was deleted. "
         return (
             f"already deleted: {count} between the {self._offset} {partition.committed} and the log start {partition.log_start} {were} "
-            f"deleted unread{fetched}{_CAME_SO if partition.lost_expired else ''}. "
+            f"deleted unread{fetched}{_CAME_SO if partition.lost_expired else ''}. {client}"
             f"{lately}{none}{self._resets.after_loss}{_stop_first(members=reads)}"
         )
 

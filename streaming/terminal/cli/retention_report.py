@@ -7,11 +7,14 @@ from streaming.broker.protocol.listing_json import RetentionRow
 from streaming.cluster.verdicts.blocked_remedies import FUTURE, REMEDIES, shows
 from streaming.cluster.verdicts.commands import Commands
 from streaming.common.formatting import format_count, format_list, format_size
+from streaming.kafka.formats.names import INTERNAL_TOPICS
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.retention_list import RETENTION
 from streaming.pages.listings.text_table import text_table
 from streaming.rules.cleaning import UNCLEANABLE
 from streaming.terminal.cli.printing import ShellCommand
+
+ALL_ACTIVE = "all_active"
 
 ADVICE = {
     **{reason: each.mend for reason, each in REMEDIES.items()},
@@ -19,6 +22,8 @@ ADVICE = {
     "log dir is online, and whether the partition is being moved.",
     "open_transaction": "Compaction stops at an open transaction. Find it with `segtail transactions`.",
     "compaction_lag": "Closed segments are younger than min.compaction.lag.ms, and are compacted when they are not.",
+    ALL_ACTIVE: "All of it is in the active segment, which is never compacted. An append rolls it that comes after segment.ms or "
+    "max.compaction.lag.ms, or finds it as large as segment.bytes.",
     "assumed": "server.properties was not given, so Kafka's defaults are used where no topic and no dynamic configuration sets a limit. "
     "Name it with --server-properties, or set broker_config.",
 }
@@ -63,6 +68,8 @@ def _advice(rows: Sequence[RetentionRow]) -> Iterator[str]:
         for reason in UNCLEANABLE:
             if getattr(row, f"uncleanable_{reason}_bytes") > 0 and row.retention_blocked != reason:
                 present[reason].append(row)
+        if "compact" in row.cleanup_policy and row.segments == 1 and row.size_bytes > 0 and row.topic not in INTERNAL_TOPICS:
+            present[ALL_ACTIVE].append(row)
         if row.limits_assumed:
             present["assumed"].append(row)
     for reason, concerned in present.items():
