@@ -7,7 +7,21 @@ import pytest
 
 from streaming.simulator.log_dir import LogDir
 from tests.builders import log_dir
+from tests.watcher.scene import Scene, scene
 from tests.watcher.station import Station
+
+
+@pytest.fixture
+def world() -> Iterator[Scene]:
+    with scene() as made:
+        yield made
+
+
+@pytest.fixture
+def worlds() -> Iterator[Scene]:
+    """With two log dirs."""
+    with scene(2) as made:
+        yield made
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -14,17 +15,24 @@ from streaming.common.rows import Kind
 from streaming.errors import JournalError
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from tests.builders import batch, delete, log_dir, partition
+from tests.builders import batch, log_dir, partition
 from tests.limits import SECONDS
 from tests.simulated import write_part
+from tests.tables import each_row
 from tests.watcher.journalled import events_of
+from tests.watcher.scene import Scene, scene
 from tests.watcher.station import Station
 
 
 @pytest.fixture
-def bare(disk: LogDir, tmp_path: Path) -> Station:
+def bare(disk: LogDir, tmp_path: Path) -> Iterator[Station]:
     """A station that nobody reads yet."""
-    return Station(disk.path, journal=tmp_path / "journal")
+    made = Station(disk.path, journal=tmp_path / "journal")
+    yield made
+    made.close()
+
+
+THREE = "1 2 roll 1 2 roll 1 2"
 
 
 def three_segments(disk: LogDir) -> PartitionLog:
@@ -37,17 +45,13 @@ def three_segments(disk: LogDir) -> PartitionLog:
     return log
 
 
-@pytest.mark.parametrize(("start_from", "first", "records"), [("earliest", 3, 9), ("active", 9, 3), ("latest", 12, 0)])
-def test_where_the_first_reader_begins(bare: Station, disk: LogDir, start_from: str, first: int, records: int) -> None:
-    log = three_segments(disk)
-    bare.begin(start_from)
-    appeared = bare.look()[0]
-    assert (appeared.kind, appeared.next_offset) == (Kind.APPEARED, first)
-    log.append(batch(4))
-    bare.look()
-    counted = bare.fold_of("t")
-    assert (counted.records, counted.next_offset, counted.settled) == (records + 4, 16, True)
-    bare.close()
+@each_row(("start_from", "first", "records"), [("earliest", 3, 9), ("active", 9, 3), ("latest", 12, 0)])
+def test_where_the_first_reader_begins(start_from: str, first: int, records: int) -> None:
+    with scene(start_from=start_from) as one:
+        assert one.play(f"new1,3 {THREE} look").split()[0] == f"at{first}"
+        one.play("4 look")
+        counted = one.station.fold_of("t")
+        assert (counted.records, counted.next_offset, counted.settled) == (records + 4, 16, True)
 
 
 def test_before_anybody_reads_nothing_is_published(bare: Station, disk: LogDir) -> None:
@@ -56,84 +60,54 @@ def test_before_anybody_reads_nothing_is_published(bare: Station, disk: LogDir) 
     assert bare.watcher.tails() == []
     assert bare.journal.end().seq == 0
     assert not bare.watcher.caught_up
-    bare.close()
 
 
-@pytest.mark.parametrize("start_from", ["earliest", "active", "latest"])
-def test_a_log_that_appears_later_is_read_whole(bare: Station, disk: LogDir, start_from: str) -> None:
-    bare.begin(start_from)
-    bare.look()
-    three_segments(disk)
-    bare.look()
-    assert bare.fold_of("t").records == 9
-    bare.close()
+@each_row(
+    ("why", "start_from", "script"),
+    [
+        *[("a log that appears later", start_from, f"look new1,3 {THREE} look") for start_from in ("earliest", "active", "latest")],
+        ("while the agent was away", "latest", f"look restart new1,3 {THREE} look"),
+    ],
+)
+def test_what_is_read_whole(why: str, start_from: str, script: str) -> None:
+    with scene(start_from=start_from) as one:
+        one.result(script)
+        assert one.station.fold_of("t").records == 9, why
 
 
-def test_a_log_that_appeared_while_the_agent_was_away_is_read_whole(bare: Station, disk: LogDir) -> None:
-    bare.begin("latest")
-    bare.look()
-    bare.restart()
-    three_segments(disk)
-    bare.look()
-    assert bare.fold_of("t").records == 9
-    bare.close()
+@each_row("start_from", ["active", "latest"])
+def test_a_log_that_appears_as_a_second_reader_begins_is_read_whole_by_the_first(start_from: str) -> None:
+    with scene() as one:
+        one.play(f"look new1,3 {THREE}")
+        one.station.begin(start_from, "second")
+        one.result("look")
+        assert one.station.fold_of("t").records == 9
 
 
-@pytest.mark.parametrize("start_from", ["active", "latest"])
-def test_a_log_that_appears_as_a_second_reader_begins_is_read_whole_by_the_first(bare: Station, disk: LogDir, start_from: str) -> None:
-    bare.begin("earliest")
-    bare.look()
-    three_segments(disk)
-    bare.begin(start_from, "second")
-    bare.look()
-    assert bare.fold_of("t").records == 9
-    bare.close()
+def test_a_topic_made_anew_as_a_second_reader_begins_is_read_whole_by_the_first(world: Scene) -> None:
+    world.play("1 look remove new2 3")
+    world.station.begin("latest", "second")
+    world.play("look look")
+    assert world.station.fold_of("t").records == 3
 
 
-def test_a_topic_made_anew_as_a_second_reader_begins_is_read_whole_by_the_first(bare: Station, disk: LogDir) -> None:
-    old = partition(disk, "t", topic_id=1)
-    old.append(batch(1))
-    bare.begin("earliest")
-    bare.look()
-    delete(disk, old).remove()
-    partition(disk, "t", topic_id=2).append(batch(3))
-    bare.begin("latest", "second")
-    bare.look()
-    bare.look()
-    assert bare.fold_of("t").records == 3
-    bare.close()
+def test_latest_is_behind_the_last_whole_batch() -> None:
+    with scene(start_from="latest") as one:
+        assert one.play(f"new1,3 {THREE} part100,5 look") == "at12"
+        one.play("5 look")
+        assert one.station.fold_of("t").records == 5
 
 
-def test_latest_is_behind_the_last_whole_batch(bare: Station, disk: LogDir) -> None:
-    log = three_segments(disk)
-    write_part(log, batch(5), size=100)
-    bare.begin("latest")
-    assert bare.look()[0].next_offset == 12
-    log.append(batch(5))
-    bare.look()
-    assert bare.fold_of("t").records == 5
-    bare.close()
-
-
-@pytest.mark.parametrize("first", ["earliest", "active", "latest"])
-@pytest.mark.parametrize("second", ["earliest", "active", "latest"])
-def test_a_second_reader_gets_what_it_asked_for_and_the_first_one_counts_nothing_twice(
-    bare: Station, disk: LogDir, first: str, second: str
-) -> None:
+@each_row(("first", "second"), product(("earliest", "active", "latest"), repeat=2))
+def test_a_second_reader_gets_what_it_asked_for_and_the_first_one_counts_nothing_twice(first: str, second: str) -> None:
     begins = {"earliest": 3, "active": 9, "latest": 12}
-    log = three_segments(disk)
-    bare.begin(first)
-    bare.look()
-    log.append(batch(4))
-    bare.look()
-    bare.begin(second, "second")
-    bare.look()
-    log.append(batch(6))
-    bare.look()
-    assert bare.fold_of("t").records == 12 - begins[first] + 10
-    expected = {"earliest": 13, "active": 7, "latest": 0}[second] + 6
-    assert bare.fold_of("t", name="second").records == expected
-    bare.close()
+    with scene(start_from=first) as one:
+        one.play(f"new1,3 {THREE} look 4 look")
+        one.station.begin(second, "second")
+        one.play("look 6 look")
+        assert one.station.fold_of("t").records == 12 - begins[first] + 10
+        expected = {"earliest": 13, "active": 7, "latest": 0}[second] + 6
+        assert one.station.fold_of("t", name="second").records == expected
 
 
 def test_two_readers_that_begin_in_the_same_look_both_get_what_they_asked_for(bare: Station, disk: LogDir) -> None:
@@ -143,7 +117,6 @@ def test_two_readers_that_begin_in_the_same_look_both_get_what_they_asked_for(ba
     bare.look()
     assert bare.fold_of("t", name="first").records == 0
     assert bare.fold_of("t", name="second").records == 9
-    bare.close()
 
 
 def test_a_range_that_is_reported_again_carries_its_batches_and_no_other_does(station: Station, disk: LogDir) -> None:
@@ -185,7 +158,6 @@ def test_a_reader_that_resumes_while_the_log_is_at_its_beginning_anyway_is_repor
     bare.begin("earliest", "resumed", resumed=True)
     (appended,) = [event for event in bare.look() if event.kind is Kind.APPENDED]
     assert appended.detail is not None
-    bare.close()
 
 
 def test_an_empty_log_is_caught_up_with_for_a_reader_that_resumes(bare: Station, disk: LogDir) -> None:
@@ -194,7 +166,6 @@ def test_an_empty_log_is_caught_up_with_for_a_reader_that_resumes(bare: Station,
     bare.look()
     log.append(batch(2))
     assert [event.detail for event in bare.look()] == [None]
-    bare.close()
 
 
 def test_bytes_that_a_new_reader_finds_there_are_no_settled_traffic(bare: Station, disk: LogDir) -> None:
@@ -204,7 +175,6 @@ def test_bytes_that_a_new_reader_finds_there_are_no_settled_traffic(bare: Statio
     assert settled == [False, False, True]
     log.append(batch(1))
     assert [event.settled for event in bare.look()] == [True]
-    bare.close()
 
 
 def test_a_log_with_half_a_batch_at_its_end_is_settled(bare: Station, disk: LogDir) -> None:
@@ -213,7 +183,6 @@ def test_a_log_with_half_a_batch_at_its_end_is_settled(bare: Station, disk: LogD
     bare.begin("earliest")
     bare.look()
     assert [tail.cursor.settled for tail in bare.watcher.tails()] == [True]
-    bare.close()
 
 
 def test_the_reader_stands_right_before_its_beginning(bare: Station, disk: LogDir) -> None:
@@ -230,7 +199,6 @@ def test_the_reader_stands_right_before_its_beginning(bare: Station, disk: LogDi
     assert bare.consumers.committed("second") == before
     assert events_of(bare.journal, before, before + 1)[0][1].kind is Kind.APPEARED
     assert bare.watcher.caught_up
-    bare.close()
 
 
 def refuse(monkeypatch: pytest.MonkeyPatch, station: Station, which: int) -> None:
@@ -278,7 +246,6 @@ def test_a_beginning_is_whole_whatever_write_of_it_fails(
     assert bare.fold_of("t", name=name).records == before + 6
     if name == "second":
         assert bare.fold_of("t").records == 10
-    bare.close()
 
 
 def test_a_beginning_from_another_thread_is_done_in_the_next_turn(bare: Station, disk: LogDir) -> None:
@@ -290,7 +257,6 @@ def test_a_beginning_from_another_thread_is_done_in_the_next_turn(bare: Station,
     bare.turn()
     assert done[0].wait(SECONDS)
     assert len(bare.watcher.tails()) == 1
-    bare.close()
 
 
 def test_a_new_log_dir_among_others_brings_its_logs_whole(tmp_path: Path) -> None:

@@ -63,20 +63,6 @@ def test_from_the_snapshot_at_the_offset_nothing_has_to_be_replayed(tmp_path: Pa
     assert found.producers.active == 2
 
 
-def test_what_came_behind_the_snapshot_is_replayed(tmp_path: Path) -> None:
-    log = partition(log_dir(tmp_path), "orders")
-    log.append(data(7), data(8))
-    log.roll()
-    log.append(commit(7, epoch=0), data(9, records=2), batch(3), data(8, sequence=1), data(7, sequence=1))
-    found = past(log)
-    assert (found.begins, found.next_offset) == (2, 10)
-    assert opened(found) == [(7, 9), (8, 1), (9, 3)]
-    assert set(found.opened["bytes_at"].tolist()) == {-1}
-    assert found.producers.active == 3
-    assert opened(past(log, 3)) == [(8, 1)]
-    assert opened(past(log, 5)) == [(8, 1), (9, 3)]
-
-
 def test_a_transaction_whose_data_is_deleted_is_still_seen(tmp_path: Path) -> None:
     log = partition(log_dir(tmp_path), "orders")
     log.append(data(7, timestamp=NOW + 10**9))
@@ -158,6 +144,7 @@ def test_at_every_offset_it_is_what_a_look_at_the_whole_log_shows(actions: list[
     with scratch() as cursor:
         log = partition(log_dir(Path(cursor)), "orders", index_interval_bytes=draw.draw(st.sampled_from([1, 200])))
         now_open: dict[int, int] = {}
+        seen = set[int]()
         reported = {0: {}}
         for action, number in actions:
             offset = log.log_end_offset
@@ -167,11 +154,13 @@ def test_at_every_offset_it_is_what_a_look_at_the_whole_log_shows(actions: list[
                 continue
             if action == "data":
                 log.append(data(number, records=2))
+                seen.add(number)
                 now_open.setdefault(number, offset)
             elif action == "plain":
                 log.append(batch(number))
             else:
                 log.append((commit if action == "commit" else abort)(number, epoch=0))
+                seen.add(number)
                 now_open.pop(number, None)
             reported[log.log_end_offset] = dict(now_open)
         for snapshot in draw.draw(st.sets(st.sampled_from(sorted(log.directory.glob("*.snapshot")) or [log.directory / "none"]))):
@@ -181,6 +170,7 @@ def test_at_every_offset_it_is_what_a_look_at_the_whole_log_shows(actions: list[
         found = past(log)
         assert opened(found) == sorted(now_open.items())
         assert (found.next_offset, found.whole) == (log.log_end_offset, True)
+        assert (found.producers.active, {*found.opened["bytes_at"].tolist()}) == (len(seen), {-1} if now_open else set())
         assert np.isin(found.ongoing["source"], [StartSource.RECORDED]).all()
         in_steps = in_pieces(log, offset, draw)
         whole = past(log, offset)

@@ -11,24 +11,75 @@ from streaming.broker.disk.locate import WINDOW_BYTES
 from streaming.broker.disk.segment_files import OpenSegment
 from streaming.broker.watcher import watcher
 from streaming.broker.watcher.reading import ZERO_TAIL_LOOK_BYTES
-from streaming.common.event_row import Event
 from streaming.common.rows import Kind
-from streaming.simulator.batch_writer import Record, encode
-from streaming.simulator.cleaner import compact
+from streaming.simulator.batch_writer import Record
 from streaming.simulator.compressor import Codec
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from tests.builders import NOW, batch, commit, log_dir, partition
-from tests.disk.descriptors import descriptors
+from tests.builders import NOW, batch, log_dir, partition
 from tests.legacy_messages import Messages
 from tests.simulated import write_part
+from tests.tables import each_row
+from tests.watcher.scene import result, size
 from tests.watcher.station import Station
 
-SIZE = len(encode(batch(), 0))
+SIZE = size(1)
+EMPTY = 61
+"""What compaction leaves of the last batch of a segment: its header."""
 
 
-def ranges(events: list[Event]) -> list[tuple[Kind, int, int, int]]:
-    return [(event.kind, event.segment, event.base_offset, event.next_offset) for event in events if event.kind is not Kind.APPEARED]
+@each_row(
+    ("why", "script", "expected"),
+    [
+        ("a new log is read whole and then as it grows", "2 3 1^7 commit7 look 4 look", "at0 0-7 | 7-11"),
+        (
+            "a short tail waits until it is whole",
+            f"2 look part1 look part11 look part12 look part17 look part60 look part61 look part{SIZE - 1} look 1 look",
+            "at0 0-2 | - | - | - | - | - | - | - | 2-3",
+        ),
+        ("the zero tail of a preallocated file is its end", "pre look 2 look 2*3 look 2*2 look look", "at0 | 0-2 | 2-8 | 8-12 | -"),
+        *[
+            (
+                "a batch half written into a preallocated file is not there yet; with its length alone it looks like a message of magic 0",
+                f"pre part{written} look look 1 look 1 part{written} look look 1 look",
+                "at0 | - | 0-1 | 1-2 | - | 2-3",
+            )
+            for written in (1, 12, 13, 17, 30, 58, 61, 100, SIZE - 2)
+        ],
+        ("up to the very end of a preallocated file", f"pre{2 * SIZE} 1 part30 look 1 look", "at0 0-1 | 1-2"),
+        ("and more of it", f"pre{2 * SIZE} 1 part90 look 1 look", "at0 0-1 | 1-2"),
+        ("a rolled segment is read to its end before the next one", "2 look 3 roll 4 roll roll 5 look", "at0 0-2 | 2-5 5-9/5 9-14/9"),
+        ("a roll that no one shows is found by the next rescan", "1 look roll 1 quick look", "at0 0-1 | - | 1-2/1"),
+        ("a hint at the directory finds a roll at once", "1 look roll 1 hint", "at0 0-1 | 1-2/1"),
+        ("what lies in a segment that was renamed is still read", "2 look 3 roll 4 from5 look", "at0 0-2 | 2-5 5-9/5"),
+        ("or unlinked", "2 look 3 roll 4 from5 unlink look", "at0 0-2 | 2-5 5-9/5"),
+        (  # a leader may roll and delete between two looks: its log has lost offsets that it held, unlike a follower's that begins anew
+            "segments that came and went unseen are skipped exactly until they are unlinked",
+            "2 look roll 2*10 roll 7 from22 look",
+            "at0 0-2 | skip2-22(deleted) 22-29/22",
+        ),
+        ("then by estimate", "2 look roll 2*10 roll 2*10 from22 unlink look", "at0 0-2 | skip2-22(deleted) 22-42/22"),
+        ("deleted while no agent ran", "2*2 look restart 2*4 roll 2*6 from12 look", "at0 0-4 | skip4-12(deleted) 12-24/12"),
+        (
+            "compaction puts other files under the same names and nothing is read twice",
+            "2*3 roll 2*3 look keep2 look roll 1 keep6/6 look restart look",
+            "at0 0-6 6-12/6 | - | 12-13/12 | -",
+        ),
+        (
+            "a backlog goes on behind what compaction left of it",
+            "2 2 look restart 2 2 2 roll 2 keep0,6 look",
+            f"at0 0-4 | 6-10 10-12/10; {2 * size(2) - EMPTY} missing",
+        ),
+        (
+            "a compacted file is not taken for the one that was open before an error",
+            "2 3 look 4 5 6 roll 1 keep2,9 shut look",
+            f"at0 0-5 | 9-20 20-21/20; {size(4) + size(6) - EMPTY} missing",
+        ),
+        ("gaps that compaction left are no loss", "2 2#10 roll 2#40 look", "at0 0-12 40-42/12"),
+    ],
+)
+def test_what_is_published_of_a_log_that_changes(why: str, script: str, expected: str) -> None:
+    assert result(script) == expected, why
 
 
 def totals(station: Station, log: PartitionLog) -> tuple[int, int, int, int]:
@@ -39,20 +90,6 @@ def totals(station: Station, log: PartitionLog) -> tuple[int, int, int, int]:
 def facts(log: PartitionLog) -> tuple[int, int, int, int]:
     appended = log.facts().appended
     return appended.bytes, appended.batches, appended.records, log.log_end_offset
-
-
-def test_a_new_log_is_read_whole_and_then_as_it_grows(station: Station, disk: LogDir) -> None:
-    log = partition(disk, "t")
-    log.append(batch(2), batch(3))
-    log.append(batch(1, producer=7, transactional=True))
-    log.append(commit(7))
-    first = station.look()
-    assert [event.kind for event in first] == [Kind.APPEARED, Kind.APPENDED]
-    assert (first[1].start_position, first[1].end_position, first[1].bytes) == (0, log.active.size, log.active.size)
-    assert (first[1].batches, first[1].records) == (3, 6)
-    log.append(batch(4))
-    assert ranges(station.look()) == [(Kind.APPENDED, 0, 7, 11)]
-    assert totals(station, log) == facts(log)
 
 
 def test_bytes_have_the_files_time_within_what_two_looks_leave_open(station: Station, disk: LogDir) -> None:
@@ -81,28 +118,6 @@ def test_an_append_knows_whether_its_replica_led(station: Station, disk: LogDir)
         station.cluster.changes += 1
         log.append(batch())
         assert [event.leads for event in station.look()] == [leads]
-
-
-def test_a_short_tail_waits_until_it_is_whole(station: Station, disk: LogDir) -> None:
-    log = partition(disk, "t")
-    log.append(batch(2))
-    station.look()
-    for size in (1, 11, 12, 17, 60, 61, SIZE - 1):
-        write_part(log, batch(), size=size)
-        assert station.look() == []
-        assert not station.watcher.tails()[0].cursor.stopped
-    log.append(batch())
-    assert ranges(station.look()) == [(Kind.APPENDED, 0, 2, 3)]
-
-
-def test_the_zero_tail_of_a_preallocated_file_is_its_end(station: Station, disk: LogDir) -> None:
-    log = partition(disk, "t", preallocate=True, segment_bytes=1 << 20)
-    assert station.look()[0].kind is Kind.APPEARED
-    for count in (1, 3, 2):
-        log.append(*[batch(2)] * count)
-        (appended,) = station.look()
-        assert (appended.batches, appended.end_position) == (count, log.active.size)
-    assert station.look() == []
 
 
 def test_more_than_one_look_holds_is_read_from_a_preallocated_file_too(station: Station, disk: LogDir) -> None:
@@ -135,34 +150,6 @@ def test_an_append_to_a_preallocated_file_costs_no_look_at_the_whole_of_it(
     assert 0 < sum(read) <= 2 * ZERO_TAIL_LOOK_BYTES
 
 
-@pytest.mark.parametrize("written", [1, 12, 13, 17, 30, 58, 61, 100, SIZE - 2])
-@pytest.mark.parametrize("before", [0, 1])
-def test_a_batch_half_written_into_a_preallocated_file_is_not_there_yet(station: Station, disk: LogDir, before: int, written: int) -> None:
-    """Its length says that it is whole; with only its length written it looks like a message of magic 0."""
-    log = partition(disk, "t", preallocate=True)
-    log.append(*[batch()] * before) if before else None
-    write_part(log, batch(), size=written)
-    station.look()
-    assert totals(station, log) == facts(log)
-    station.look()
-    log.append(batch())
-    station.look()
-    assert totals(station, log) == facts(log)
-    assert not [event for event in station.events if event.kind in (Kind.CORRUPT, Kind.TRUNCATED)]
-
-
-@pytest.mark.parametrize("written", [30, 90])
-def test_a_batch_half_written_up_to_the_very_end_of_a_preallocated_file(station: Station, disk: LogDir, written: int) -> None:
-    log = partition(disk, "t", preallocate=True, segment_bytes=2 * SIZE)
-    log.append(batch())
-    write_part(log, batch(), size=written)
-    station.look()
-    log.append(batch())
-    station.look()
-    assert totals(station, log) == facts(log)
-    assert station.fold_of("t").truncations == 0
-
-
 def test_an_old_message_half_written_into_a_preallocated_file(station: Station, disk: LogDir) -> None:
     log = partition(disk, "t", preallocate=True)
     old = Messages(magic=1, records=(Record(value=b"v" * 100, timestamp=NOW),))
@@ -174,76 +161,6 @@ def test_an_old_message_half_written_into_a_preallocated_file(station: Station, 
     station.look()
     assert totals(station, log) == facts(log)
     assert station.fold_of("t").batches == 2
-
-
-def test_a_half_written_batch_in_a_preallocated_file_lets_the_watcher_rest(station: Station, disk: LogDir) -> None:
-    """A broker that died in the middle of a write leaves it so for ever."""
-    log = partition(disk, "t", preallocate=True)
-    log.append(batch())
-    write_part(log, batch(), size=100)
-    station.look()
-    assert station.watcher.caught_up
-    assert station.turn() is False
-
-
-def test_a_rolled_segment_is_read_to_its_end_before_the_next_one(station: Station, disk: LogDir) -> None:
-    log = partition(disk, "t")
-    log.append(batch(2))
-    station.look()
-    log.append(batch(3))
-    log.roll()
-    log.append(batch(4))
-    log.roll()
-    log.roll()
-    log.append(batch(5))
-    assert ranges(station.look()) == [(Kind.APPENDED, 0, 2, 5), (Kind.APPENDED, 5, 5, 9), (Kind.APPENDED, 9, 9, 14)]
-
-
-def test_a_roll_that_no_one_shows_is_found_by_the_next_rescan(station: Station, disk: LogDir) -> None:
-    log = partition(disk, "t")
-    log.append(batch())
-    station.look()
-    log.roll()
-    log.append(batch())
-    assert station.look(set()) == []
-    assert ranges(station.look()) == [(Kind.APPENDED, 1, 1, 2)]
-
-
-def test_a_hint_at_the_directory_finds_a_roll_at_once(station: Station, disk: LogDir) -> None:
-    log = partition(disk, "t")
-    log.append(batch())
-    station.look()
-    log.roll()
-    log.append(batch())
-    assert ranges(station.look({log.directory})) == [(Kind.APPENDED, 1, 1, 2)]
-
-
-def test_what_lies_in_a_segment_that_was_renamed_is_still_read(station: Station, disk: LogDir) -> None:
-    log = partition(disk, "t")
-    log.append(batch(2))
-    station.look()
-    log.append(batch(3))
-    log.roll()
-    log.append(batch(4))
-    log.delete_records(5)
-    assert log.delete_old_segments(NOW) == 1
-    assert ranges(station.look()) == [(Kind.APPENDED, 0, 2, 5), (Kind.APPENDED, 5, 5, 9)]
-    assert totals(station, log) == facts(log)
-
-
-def test_what_lies_in_a_segment_that_was_unlinked_is_still_read(station: Station, disk: LogDir) -> None:
-    log = partition(disk, "t")
-    log.append(batch(2))
-    station.look()
-    log.append(batch(3))
-    log.roll()
-    log.append(batch(4))
-    log.delete_records(5)
-    log.delete_old_segments(NOW)
-    assert log.unlink_deleted(NOW + 60_000) == 1
-    station.look()
-    assert totals(station, log) == facts(log)
-    assert descriptors(str(log.directory), "(deleted)") == []
 
 
 def test_segments_deleted_before_they_were_read_are_skipped_with_their_exact_size(
@@ -265,106 +182,6 @@ def test_segments_deleted_before_they_were_read_are_skipped_with_their_exact_siz
     assert (skipped.kind, skipped.reason, skipped.bytes) == (Kind.SKIPPED, "deleted", sizes[1] + sizes[2])
     assert (skipped.base_offset, skipped.next_offset, skipped.segment) == (4, 24, 24)
     assert totals(station, log)[3] == log.log_end_offset
-
-
-def test_segments_that_came_and_went_unseen_are_skipped_by_estimate(station: Station, disk: LogDir) -> None:
-    log = partition(disk, "t")
-    log.append(batch(2))
-    station.look()
-    log.roll()
-    log.append(*[batch(2)] * 10)
-    log.roll()
-    log.append(*[batch(2)] * 10)
-    log.delete_records(22)
-    log.delete_old_segments(NOW)
-    log.unlink_deleted(NOW + 60_000)
-    skipped, appended = station.look()
-    assert (skipped.reason, skipped.base_offset, skipped.next_offset) == ("deleted", 2, 22)
-    assert skipped.bytes == appended.bytes
-
-
-def test_segments_that_came_and_went_unseen_are_skipped_exactly_until_they_are_unlinked(station: Station, disk: LogDir) -> None:
-    """A leader may roll and delete between two looks: its log has lost offsets that it held, unlike a follower's that begins anew."""
-    log = partition(disk, "t")
-    log.append(batch(2))
-    station.look()
-    log.roll()
-    log.append(*[batch(2)] * 10)
-    unseen = log.active.size
-    log.roll()
-    log.append(batch(7))
-    log.delete_records(22)
-    log.delete_old_segments(NOW)
-    skipped, appended = station.look()
-    assert (skipped.reason, skipped.base_offset, skipped.next_offset, skipped.bytes) == ("deleted", 2, 22, unseen)
-    assert (appended.base_offset, appended.next_offset) == (22, 29)
-
-
-def test_deletions_while_the_agent_was_away_are_skipped_by_estimate(station: Station, disk: LogDir) -> None:
-    log = partition(disk, "t")
-    log.append(*[batch(2)] * 2)
-    station.look()
-    station.restart()
-    log.append(*[batch(2)] * 4)
-    log.roll()
-    log.append(*[batch(2)] * 6)
-    log.delete_records(12)
-    log.delete_old_segments(NOW)
-    skipped, appended = station.look()
-    assert (skipped.kind, skipped.base_offset, skipped.next_offset, skipped.bytes) == (Kind.SKIPPED, 4, 12, appended.bytes * 4 // 6)
-
-
-def test_compaction_puts_other_files_under_the_same_names_and_nothing_is_read_twice(station: Station, disk: LogDir) -> None:
-    log = partition(disk, "t")
-    log.append(*[batch(2)] * 3)
-    log.roll()
-    log.append(*[batch(2)] * 3)
-    station.look()
-    compact(log, 0, {2})
-    assert station.look() == []
-    log.roll()
-    log.append(batch())
-    compact(log, 6, {6})
-    assert ranges(station.look()) == [(Kind.APPENDED, 12, 12, 13)]
-    station.restart()
-    assert station.look() == []
-    assert totals(station, log) == facts(log)
-
-
-def test_a_backlog_goes_on_behind_what_compaction_left_of_it(station: Station, disk: LogDir) -> None:
-    log = partition(disk, "t")
-    log.append(batch(2), batch(2))
-    station.look()
-    station.restart()
-    log.append(batch(2), batch(2), batch(2))
-    log.roll()
-    log.append(batch(2))
-    compact(log, 0, {0, 6})
-    assert ranges(station.look()) == [(Kind.APPENDED, 0, 6, 10), (Kind.APPENDED, 10, 10, 12)]
-    assert station.fold_of("t").skipped == {}
-
-
-def test_a_compacted_file_is_not_taken_for_the_one_that_was_open_before_an_error(station: Station, disk: LogDir) -> None:
-    log = partition(disk, "t")
-    log.append(batch(2), batch(3))
-    station.look()
-    log.append(batch(4), batch(5), batch(6))
-    log.roll()
-    log.append(batch(1))
-    compact(log, 0, {2, 9})
-    station.watcher.tails()[0].close()
-    assert ranges(station.look()) == [(Kind.APPENDED, 0, 9, 20), (Kind.APPENDED, 20, 20, 21)]
-
-
-def test_gaps_that_compaction_left_between_segments_are_no_loss(station: Station, disk: LogDir) -> None:
-    log = partition(disk, "t")
-    log.append(batch(2))
-    log.append(batch(2), base_offset=10)
-    log.roll()
-    log.append(batch(2), base_offset=40)
-    station.look()
-    counted = station.fold_of("t")
-    assert (counted.records, counted.next_offset, counted.skipped) == (6, 42, {})
 
 
 def test_while_compaction_renames_its_files_nothing_is_passed_over(station: Station, disk: LogDir) -> None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from streaming.broker.watcher import grown_logs
 from streaming.broker.watcher.found_events import CHECK_MS, QUIET_MS
+from streaming.broker.watcher.stopped_logs import SUSPECT_MS
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import SEGMENTS, Kind
@@ -18,6 +19,7 @@ from streaming.simulator.segment_writer import LogConfig
 from tests.builders import NOW, batch, partition
 from tests.watcher.joined import join
 from tests.watcher.journalled import events_of
+from tests.watcher.scene import Scene
 from tests.watcher.station import Station
 
 REMOTE = '{"topic":{"remote.storage.enable":"true"}}'
@@ -208,7 +210,7 @@ def test_of_a_damaged_checkpoint_no_high_watermark_is_published_until_it_is_whol
 def test_a_change_of_leader_is_reported_and_of_replicas_only_by_the_catalog(station: Station, log: PartitionLog) -> None:
     station.look()
     station.cluster.leaders[key(station)], station.cluster.changes = (2, 5), 1
-    (event,) = reported(station)
+    (event,) = reported(station, hinted=False)
     assert (event.leader, event.leader_epoch, event.segments) == (2, 5, None)
     station.cluster.replicas[key(station)], station.cluster.changes = (2, 3), 2
     assert reported(station) == []
@@ -248,6 +250,15 @@ def test_where_reading_began_at_the_end_the_active_segment_is_looked_through_all
     assert tail.last_found is not None
     assert tail.last_found.inventory.active_first_ms == NOW + 6
     station.close()
+
+
+def test_behind_a_flaw_the_active_segment_is_looked_through_once(world: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read of the segment before it does not take the place of what is known of it."""
+    world.play(f"2 flaw look wait{SUSPECT_MS} look roll 3 look hint")
+    scans: list[object] = []
+    monkeypatch.setattr("streaming.broker.disk.active_segment.scan_on", lambda *given, **_: scans.append(given))
+    world.play("look")
+    assert scans == []
 
 
 def test_a_log_that_cannot_be_looked_at_holds_up_nobody(station: Station, log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:

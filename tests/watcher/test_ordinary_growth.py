@@ -19,6 +19,7 @@ from streaming.kafka.scan.producer_states import Producers
 from streaming.simulator.compressor import Codec
 from tests.builders import NOW, abort, batch, commit, delete, log_dir, partition
 from tests.clocks import Clock
+from tests.scratch import scratch
 from tests.simulated import write_part
 from tests.watcher.station import COMPACTED, Station
 from tests.watcher.stepping import Step, hold, step
@@ -381,27 +382,29 @@ def test_few_logs_are_read_one_by_one(tmp_path: Path, rounds: list[OrdinaryRound
     station.close()
 
 
-def test_thousands_of_new_logs_in_one_poll_are_counted_and_then_read_together(tmp_path: Path, rounds: list[OrdinaryRound]) -> None:
-    disk, logs = log_dir(tmp_path), []
-    station = Station(disk.path, journal=tmp_path / "journal", few_logs=ordinary_growth.FEW_LOGS)
-    station.begin("earliest")
-    station.look()
-    for number in range(3_000):
-        log = partition(disk, "t", number)
-        log.append(batch())
-        log.close()
-        logs.append(log.directory / f"{0:020}.log")
-    station.look()
-    assert sum(counted.records for counted in station.folds["first"].logs.values()) == len(logs)
-    rounds.clear()
-    (_, more), *_ = batch().entries(1, 0)
-    for path in logs:
-        with path.open("ab") as file:
-            file.write(more)
-    station.look(set())
-    assert sum(len(each.read) for each in rounds) == len(logs)
-    assert sum(counted.records for counted in station.folds["first"].logs.values()) == 2 * len(logs)
-    station.close()
+def test_thousands_of_new_logs_in_one_poll_are_counted_and_then_read_together(rounds: list[OrdinaryRound]) -> None:
+    with scratch() as root:
+        disk, logs = log_dir(Path(root)), []
+        station = Station(disk.path, journal=Path(root, "journal"), few_logs=ordinary_growth.FEW_LOGS)
+        station.begin("earliest")
+        station.look()
+        for number in range(3_000):
+            log = partition(disk, "t", number)
+            log.append(batch())
+            log.close()
+            logs.append(log.directory / f"{0:020}.log")
+        station.look()
+        assert sum(counted.records for counted in station.folds["first"].logs.values()) == len(logs)
+        rounds.clear()
+        (_, more), *_ = batch().entries(1, 0)
+        for path in logs:
+            with path.open("ab") as file:
+                file.write(more)
+        station.look(set())
+        assert sum(len(each.read) for each in rounds) == len(logs)
+        assert sum(counted.records for counted in station.folds["first"].logs.values()) == 2 * len(logs)
+        station.close()
+        disk.release()
 
 
 def test_a_log_that_is_gone_after_it_moved_gets_no_row_again(two: TwoStations) -> None:

@@ -1,5 +1,6 @@
 """When the watcher looks, how much it reads at once, and when it says nothing."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from streaming.common.rows import Kind
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.builders import batch, partition
+from tests.watcher.scene import Scene
 from tests.watcher.station import RESCAN_MS, Station
 
 MEGABYTE = 1 << 20
@@ -36,22 +38,18 @@ def test_the_first_scan_shows_what_there_is_its_facts_and_nothing_more(station: 
     assert [event.kind for event in station.events] == [Kind.APPEARED, Kind.CENSUS, Kind.APPENDED, Kind.FOUND]
 
 
-def test_nothing_is_published_while_nothing_happens(station: Station, disk: LogDir) -> None:
-    for number in range(3):
-        partition(disk, "t", number).append(batch(3))
-    station.look()
-    end = station.journal.end().seq
-    assert set(ends(station)) == {end}
-    station.restart()
-    assert set(ends(station)[1:]) == {end + 4}  # the facts of each log and a census: a process knows not what was published before it
+def test_nothing_is_published_while_nothing_happens(world: Scene) -> None:
+    world.play("3 u:3 v:3 look")
+    end = world.station.journal.end().seq
+    assert set(ends(world.station)) == {end}
+    world.play("restart")  # the facts of each log and a census: a process knows not what was published before it
+    assert set(ends(world.station)[1:]) == {end + 4}
 
 
-def test_a_clock_that_is_set_back_does_not_stop_the_rescans(station: Station, disk: LogDir) -> None:
-    station.look()
-    station.clock.now -= 24 * 3_600_000
-    partition(disk, "t").append(batch(3))
-    station.turn()
-    assert station.fold_of("t").records == 3
+def test_a_clock_that_is_set_back_does_not_stop_the_rescans(world: Scene) -> None:
+    world.play("look")
+    world.station.clock.now -= 24 * 3_600_000
+    assert world.play("3 turn") == "at0 0-3"
 
 
 def test_a_reader_that_registers_waits_for_a_look_and_brings_no_event(station: Station, disk: LogDir) -> None:
@@ -65,51 +63,42 @@ def test_a_reader_that_registers_waits_for_a_look_and_brings_no_event(station: S
     assert station.journal.end() == end
 
 
-def test_a_greeting_that_comes_while_a_turn_publishes_waits_for_the_next_one(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
+def published_by(station: Station, monkeypatch: pytest.MonkeyPatch, noted: Callable[..., object]) -> None:
+    """Let what is published be noted first."""
     publish = station.journal.publish
 
-    def registered_meanwhile(events: list[Event], *rest: object, merged: bool = False) -> None:
+    def watched(*what: Any, **how: Any) -> None:
+        noted(*what)
+        publish(*what, **how)
+
+    monkeypatch.setattr(station.journal, "publish", watched)
+
+
+def test_a_greeting_that_comes_while_a_turn_publishes_waits_for_the_next_one(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
+    def registered_meanwhile(*_: object) -> None:
         station.watcher.note_consumer()
         monkeypatch.undo()
-        publish(events, *rest, merged=merged)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(station.journal, "publish", registered_meanwhile)
+    published_by(station, monkeypatch, registered_meanwhile)
     station.turn()
     assert not station.watcher.caught_up
     station.turn()
     assert station.watcher.caught_up
 
 
-def test_caught_up_is_stated_only_once_everything_is_in_the_journal(
-    station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    partition(disk, "t").append(batch(3))
+def test_caught_up_is_stated_only_once_everything_is_in_the_journal(world: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bool] = []
-    publish = station.journal.publish
-
-    def watched(events: list[Event], *rest: object, merged: bool = False) -> None:
-        seen.append(station.watcher.caught_up)
-        publish(events, *rest, merged=merged)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(station.journal, "publish", watched)
-    station.look()
+    published_by(world.station, monkeypatch, lambda *_: seen.append(world.station.watcher.caught_up))
+    world.play("3 look")
     assert seen
     assert not any(seen)
-    assert station.watcher.caught_up
+    assert world.station.watcher.caught_up
 
 
-def test_every_log_is_looked_at_in_every_turn(station: Station, disk: LogDir) -> None:
-    logs = [partition(disk, "t", number) for number in range(10)]
-    for log in logs:
-        log.append(batch())
-    station.look()
-    for _ in range(100):
-        station.turn()
-    for log in logs:
-        log.append(batch())
-    begun = len(station.events)
-    station.turn()
-    assert len(station.events) - begun == 10
+def test_every_log_is_looked_at_in_every_turn(world: Scene) -> None:
+    logs = [f"t{number}:1" for number in range(10)]
+    world.play(f"{' '.join(logs)} look {'turn ' * 100}")
+    assert len(world.play(f"{' '.join(logs)} turn").split()) == 10
 
 
 def test_a_backlog_is_fair_over_logs(station: Station, disk: LogDir) -> None:
@@ -149,15 +138,13 @@ def test_a_backlog_is_read_in_bounded_pieces_and_the_watcher_looks_around_betwee
     assert station.fold_of("big").records == 40
 
 
-def test_a_log_that_leaves_in_the_middle_of_its_backlog(station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_leaves_in_the_middle_of_its_backlog(world: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watcher, "POLL_BYTES", 8 * MEGABYTE)
-    log = partition(disk, "big", segment_bytes=1 << 30)
-    log.append(*[batch(1, value_bytes=MEGABYTE)] * 40)
-    assert station.turn()
-    log.rename(f"{log.name}.{0:032x}-delete")
-    station.look()
-    assert station.watcher.tails() == []
-    assert station.folds["first"].logs == {}
+    world.make("t", segment_bytes=1 << 30)
+    world.play(f"1*40~{MEGABYTE}")
+    assert world.turn()
+    assert world.result("delete look").endswith("gone(deleted,d0)")
+    assert world.station.folds["first"].logs == {}
 
 
 def of_segments(disk: LogDir, topic: str, count: int, megabytes: int, *, topic_id: int = 1) -> PartitionLog:
@@ -214,39 +201,28 @@ def test_a_rate_is_kept_over_many_segments(station: Station, disk: LogDir) -> No
     assert published(station) / rate <= now <= 2 * published(station) / rate
 
 
-def test_what_is_appended_behind_a_backlog_of_many_segments_is_published_in_the_next_turn(station: Station, disk: LogDir) -> None:
-    live = partition(disk, "live")
-    live.append(batch(2))
-    station.look()
-    of_segments(disk, "big", 8, 3, topic_id=2)
-    station.clock.now += RESCAN_MS
-    station.turn(budget=MEGABYTE)
+def test_what_is_appended_behind_a_backlog_of_many_segments_is_published_in_the_next_turn(world: Scene) -> None:
+    world.play("2 look")
+    of_segments(world.disk, "big", 8, 3, topic_id=2)
+    world.play(f"wait{RESCAN_MS} turn{MEGABYTE}")
     for records in range(3, 8):
-        live.append(batch(1))
-        assert station.turn(budget=MEGABYTE)
-        assert station.fold_of("live").records == records
-    assert station.fold_of("big").records < 12
+        world.play("1")
+        assert world.turn(budget=MEGABYTE)
+        assert world.station.fold_of("t").records == records
+    assert world.station.fold_of("big").records < 12
 
 
-def test_a_log_that_rolls_is_read_on_at_once_however_much_others_have_to_read(station: Station, disk: LogDir) -> None:
-    live = partition(disk, "live")
-    live.append(batch(2))
-    station.look()
+def test_a_log_that_rolls_is_read_on_at_once_however_much_others_have_to_read(world: Scene) -> None:
+    world.play("2 look")
     for number in range(3):
-        of_segments(disk, f"big-{number}", 2, 4, topic_id=2 + number)
-    station.clock.now += RESCAN_MS
-    station.turn(budget=MEGABYTE)
-    live.append(batch(1))
-    live.roll()
-    live.append(batch(1))
-    live.roll()
-    live.append(batch(1))
-    assert station.turn({live.directory}, budget=MEGABYTE)
-    assert station.fold_of("live").records == 5
-    assert station.turn(budget=0)
-    live.append(batch(1))
-    assert station.turn(budget=0), "also while the backlog rests"
-    assert station.fold_of("live").records == 6
+        of_segments(world.disk, f"big-{number}", 2, 4, topic_id=2 + number)
+    world.play(f"wait{RESCAN_MS} turn{MEGABYTE} 1 roll 1 roll 1")
+    assert world.turn({world.log().directory}, MEGABYTE)
+    assert world.station.fold_of("t").records == 5
+    assert world.turn(budget=0)
+    world.play("1")
+    assert world.turn(budget=0), "also while the backlog rests"
+    assert world.station.fold_of("t").records == 6
 
 
 def test_a_live_log_that_fell_far_behind_is_a_backlog_like_the_others(
@@ -295,42 +271,33 @@ def test_the_watcher_asks_between_the_slices_of_a_backlog_whether_to_stop(
     assert station.fold_of("t").records == 16
 
 
-def test_many_logs_and_places_are_kept_only_when_they_change(station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    logs = [partition(disk, "t", number) for number in range(20)]
-    for log in logs:
-        log.append(batch())
-    station.look()
+def test_many_logs_and_places_are_kept_only_when_they_change(world: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[int] = []
-    publish = station.journal.publish
 
-    def counting(events: list[Event], cursors: list[object], *rest: Any, merged: bool = False) -> None:
+    def count(_: list[Event], cursors: list[object], *rest: Any) -> None:
         moved = rest[-1]  # cursors of logs that are read together
         kept.append(len(cursors) + (0 if moved is None else len(moved.cursors)))
-        publish(events, cursors, *rest, merged=merged)
 
-    monkeypatch.setattr(station.journal, "publish", counting)
-    logs[7].append(batch())
-    station.look()
+    world.play(" ".join(f"t{number}:1" for number in range(20)) + " look")
+    published_by(world.station, monkeypatch, count)
+    world.play("t7:1 look")
     assert sum(kept) == 1
 
 
-@pytest.mark.parametrize("killed", [True, False])
-def test_places_survive_the_process(station: Station, disk: LogDir, killed: bool) -> None:
-    log = partition(disk, "t")
-    log.append(batch(2))
-    station.look()
-    before = station.journal.cursors()
+@pytest.mark.parametrize("ended", ["restart", "kill"])
+def test_places_survive_the_process(world: Scene, ended: str) -> None:
+    world.play("2 look")
+    before = world.station.journal.cursors()
     assert [cursor.next_offset for cursor in before] == [2]
-    station.restart(killed=killed)
-    assert station.journal.cursors() == before
-    assert station.look() == []
+    world.play(ended)
+    assert world.station.journal.cursors() == before
+    assert world.play("look") == "-"
 
 
-def test_hints_at_nothing_that_is_there_change_nothing(station: Station, disk: LogDir) -> None:
-    partition(disk, "t").append(batch())
-    station.look()
-    odd = {disk.path / "gone-0", disk.path / f"x-0.{1:032x}-delete", Path("/somewhere/else-0"), disk.path / "t-0"}
-    assert station.look(odd) == []
+def test_hints_at_nothing_that_is_there_change_nothing(world: Scene) -> None:
+    world.play("1 look")
+    path = world.disk.path
+    assert world.look({path / "gone-0", path / f"x-0.{1:032x}-delete", Path("/somewhere/else-0"), path / "t-0"}) == []
 
 
 def test_what_is_known_of_a_log_is_reported_while_others_are_still_in_backlog(

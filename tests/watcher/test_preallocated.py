@@ -1,28 +1,33 @@
 """A log with ``preallocate=true``: what is written of its file counts, not how large the file is."""
 
-import os
 from collections.abc import Sequence
 
 import pytest
 
+from streaming.broker.watcher import grown_logs
 from streaming.broker.watcher.stopped_logs import SUSPECT_MS
+from streaming.broker.watcher.tail import Tail
 from streaming.common.event_row import Event
-from streaming.common.rows import Kind
-from streaming.simulator.batch_writer import encode
-from streaming.simulator.file_writer import encode_partition_metadata
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from tests.builders import NOW, batch, partition
+from tests.builders import batch, partition
+from tests.tables import each_row
+from tests.watcher.scene import FLAW, Scene, scene
 from tests.watcher.station import RESCAN_MS, Station
 
 MEGABYTE = 1 << 20
-FLAWED = encode(batch(2), 2)[:16] + b"\x09" + encode(batch(2), 2)[17:]
+STOP = f"look wait{SUSPECT_MS} look"
+"""The look that finds a flaw, and the one that believes it."""
 
 
-def patch(log: PartitionLog, position: int, data: bytes) -> None:
+def patch(log: PartitionLog, position: int) -> None:
     with log.active.path("log").open("r+b") as file:
         file.seek(position)
-        file.write(data)
+        file.write(FLAW)
+
+
+def written(log: PartitionLog) -> int:
+    return len(log.active.path("log").read_bytes().rstrip(b"\0"))
 
 
 def stored(log: PartitionLog) -> None:
@@ -72,140 +77,108 @@ def test_new_logs_are_one_transaction(station: Station, disk: LogDir, monkeypatc
     assert 40 in found
 
 
-def behind_a_backlog(station: Station, disk: LogDir) -> PartitionLog:
+@each_row(
+    ("why", "script", "measured"),
+    [
+        ("once it appeared, its size shows what is written of a plain file", "3 look 3*9 quick", 1),
+        ("of a preallocated one it does not", "pre 3 look 3*9 quick", 2),
+        ("a live log that goes on in another file may be far behind there", "3 look 3*9 roll 3 hint", 3),
+        ("one that waits with the backlogs does so whatever it is", "3*9 roll 3*9 roll 3 wait60000 turn1 turn1 turn1", 1),
+    ],
+)
+def test_a_file_is_read_for_what_is_written_of_it_only_where_that_decides(
+    why: str, script: str, measured: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[Tail] = []
+    with monkeypatch.context() as patched, scene() as world:
+        for limit in ("LIVE_BYTES", "NEW_BYTES", "SEEDED_BYTES"):
+            patched.setattr(grown_logs, limit, 0)
+        measure = Tail.measure
+        patched.setattr(Tail, "measure", lambda tail: (found.append(tail), measure(tail)))
+        world.play(script)
+    assert len(found) == measured, why
+
+
+def beside_a_backlog(world: Scene) -> None:
     """A preallocated log whose end was reached, beside one with much to read."""
-    live = partition(disk, "live", preallocate=True, segment_bytes=512 * MEGABYTE)
-    live.append(batch(2))
-    station.look()
-    big = partition(disk, "big", segment_bytes=1 << 30, topic_id=2)
-    big.append(*[batch(1, value_bytes=MEGABYTE)] * 20)
-    station.clock.now += RESCAN_MS
-    station.turn(budget=MEGABYTE)
-    return live
+    world.play(f"pre{512 * MEGABYTE} 2 look")
+    world.make("big", segment_bytes=1 << 30)
+    world.play(f"big:1*20~{MEGABYTE} wait{RESCAN_MS} turn{MEGABYTE}")
 
 
-def test_an_append_is_published_at_once_however_much_others_have_to_read(station: Station, disk: LogDir) -> None:
-    live = behind_a_backlog(station, disk)
+def test_an_append_is_published_at_once_however_much_others_have_to_read(world: Scene) -> None:
+    beside_a_backlog(world)
     for records in (3, 4):
-        live.append(batch(1))
-        assert station.turn(budget=0)
-        assert station.fold_of("live").records == records
+        world.play("1")
+        assert world.turn(budget=0)
+        assert world.station.fold_of("t").records == records
 
 
-def test_a_roll_is_followed_at_once_however_much_others_have_to_read(station: Station, disk: LogDir) -> None:
-    live = behind_a_backlog(station, disk)
-    live.append(batch(1))
-    live.roll()
-    live.append(batch(1))
-    assert station.turn({live.directory}, budget=0)
-    assert station.fold_of("live").records == 4
-    assert all(tail.live for tail in station.watcher.tails() if tail.cursor.log.topic == "live")
+def test_a_roll_is_followed_at_once_however_much_others_have_to_read(world: Scene) -> None:
+    beside_a_backlog(world)
+    world.play("1 roll 1")
+    assert world.turn({world.log().directory}, budget=0)
+    assert world.station.fold_of("t").records == 4
+    assert all(tail.live for tail in world.station.watcher.tails() if tail.cursor.log.topic == "t")
 
 
-def test_a_new_log_is_read_at_once_however_much_others_have_to_read(station: Station, disk: LogDir) -> None:
-    behind_a_backlog(station, disk)
-    new = partition(disk, "new", preallocate=True, segment_bytes=512 * MEGABYTE, topic_id=3)
-    new.append(batch(3))
-    station.clock.now += RESCAN_MS
-    assert station.turn({disk.path}, budget=0)
-    assert station.fold_of("new").records == 3
+def test_a_new_log_is_read_at_once_however_much_others_have_to_read(world: Scene) -> None:
+    beside_a_backlog(world)
+    world.play(f"new:pre{512 * MEGABYTE} new:3 wait{RESCAN_MS}")
+    assert world.turn({world.disk.path}, budget=0)
+    assert world.station.fold_of("new").records == 3
 
 
-def test_much_that_is_written_is_a_backlog_still(station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_much_that_is_written_is_a_backlog_still(world: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streaming.broker.watcher.grown_logs.LIVE_BYTES", 4 * MEGABYTE)
-    live = partition(disk, "live", preallocate=True, segment_bytes=512 * MEGABYTE)
-    live.append(batch(2))
-    station.look()
-    live.append(*[batch(1, value_bytes=MEGABYTE)] * 8)
-    assert station.turn(budget=MEGABYTE)
-    assert station.fold_of("live").records < 4
-
-
-def stop(station: Station) -> None:
-    """The look that finds the flaw, and the one that believes it."""
-    station.look()
-    station.clock.now += SUSPECT_MS
-    for _ in range(6):
-        station.turn()
+    world.play(f"pre{512 * MEGABYTE} 2 look 1*8~{MEGABYTE}")
+    assert world.turn(budget=MEGABYTE)
+    assert world.station.fold_of("t").records < 4
 
 
 @pytest.mark.parametrize("copied", [False, True])
-@pytest.mark.parametrize("killed", [None, False, True])
-def test_behind_a_flaw_what_is_written_is_skipped_and_no_zeros(station: Station, disk: LogDir, killed: bool | None, copied: bool) -> None:
-    log = partition(disk, "t", preallocate=True, segment_bytes=MEGABYTE)
-    log.append(batch(2), batch(2), batch(2))
-    patch(log, log.active.positions[1], FLAWED)
+@pytest.mark.parametrize("ended", ["", "restart", "kill"])
+def test_behind_a_flaw_what_is_written_is_skipped_and_no_zeros(world: Scene, ended: str, copied: bool) -> None:
+    world.play(f"pre{MEGABYTE} 2 2 2")
+    log, counted = world.log(), lambda: world.station.fold_of("t")
+    begins = log.active.positions[1]
+    patch(log, begins)
     if copied:
         stored(log)
-    station.look()
-    begins = log.active.positions[1]
-    stop(station)
+    world.play(f"look {STOP}")
     for _ in range(3):
-        written = len(log.active.path("log").read_bytes().rstrip(b"\0"))
-        assert station.fold_of("t").skipped["corrupt"] == written - begins
-        log.append(batch(5))
-        if killed is not None:
-            station.restart(killed=killed)
-        station.look()
-    assert station.fold_of("t").records == 2
+        assert counted().skipped["corrupt"] == written(log) - begins
+        world.play(f"5 {ended} look")
+    assert counted().records == 2
 
 
-def test_a_roll_behind_a_flaw_makes_the_sum_exact(station: Station, disk: LogDir) -> None:
+def test_a_roll_behind_a_flaw_makes_the_sum_exact(world: Scene) -> None:
     """A closed segment is cut to what is written of it."""
-    log = partition(disk, "t", preallocate=True, segment_bytes=MEGABYTE)
-    log.append(batch(2), batch(2))
+    world.play(f"pre{MEGABYTE} 2 2")
+    log = world.log()
     begins = log.active.positions[1]
-    patch(log, begins, FLAWED)
-    stop(station)
-    log.append(batch(3))
-    log.roll()
-    station.look()
-    assert station.fold_of("t").skipped["corrupt"] == log.segments[0].size - begins
-    log.append(batch(4))
-    station.look()
-    written = len(log.active.path("log").read_bytes().rstrip(b"\0"))
-    assert station.fold_of("t").skipped["corrupt"] == log.segments[0].size - begins + written
+    patch(log, begins)
+    world.play(f"{STOP} 3 roll look")
+    assert world.station.fold_of("t").skipped["corrupt"] == log.segments[0].size - begins
+    world.play("4 look")
+    assert world.station.fold_of("t").skipped["corrupt"] == log.segments[0].size - begins + written(log)
 
 
-def test_a_flaw_that_retention_deletes_leaves_what_was_written_behind_it(station: Station, disk: LogDir) -> None:
-    log = partition(disk, "t", preallocate=True, segment_bytes=MEGABYTE)
-    log.append(batch(2), batch(1))
+def test_a_flaw_that_retention_deletes_leaves_what_was_written_behind_it(world: Scene) -> None:
+    world.play(f"pre{MEGABYTE} 2 1")
+    log = world.log()
     begins = log.active.positions[1]
-    patch(log, begins, FLAWED)
-    log.roll()
-    log.append(batch(3))
-    stop(station)
+    patch(log, begins)
+    world.play(f"roll 3 {STOP}")
     before = log.segments[0].size - begins + log.active.size
-    log.append(batch(4))
-    log.delete_records(3)
-    log.delete_old_segments(NOW)
-    station.look()
-    assert station.fold_of("t").skipped["corrupt"] - before in range(log.active.size - before, log.active.size)
-    log.append(batch(5))
-    station.look()
-    assert station.fold_of("t").records == 2 + 5
+    world.play("4 from3 look")
+    assert world.station.fold_of("t").skipped["corrupt"] - before in range(log.active.size - before, log.active.size)
+    world.play("5 look")
+    assert world.station.fold_of("t").records == 2 + 5
 
 
-def test_a_new_log_is_taken_up_once(station: Station, disk: LogDir, caplog: pytest.LogCaptureFixture) -> None:
-    """A broker may write ``partition.metadata`` after the first file."""
-    log = partition(disk, "t", preallocate=True, segment_bytes=MEGABYTE, topic_id=None)
-    modified = station.clock.now / 1000
-    os.utime(log.active.path("log"), (modified, modified))
-    station.clock.now -= RESCAN_MS
-    assert station.look() == []
-    assert station.watcher.tails() == []
-    (log.directory / "partition.metadata").write_bytes(encode_partition_metadata(disk.directory_id))
-    log.append(batch(3))
-    events = station.look({log.directory})
-    assert [event.kind for event in events] == [Kind.APPEARED, Kind.APPENDED]
-    assert len(station.folds["first"].logs) == 1
-    assert "another topic id" not in caplog.text
-
-
-def test_what_left_unread_of_an_open_file_is_skipped(station: Station, disk: LogDir) -> None:
-    log = partition(disk, "t", preallocate=True, segment_bytes=MEGABYTE)
-    log.append(batch(2))
-    station.look()
-    position = log.active.size
-    log.append(batch(4))
-    assert station.watcher.tails()[0].bytes_left_unread() == len(log.active.path("log").read_bytes().rstrip(b"\0")) - position
+def test_what_left_unread_of_an_open_file_is_skipped(world: Scene) -> None:
+    world.play(f"pre{MEGABYTE} 2 look")
+    position = world.log().active.size
+    world.play("4")
+    assert world.station.watcher.tails()[0].bytes_left_unread() == written(world.log()) - position

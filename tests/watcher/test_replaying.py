@@ -1,6 +1,7 @@
 """What is open at a place in the middle of a log is found out in pieces, and nothing else waits for it."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,10 @@ from streaming.common.rows import Kind
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
-from tests.builders import batch, commit, log_dir, partition
-from tests.watcher.station import RESCAN_MS, Station
+from tests.builders import batch, commit, partition
+from tests.tables import each_row
+from tests.watcher.scene import Scene, scene
+from tests.watcher.station import Station
 
 MEGABYTE = 1 << 20
 P, Q = 4000, 4001
@@ -230,69 +233,38 @@ def test_the_agent_is_asked_whether_to_stop_while_it_replays(bare: Station, disk
 # --- logs that cannot be looked at when a consumer begins
 
 
-def two_dirs(tmp_path: Path) -> tuple[Station, PartitionLog, LogDir]:
-    first, second = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
-    partition(first, "other", topic_id=7).append(batch(1))
-    log = partition(second, "t")
-    log.append(batch(2))
-    log.roll()
-    log.append(batch(3))
-    return Station(first.path, second.path, journal=tmp_path / "journal"), log, second
+@contextmanager
+def two_dirs(start_from: str) -> Iterator[Scene]:
+    with scene(2, start_from) as made:
+        made.make("t", 1)
+        made.play("2 roll 3 other:1")
+        yield made
 
 
-@pytest.mark.parametrize("restarted", [True, False])
-@pytest.mark.parametrize(("start_from", "records"), [("earliest", 5), ("active", 3), ("latest", 0)])
-def test_a_log_dir_that_cannot_be_read_when_a_consumer_begins(tmp_path: Path, start_from: str, records: int, restarted: bool) -> None:
-    station, log, second = two_dirs(tmp_path)
-    station.begin("latest")
-    station.look()
-    away = tmp_path / "away"
-    second.path.rename(away)
-    station.begin(start_from, "second")
-    station.look()
-    away.rename(second.path)
-    if restarted:
-        station.restart(killed=True)
-    station.look()
-    log.append(batch(4))
-    station.look()
-    assert station.fold_of("t").records == 4
-    assert station.fold_of("t", name="second").records == records + 4
-    station.close()
+@each_row(
+    ("start_from", "records", "restarted"),
+    [(*row, restarted) for row in (("earliest", 5), ("active", 3), ("latest", 0)) for restarted in ("", "kill")],
+)
+def test_a_log_dir_that_cannot_be_read_when_a_consumer_begins(start_from: str, records: int, restarted: str) -> None:
+    with two_dirs("latest") as worlds:
+        worlds.play("look away1")
+        worlds.station.begin(start_from, "second")
+        worlds.play(f"look home1 {restarted} look 4 look")
+        assert worlds.station.fold_of("t").records == 4
+        assert worlds.station.fold_of("t", name="second").records == records + 4
 
 
-def test_a_log_dir_that_cannot_be_read_when_the_first_consumer_begins(tmp_path: Path) -> None:
-    station, log, second = two_dirs(tmp_path)
-    away = tmp_path / "away"
-    second.path.rename(away)
-    station.begin("latest")
-    station.look()
-    away.rename(second.path)
-    station.look()
-    log.append(batch(4))
-    station.look()
-    assert station.fold_of("t").records == 4
-    station.close()
+def test_a_log_dir_that_cannot_be_read_when_the_first_consumer_begins() -> None:
+    with two_dirs("latest") as worlds:
+        worlds.play("away1 look home1 look 4 look")
+        assert worlds.station.fold_of("t").records == 4
 
 
-def test_a_log_that_cannot_be_read_when_a_consumer_begins(bare: Station, disk: LogDir) -> None:
-    log = partition(disk, "t")
-    log.append(batch(2))
-    segment = log.active.path("log")
-    aside = segment.with_name("aside")
-    segment.rename(aside)
-    segment.mkdir()
-    bare.begin("latest")
-    bare.look()
-    assert bare.folds["first"].logs == {}
-    segment.rmdir()
-    aside.rename(segment)
-    bare.look()
-    log.append(batch(4))
-    bare.look()
-    assert bare.fold_of("t").records == 4
-    bare.clock.now += RESCAN_MS
-    assert bare.look() == []
+def test_a_log_that_cannot_be_read_when_a_consumer_begins() -> None:
+    with scene(start_from="latest") as one:
+        one.play("2 hide look")
+        assert one.station.folds["first"].logs == {}
+        assert one.play("show look 4 look look") == "at2 | 2-6 | -"
 
 
 @pytest.fixture(autouse=True)

@@ -8,12 +8,10 @@ import pytest
 from streaming.common.rows import Kind
 from streaming.simulator.file_writer import encode_partition_metadata
 from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
 from tests.agents import Agent, Reader
-from tests.builders import batch, delete, log_dir, partition
+from tests.builders import batch, log_dir, partition
 from tests.events import Shard
-from tests.watcher.station import Station
-from tests.watcher.test_registry import shown
+from tests.watcher.scene import Scene
 
 NEW = UUID(int=77)
 
@@ -22,77 +20,48 @@ def metadata(log: PartitionLog) -> Path:
     return log.directory / "partition.metadata"
 
 
-def appended(station: Station) -> int:
-    return sum(event.records for event in station.events if event.kind is Kind.APPENDED)
+def appended(world: Scene) -> int:
+    return sum(event.records for event in world.station.events if event.kind is Kind.APPENDED)
+
+
+@pytest.mark.parametrize("restarted", ["", "restart"])
+def test_a_directory_without_its_topic_id_holds_the_log_that_it_held(world: Scene, restarted: str) -> None:
+    world.play("3 look")
+    kept = metadata(world.log()).read_bytes()
+    metadata(world.log()).unlink()
+    assert world.play(f"{restarted} look all 1 roll 1 hint") == "- | - | 3-4 4-5/4"
+    metadata(world.log()).write_bytes(kept)
+    assert world.result("2 look") == "5-7/4"
+    assert appended(world) == 7
+
+
+@pytest.mark.parametrize("seen_without", ["", "look"])
+def test_files_under_another_topic_id_are_read_on(world: Scene, seen_without: str) -> None:
+    world.play("3 look")
+    metadata(world.log()).unlink()
+    world.play(seen_without)
+    metadata(world.log()).write_bytes(encode_partition_metadata(NEW))
+    assert world.play("4 hint") == "gone(moved,d0) at3 3-7"
+    assert (appended(world), world.station.fold_of("t").next_offset) == (7, 7)
+    assert world.play("kill 1 look") == "7-8"
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-def test_a_directory_without_its_topic_id_holds_the_log_that_it_held(station: Station, disk: LogDir, restarted: bool) -> None:
-    log = partition(disk, "t")
-    log.append(batch(3))
-    station.look()
-    kept = metadata(log).read_bytes()
-    metadata(log).unlink()
+def test_a_log_from_before_topics_had_ids_goes_on_when_it_gets_one(world: Scene, restarted: bool) -> None:
+    world.play("new0 3 look")
     if restarted:
-        station.restart()
-    assert station.look() == []
-    assert station.look({disk.path, log.directory}) == []
-    log.append(batch(1))
-    log.roll()
-    log.append(batch(1))
-    station.look({log.directory})
-    metadata(log).write_bytes(kept)
-    log.append(batch(2))
-    station.look()
-    assert (station.fold_of("t").records, appended(station)) == (7, 7)
-    assert [event.kind for event in station.events if event.kind in (Kind.APPEARED, Kind.GONE)] == [Kind.APPEARED]
-
-
-@pytest.mark.parametrize("seen_without", [False, True])
-def test_files_under_another_topic_id_are_read_on(station: Station, disk: LogDir, seen_without: bool) -> None:
-    log = partition(disk, "t")
-    log.append(batch(3))
-    station.look()
-    metadata(log).unlink()
-    if seen_without:
-        station.look()
-    metadata(log).write_bytes(encode_partition_metadata(NEW))
-    log.append(batch(4))
-    assert shown(station.look({log.directory})) == [(Kind.GONE, "t-0", "moved"), (Kind.APPEARED, "t-0", ""), (Kind.APPENDED, "t-0", "")]
-    assert appended(station) == 7
-    assert station.fold_of("t").next_offset == 7
-    station.restart(killed=True)
-    log.append(batch(1))
-    station.look()
-    assert appended(station) == 8
-
-
-@pytest.mark.parametrize("restarted", [False, True])
-def test_a_log_from_before_topics_had_ids_goes_on_when_it_gets_one(station: Station, disk: LogDir, restarted: bool) -> None:
-    log = partition(disk, "t", topic_id=None)
-    log.append(batch(3))
-    station.look()
+        world.station.leave()
+    metadata(world.log()).write_bytes(encode_partition_metadata(NEW))
     if restarted:
-        station.close()
-    metadata(log).write_bytes(encode_partition_metadata(NEW))
-    log.append(batch(4))
-    if restarted:
-        station._open()
-    station.look()
-    assert appended(station) == 7
-    assert [tail.cursor.log.topic_id for tail in station.watcher.tails()] == ["AAAAAAAAAAAAAAAAAAAATQ"]
+        world.station.come_back()
+    world.play("4 look")
+    assert appended(world) == 7
+    assert [tail.cursor.log.topic_id for tail in world.station.watcher.tails()] == ["AAAAAAAAAAAAAAAAAAAATQ"]
 
 
-def test_the_files_of_another_log_under_another_topic_id_are_another_log(station: Station, disk: LogDir) -> None:
+def test_the_files_of_another_log_under_another_topic_id_are_another_log(world: Scene) -> None:
     """Also where they have the numbers of the old files."""
-    first = partition(disk, "t")
-    first.append(batch(3))
-    station.look()
-    delete(disk, first).remove()
-    partition(disk, "t", topic_id=NEW).append(batch(3))
-    station.look()
-    assert appended(station) == 6
-    assert station.fold_of("t").records == 3
+    assert world.result("3 look remove new77 3 look") == "at0 0-3 | gone(deleted,d0) at0 0-3"
 
 
 def test_topic_counters_neither_fall_nor_double_when_a_topic_id_is_lost_and_comes_back(tmp_path: Path) -> None:

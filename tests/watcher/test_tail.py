@@ -115,6 +115,68 @@ def states_of(tail: Tail) -> set[TailState]:
     return {tail.directory, tail.log_dir, tail.unread_state, tail.pace}
 
 
+def _look(asked: "Asked", *_: bool) -> None:
+    asked.now += 1
+    if asked.tail.may_be_read and asked.tail.directory is not TailState.GONE:
+        asked._ask(lambda: asked.tail.is_still(asked.now, ThreadCalls()) or asked.tail.has_grown(asked.now))
+
+
+def _append(asked: "Asked", *_: bool) -> None:
+    if asked.tail.directory is not TailState.GONE:
+        end, batches = find_offset(asked.segments, None, window()), asked._batches()
+        after = asked.tail.cursor._replace(position=end.position, next_offset=end.next_offset, anchor=end.anchor)
+        asked._ask(lambda: asked.tail.append(after, batches, asked.now, compacted=False))
+
+
+def _set_back(asked: "Asked", *_: bool) -> None:
+    loss = LossColumns(kind=Kind.TRUNCATED, opened=NOTHING_OPEN, next_offset=0, bytes=7)
+    after = asked.tail.cursor._replace(position=0, next_offset=0, stopped="")
+    asked._ask(lambda: asked.tail.relocate(Relocation(after, asked.segments, loss, ())))
+
+
+def _then(*calls: Callable[..., object]) -> Callable[..., None]:
+    """Asks a tail these, one after the other: of the tail, what the machine knows, and two flags."""
+
+    def ask(asked: "Asked", one: bool, other: bool) -> None:
+        for call in calls:
+            asked._ask(lambda call=call: call(asked.tail, asked, one, other))  # type: ignore[misc]
+
+    return ask
+
+
+CALLS: dict[str, Callable[..., None]] = {
+    "look": _look,
+    "append": _append,
+    "set back": _set_back,
+    "note scan": _then(lambda tail, asked, zeros, more: tail.note_scan(zeros=zeros, more=more)),
+    "reach end": _then(lambda tail, asked, *_: tail.reach_end(asked.now), lambda tail, *_: tail.settle_backlog()),
+    "take turn": _then(lambda tail, asked, far_behind, small: tail.take_turn(far_behind=far_behind, small=small)),
+    "wait for": _then(lambda tail, asked, epoch, _: tail.wait_for(int(epoch), asked.now)),
+    "suspect": _then(lambda tail, asked, *_: tail.suspect(asked.now)),
+    "move": _then(lambda tail, asked, *_: tail.relocate(Relocation(tail.cursor._replace(stopped="", skipped=0), asked.segments))),
+    "send back": _then(lambda tail, asked, *_: tail.send_back(asked.first), lambda tail, *_: tail.publish_as_known()),
+    "stop": _then(lambda tail, asked, failed, _: tail.stop("a flaw", 7, failed=failed)),
+    "read on": _then(lambda tail, *_: tail.forgive(), lambda tail, *_: tail.read_on()),
+    "relist": _then(lambda tail, asked, *_: tail.relist(asked.segments, asked.now)),
+    "lose log dir": _then(lambda tail, *_: tail.lose_log_dir(barred=False)),
+    "leave": _then(lambda tail, asked, found, _: tail.leave((asked.where, asked.segments) if found else None, asked.now)),
+    "come back": _then(lambda tail, asked, *_: tail.come_back(asked.where)),
+    "let go": lambda asked, one, other: asked._ask(asked.tail.let_go) if one and other else None,
+    "break off": _then(lambda tail, asked, known, _: tail.break_off(NOTHING_OPEN if known else Open(None, None))),
+    "plan replay": _then(lambda tail, asked, one, other: tail.plan_replay([*Replays][(2 * one + other) % len(Replays)])),
+    "replayed": _then(lambda tail, *_: tail.replayed(NOTHING_OPEN, (NOW, NOW))),
+    "want": _then(lambda tail, *_: tail.want("latest")),
+    **{
+        name: _then(lambda tail, *_, name=name: getattr(tail, name)())  # type: ignore[misc]
+        for name in (
+            *("is_sound", "know_leader", "give_up_leader", "poll_again", "close", "rest"),
+            *("regain_log_dir", "satisfy", "release"),
+        )
+    },
+}
+"""What may be asked of a tail, with two flags."""
+
+
 class Asked(RuleBasedStateMachine):
     """Every method of a tail, in any order."""
 
@@ -162,144 +224,9 @@ class Asked(RuleBasedStateMachine):
         ((_, scanned),) = walk_on(file, 0, 0, window())
         return scanned.batches
 
-    # --- reading
-
-    @rule()
-    def look(self) -> None:
-        self.now += 1
-        if self.tail.may_be_read and self.tail.directory is not TailState.GONE:
-            self._ask(lambda: self.tail.is_still(self.now, ThreadCalls()) or self.tail.has_grown(self.now))
-
-    @rule()
-    def append(self) -> None:
-        if self.tail.directory is not TailState.GONE:
-            end, batches = find_offset(self.segments, None, window()), self._batches()
-            after = self.tail.cursor._replace(position=end.position, next_offset=end.next_offset, anchor=end.anchor)
-            self._ask(lambda: self.tail.append(after, batches, self.now, compacted=False))
-
-    @rule(zeros=st.booleans(), more=st.booleans())
-    def note_scan(self, zeros: bool, more: bool) -> None:
-        self._ask(lambda: self.tail.note_scan(zeros=zeros, more=more))
-
-    @rule()
-    def is_sound(self) -> None:
-        self._ask(self.tail.is_sound)
-
-    @rule()
-    def reach_end(self) -> None:
-        self._ask(lambda: self.tail.reach_end(self.now))
-        self._ask(self.tail.settle_backlog)
-
-    @rule(far_behind=st.booleans(), small=st.booleans())
-    def take_turn(self, far_behind: bool, small: bool) -> None:
-        self._ask(lambda: self.tail.take_turn(far_behind=far_behind, small=small))
-
-    @rule(epoch=st.integers(0, 1))
-    def wait_for(self, epoch: int) -> None:
-        self._ask(lambda: self.tail.wait_for(epoch, self.now))
-
-    @rule()
-    def know_leader(self) -> None:
-        self._ask(self.tail.know_leader)
-
-    @rule()
-    def give_up_leader(self) -> None:
-        self._ask(self.tail.give_up_leader)
-
-    @rule()
-    def suspect(self) -> None:
-        self._ask(lambda: self.tail.suspect(self.now))
-
-    @rule()
-    def poll_again(self) -> None:
-        self._ask(self.tail.poll_again)
-
-    @rule()
-    def close(self) -> None:
-        self._ask(self.tail.close)
-
-    @rule()
-    def rest(self) -> None:
-        self._ask(self.tail.rest)
-
-    # --- where it is read on
-
-    @rule()
-    def move(self) -> None:
-        self._ask(lambda: self.tail.relocate(Relocation(self.tail.cursor._replace(stopped="", skipped=0), self.segments)))
-
-    @rule()
-    def set_back(self) -> None:
-        loss = LossColumns(kind=Kind.TRUNCATED, opened=NOTHING_OPEN, next_offset=0, bytes=7)
-        after = self.tail.cursor._replace(position=0, next_offset=0, stopped="")
-        self._ask(lambda: self.tail.relocate(Relocation(after, self.segments, loss, ())))
-
-    @rule()
-    def send_back(self) -> None:
-        self._ask(lambda: self.tail.send_back(self.first))
-        self._ask(self.tail.publish_as_known)
-
-    @rule(failed=st.booleans())
-    def stop(self, failed: bool) -> None:
-        self._ask(lambda: self.tail.stop("a flaw", 7, failed=failed))
-
-    @rule()
-    def read_on(self) -> None:
-        self._ask(self.tail.forgive)
-        self._ask(self.tail.read_on)
-
-    # --- its directory
-
-    @rule()
-    def relist(self) -> None:
-        self._ask(lambda: self.tail.relist(self.segments, self.now))
-
-    @rule()
-    def lose_log_dir(self) -> None:
-        self._ask(lambda: self.tail.lose_log_dir(barred=False))
-
-    @rule()
-    def regain_log_dir(self) -> None:
-        self._ask(self.tail.regain_log_dir)
-
-    @rule(found=st.booleans())
-    def leave(self, found: bool) -> None:
-        self._ask(lambda: self.tail.leave((self.where, self.segments) if found else None, self.now))
-
-    @rule()
-    def come_back(self) -> None:
-        self._ask(lambda: self.tail.come_back(self.where))
-
-    @rule(often=st.integers(0, 3))
-    def let_go(self, often: int) -> None:
-        if not often:
-            self._ask(self.tail.let_go)
-
-    # --- what is open in it, and what consumers need
-
-    @rule(known=st.booleans())
-    def break_off(self, known: bool) -> None:
-        self._ask(lambda: self.tail.break_off(NOTHING_OPEN if known else Open(None, None)))
-
-    @rule(how=st.sampled_from(Replays))
-    def plan_replay(self, how: Replays) -> None:
-        self._ask(lambda: self.tail.plan_replay(how))
-
-    @rule()
-    def replayed(self) -> None:
-        self._ask(lambda: self.tail.replayed(NOTHING_OPEN, (NOW, NOW)))
-
-    @rule()
-    def want(self) -> None:
-        self._ask(lambda: self.tail.want("latest"))
-
-    @rule()
-    def satisfy(self) -> None:
-        self._ask(self.tail.satisfy)
-
-    @rule()
-    def release(self) -> None:
-        self._ask(self.tail.release)
+    @rule(call=st.sampled_from(sorted(CALLS)), one=st.booleans(), other=st.booleans())
+    def ask(self, call: str, one: bool, other: bool) -> None:
+        CALLS[call](self, one, other)
 
     # --- what always holds
 
@@ -425,16 +352,14 @@ CAUSES: dict[Cause, tuple[Callable[[Tail], object], ...]] = {
 """What is asked of a tail for each cause."""
 
 
-@pytest.mark.parametrize(
-    ("state", "cause", "ask"),
-    [(state, cause, ask) for state, cause in TRANSITIONS for ask in CAUSES[cause]],
-    ids=lambda value: value.name if isinstance(value, TailState | Cause) else None,  # a function has another address in each process
-)
-def test_a_tail_uses_every_row_of_the_table(tmp_path: Path, state: TailState, cause: Cause, ask: Callable[[Tail], object]) -> None:
-    tail = begun(partition(log_dir(tmp_path), "t"), remembered=state is TailState.REMEMBERED)
-    for way in WAYS.get(state, ()):
-        way(tail)
-    assert state in states_of(tail)
-    ask(tail)
-    assert TRANSITIONS[state, cause] in states_of(tail)
-    assert state not in states_of(tail)
+@each_row(("state", "cause", "ask"), [(state, cause, ask) for state, cause in TRANSITIONS for ask in CAUSES[cause]])
+def test_a_tail_uses_every_row_of_the_table(state: TailState, cause: Cause, ask: Callable[[Tail], object]) -> None:
+    with scratch() as root:
+        tail = begun(partition(log_dir(Path(root)), "t"), remembered=state is TailState.REMEMBERED)
+        for way in WAYS.get(state, ()):
+            way(tail)
+        assert state in states_of(tail)
+        ask(tail)
+        assert TRANSITIONS[state, cause] in states_of(tail)
+        assert state not in states_of(tail)
+        tail.close()

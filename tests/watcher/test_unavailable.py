@@ -5,10 +5,11 @@ import errno
 import io
 import itertools
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -17,154 +18,76 @@ import pytest
 
 from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.logdirs import partitions_by_name
+from streaming.broker.watcher import log_listing
 from streaming.common.rows import Kind
-from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.agent.test_cluster_view import metadata_of
 from tests.agents import Agent, Reader
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.events import Shard
+from tests.watcher.scene import Scene, scene
 from tests.watcher.station import Station
-from tests.watcher.test_registry import names, shown
 
 
-def unmount(path: Path) -> Callable[[], None]:
-    """Nothing lies at the path any more, though it is there; returns what mounts it again."""
-    away = path.with_name(f"{path.name}-away")
-    path.rename(away)
-    path.mkdir()
-
-    def mount() -> None:
-        path.rmdir()
-        away.rename(path)
-
-    return mount
+@pytest.mark.parametrize("exists", ["", "exists1", "exists0"])
+@pytest.mark.parametrize("ended", ["", "restart", "kill"])
+def test_an_unmounted_log_dir_is_no_reason_to_let_a_log_go(worlds: Scene, ended: str, exists: str) -> None:
+    worlds.make("u", 1)
+    assert worlds.play(f"3 {exists} look unmount {ended} u:2 look") == "at0 0-3 u:at0 | u:0-2"
+    assert worlds.station.look({worlds.disk.path, worlds.log().directory}) == []
+    assert worlds.names() == {"t-0", "u-0"}
+    assert worlds.station.watcher.caught_up
+    assert worlds.result("home 4 look") == "3-7"
 
 
-@pytest.fixture
-def two(tmp_path: Path) -> tuple[LogDir, LogDir]:
-    return log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
-
-
-@pytest.fixture
-def both(two: tuple[LogDir, LogDir], tmp_path: Path) -> Iterator[Station]:
-    made = Station(*[disk.path for disk in two], journal=tmp_path / "journal")
-    made.begin("earliest")
-    yield made
-    made.close()
-
-
-@pytest.mark.parametrize("exists", [True, False, None])
-def test_an_unmounted_log_dir_is_no_reason_to_let_a_log_go(both: Station, two: tuple[LogDir, LogDir], exists: bool | None) -> None:
-    log, other = partition(two[0], "t"), partition(two[1], "u", topic_id=2)
-    log.append(batch(3))
-    both.look()
-    if exists is not None:
-        both.cluster.topics["t"] = exists
-    mount = unmount(two[0].path)
-    other.append(batch(2))
-    assert shown(both.look()) == [(Kind.APPENDED, "u-0", "")]
-    assert both.look({two[0].path, log.directory}) == []
-    assert names(both) == {"t-0", "u-0"}
-    mount()
-    log.append(batch(4))
-    assert shown(both.look()) == [(Kind.APPENDED, "t-0", "")]
-    assert both.fold_of("t").records == 7
-
-
-@pytest.mark.parametrize("killed", [True, False])
-def test_what_an_earlier_process_read_in_a_log_dir_that_is_away_now_is_not_gone(
-    both: Station, two: tuple[LogDir, LogDir], killed: bool
-) -> None:
-    log, other = partition(two[0], "t"), partition(two[1], "u", topic_id=2)
-    log.append(batch(3))
-    both.look()
-    mount = unmount(two[0].path)
-    both.restart(killed=killed)
-    other.append(batch(1))
-    assert shown(both.look()) == [(Kind.APPENDED, "u-0", "")]
-    assert names(both) == {"t-0", "u-0"}
-    assert both.watcher.caught_up
-    mount()
-    log.append(batch(4))
-    assert shown(both.look()) == [(Kind.APPENDED, "t-0", "")]
-    assert both.fold_of("t").records == 7
-
-
-def test_a_log_of_a_process_before_is_not_gone_when_another_log_dir_than_its_own_comes_back(tmp_path: Path) -> None:
-    disks = [log_dir(tmp_path, f"d{number}") for number in range(3)]
-    station = Station(*[disk.path for disk in disks], journal=tmp_path / "journal")
-    station.begin("earliest")
-    log = partition(disks[1], "t")
-    log.append(batch(3))
-    station.look()
-    mounts = [unmount(disk.path) for disk in disks[:2]]
-    station.restart()
-    station.look()
-    mounts[0]()
-    assert station.look() == []
-    assert names(station) == {"t-0"}
-    mounts[1]()
-    log.append(batch(4))
-    assert shown(station.look()) == [(Kind.APPENDED, "t-0", "")]
-    station.close()
+def test_a_log_of_a_process_before_is_not_gone_when_another_log_dir_than_its_own_comes_back() -> None:
+    with scene(3) as three:
+        three.make("t", 1)
+        assert three.play("3 look unmount unmount1 restart look home look") == "at0 0-3 | - | -"
+        assert three.names() == {"t-0"}
+        assert three.result("home1 4 look") == "3-7"
 
 
 def test_a_log_dir_that_was_away_from_the_start_is_taken_in_when_it_comes(tmp_path: Path) -> None:
-    first, second = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1", broker=2)
-    partition(second, "t").append(batch(3))
-    mount = unmount(second.path)
-    third = log_dir(tmp_path, "d2", broker=3)
-    station = Station(first.path, second.path, third.path, journal=tmp_path / "journal")
+    disks = [log_dir(tmp_path, f"d{number}", broker=number + 1) for number in range(3)]
+    partition(disks[1], "t").append(batch(3))
+    away = disks[1].path.rename(tmp_path / "away")
+    disks[1].path.mkdir()
+    station = Station(*[disk.path for disk in disks], journal=tmp_path / "journal")
     station.begin("earliest")
     assert station.look() == []
-    mount()
+    disks[1].path.rmdir()
+    away.rename(disks[1].path)
     assert [(event.kind, event.broker) for event in station.look()] == [(Kind.APPEARED, 2), (Kind.APPENDED, 2)]
     assert station.watcher.log_dirs.brokers == [1, 2, 3]
     station.close()
 
 
-def test_the_logs_of_a_disk_that_was_replaced_are_gone(station: Station, disk: LogDir) -> None:
-    partition(disk, "t").append(batch(3))
-    partition(disk, "u", topic_id=2).append(batch(3))
-    station.look()
-    station.cluster.topics.update(t=True, u=False)
-    disk.release()
-    shutil.rmtree(disk.path)
-    new = LogDir(disk.path, 1, CLUSTER_ID, UUID(int=99))
-    partition(new, "t").append(batch(2))
-    partition(new, "w", topic_id=3).append(batch(1))
+def test_the_logs_of_a_disk_that_was_replaced_are_gone(world: Scene) -> None:
+    world.play("3 u:3 look exists1 u:exists0")
+    world.disk.release()
+    shutil.rmtree(world.disk.path)
+    new = world.disks[0] = LogDir(world.disk.path, 1, CLUSTER_ID, UUID(int=99))
+    world.play("new1 2 w:1")
     (new.path / "t-0").rename(new.path / "v-0")  # not there yet
-    assert sorted(found for found in shown(station.look()) if found[0] is Kind.GONE) == [
-        (Kind.GONE, "t-0", "moved"),
-        (Kind.GONE, "u-0", "deleted"),
-    ]
+    assert {word for word in world.play("look").split() if "gone" in word} == {"gone(moved,d0)", "u:gone(deleted,)"}
     (new.path / "v-0").rename(new.path / "t-0")
-    station.look()
-    assert station.fold_of("t").records == 2
+    world.look()
+    assert world.station.fold_of("t").records == 2
 
 
-def test_a_log_dir_that_is_emptied_while_it_is_listed_is_unavailable(
-    both: Station, two: tuple[LogDir, LogDir], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from streaming.broker.watcher import log_listing
-
-    log = partition(two[0], "t")
-    log.append(batch(3))
-    both.look()
-    mounts: list[Callable[[], None]] = []
+def test_a_log_dir_that_is_emptied_while_it_is_listed_is_unavailable(worlds: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    worlds.play("3 look")
 
     def listed_while_it_goes(log_dir: Any, *args: Any) -> Any:
-        if log_dir.path == two[0].path:
-            mounts.append(unmount(log_dir.path))
+        if log_dir.path == worlds.disk.path and any(log_dir.path.iterdir()):
+            worlds.play("unmount")
         return partitions_by_name(log_dir, *args)
 
-    monkeypatch.setattr(log_listing, "partitions_by_name", listed_while_it_goes)
-    assert both.look() == []
-    monkeypatch.undo()
-    mounts[0]()
-    log.append(batch(4))
-    assert shown(both.look()) == [(Kind.APPENDED, "t-0", "")]
+    with monkeypatch.context() as going:
+        going.setattr(log_listing, "partitions_by_name", listed_while_it_goes)
+        assert worlds.play("look") == "-"
+    assert worlds.result("home 4 look") == "3-7"
 
 
 CALLS = ("stat", "lstat", "scandir", "listdir", "open", "statvfs", "access", "pread", "preadv", "fstat", "readlink")
@@ -189,27 +112,23 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-def test_into_a_log_dir_that_is_barred_no_call_is_made(both: Station, two: tuple[LogDir, LogDir], called: list[str]) -> None:
-    log, other = partition(two[0], "t"), partition(two[1], "u", topic_id=2)
-    log.append(batch(3))
-    both.look()
-    assert any(path.startswith(str(two[0].path)) for path in called)
-    both.watcher.log_dirs.bar(two[0].path, "a call does not come back")
-    log.append(batch(4))
-    log.roll()
-    other.append(batch(2))
+def test_into_a_log_dir_that_is_barred_no_call_is_made(worlds: Scene, called: list[str]) -> None:
+    station, (first, second) = worlds.station, (str(disk.path) for disk in worlds.disks)
+    worlds.make("u", 1)
+    worlds.play("3 look")
+    assert any(path.startswith(first) for path in called)
+    station.watcher.log_dirs.bar(worlds.disk.path, "a call does not come back")
+    worlds.play("4 roll u:2")
     called.clear()
-    assert shown(both.look({two[0].path, log.directory})) == [(Kind.APPENDED, "u-0", "")]
-    assert both.look() == []
-    both.begin("earliest", "second")
-    both.watcher.appear_again()
-    both.look()
-    assert [path for path in called if path.startswith(str(two[0].path))] == []
-    assert any(path.startswith(str(two[1].path)) for path in called)
-    assert names(both) == {"t-0", "u-0"}
-    both.watcher.log_dirs.unbar(two[0].path)
-    reported = shown(both.look())
-    assert set(reported) == {(Kind.APPEARED, "t-0", ""), (Kind.APPENDED, "t-0", "")}, "the second reader gets its beginning now"
+    assert worlds.play("hint look") == "u:0-2 | -"
+    station.begin("earliest", "second")
+    station.watcher.appear_again()
+    worlds.play("look")
+    assert [path for path in called if path.startswith(first)] == []
+    assert any(path.startswith(second) for path in called)
+    assert worlds.names() == {"t-0", "u-0"}
+    station.watcher.log_dirs.unbar(worlds.disk.path)
+    assert worlds.play("look") == "at0 0-3 3-7 at7", "the second reader gets its beginning now"
 
 
 # --- with all that an agent has around the watcher
@@ -222,19 +141,18 @@ def test_topic_counters_do_not_double_when_a_log_dir_was_unmounted(tmp_path: Pat
     first, second = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
     if metadata:
         metadata_of(first, "kafka_3_9")
-    log = partition(second, TOPIC, topic_id=TOPIC_ID)
-    log.append(batch(100))
+    partition(second, TOPIC, topic_id=TOPIC_ID).append(batch(100))
     agent, shard = Agent(first.path, second.path, journal=tmp_path / "journal"), Shard()
     reader = Reader(agent).begin()
     shard.fold(*reader.step())
-    mount = unmount(second.path)
+    away = second.path.rename(tmp_path / "away")
+    second.path.mkdir()
     agent.look()
     shard.fold(*reader.step())
-    assert [(status.up, "meta.properties" in status.problem) for status in agent.service.status().log_dirs] == [
-        (True, False),
-        (False, True),
-    ]
-    mount()
+    problems = [(status.up, "meta.properties" in status.problem) for status in agent.service.status().log_dirs]
+    assert problems == [(True, False), (False, True)]
+    second.path.rmdir()
+    away.rename(second.path)
     agent.look()
     shard.fold(*reader.step())
     (state,) = [state for key, state in shard.states.items() if key.topic == TOPIC]
@@ -309,69 +227,37 @@ class FailingCalls:
         monkeypatch.setattr(Calling, "__enter__", entered)
 
 
-def moves(station: Station, first: LogDir, second: LogDir) -> list[PartitionLog]:
-    """A log that moves to another log dir, cut off meanwhile, one that is stopped and grows, one that is compacted below its place."""
-    moved, stopped, rolled = partition(first, "moved"), partition(first, "stopped", topic_id=2), partition(first, "rolled", topic_id=3)
-    for log in (moved, stopped, rolled):
-        log.append(batch(3), batch(2))
-    station.look()
-    with stopped.active.path("log").open("ab") as file:
-        file.write(bytes(range(100)))
-    station.look()
-    station.clock.now += 1000
-    station.look()
-    moved.truncate(3)
-    moved.append(batch(1), leader_epoch=1)
-    shutil.copytree(moved.directory, second.path / "moved-0")
-    moved.rename(f"{moved.name}.{0:032x}-delete")
-    with stopped.active.path("log").open("ab") as file:
-        file.write(bytes(100))
-    rolled.roll()
-    rolled.append(batch(4))
-    return [moved, stopped, rolled]
+REPORTED = "moved:cut3 stopped:flaw5 stopped:skip5-5(corrupt) stopped:skip5-5(corrupt)"
+
+
+def moved(worlds: Scene) -> None:
+    """A log that moves to another log dir, cut off meanwhile, one that is stopped and grows, one that rolls."""
+    worlds.play("moved:3 moved:2 stopped:3 stopped:2 rolled:3 rolled:2 look stopped:x100 look wait1000 look moved:cut3 moved:1@1")
+    shutil.copytree(worlds.log("moved").directory, worlds.disks[1].path / "moved-0")
+    worlds.play("moved:delete stopped:x100 rolled:roll rolled:4")
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-def test_whichever_call_fails_while_logs_are_taken_up_nothing_is_lost_or_twice(
-    tmp_path: Path, restarted: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whichever_call_fails_while_logs_are_taken_up_nothing_is_lost_or_twice(restarted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     every = os.environ.get("HYPOTHESIS_PROFILE") == "exhaustive"
     for number in itertools.count(1, 1 if every else 9):
-        root = tmp_path / str(number)
-        first, second = log_dir(root, "d0"), log_dir(root, "d1")
-        station = Station(first.path, second.path, journal=root / "journal")
-        station.begin("earliest")
-        moves(station, first, second)
-        if restarted:
-            station.restart(killed=True)
-        with monkeypatch.context() as patched:
-            failing = FailingCalls(patched, root)
-            failing.left = number
-            station.look()
-            reached = failing.left <= 0
-        station.look()
-        station.look()
-        reported = [
-            (event.kind, event.topic, event.reason, event.bytes if event.kind is Kind.SKIPPED else 0)
-            for event in station.events
-            if event.kind not in (Kind.CENSUS, Kind.FOUND, Kind.APPENDED, Kind.APPEARED)
-        ]
-        assert {topic: station.fold_of(topic).records for topic in ("moved", "stopped", "rolled")} == {
-            "moved": 6,
-            "stopped": 5,
-            "rolled": 9,
-        }
-        assert station.fold_of("stopped").skipped == {"corrupt": 200}
-        assert sorted(reported) == [
-            (Kind.CORRUPT, "stopped", next(each[2] for each in reported if each[0] is Kind.CORRUPT), 0),
-            (Kind.SKIPPED, "stopped", "corrupt", 100),
-            (Kind.SKIPPED, "stopped", "corrupt", 100),
-            (Kind.TRUNCATED, "moved", "", 0),
-        ], number
-        # a replay that failed is made up for, and then publishes once more what is open
-        assert sum(event.kind is Kind.APPEARED for event in station.events) - 3 in (0, 1), number
-        station.close()
-        for directory in (first, second):
-            directory.release()
+        with scene(2) as worlds:
+            moved(worlds)
+            if restarted:
+                worlds.station.restart(killed=True)
+            with monkeypatch.context() as patched:
+                failing = FailingCalls(patched, worlds.root)
+                failing.left = number
+                worlds.play("look")
+                reached = failing.left <= 0
+            worlds.play("look look")
+            station = worlds.station
+            assert [station.fold_of(topic).records for topic in ("moved", "stopped", "rolled")] == [6, 5, 9]
+            assert station.fold_of("stopped").skipped == {"corrupt": 200}
+            assert {event.bytes for event in station.events if event.kind is Kind.SKIPPED} == {100}
+            words = " | ".join(worlds.reports).split()
+            assert " ".join(sorted(word for word in words if re.search("cut|flaw|skip|gone", word))) == REPORTED, number
+            # a replay that failed is made up for, and then publishes once more what is open
+            assert sum(event.kind is Kind.APPEARED for event in station.events) - 3 in (0, 1), number
         if not reached:
             return
