@@ -128,3 +128,14 @@ def test_two_idle_records_in_one_batch_are_read_as_any_other() -> None:
     image = ClusterImage()
     image.apply(memoryview(data))
     assert image.next_offset == 2
+
+
+def test_when_epochs_began_is_known_of_what_was_read_in_the_log() -> None:
+    older = image_of(registered(), elected(2))
+    assert older.epochs_begun(ID, 0) == ((0, NOW), (1, NOW))
+    there_before = image_of(registered(epoch=4), elected(2))
+    assert there_before.epochs_begun(ID, 0) == ((5, NOW),), "a cluster that has left ZooKeeper writes down what was there"
+    there_before.recall(older)
+    assert there_before.epochs_begun(ID, 0) == ((0, NOW), (1, NOW), (5, NOW))
+    gone = image_of(registered(), elected(2), [remove_topic_record(TOPIC)])
+    assert gone.epochs_begun(ID, 0) == ()

@@ -3,13 +3,14 @@
 from typing import Any
 from unittest.mock import create_autospec
 
+import numpy as np
 import pytest
 
 from streaming.broker.watcher import log_catalog, recovery_points
 from streaming.broker.watcher.cluster_knowledge import Cluster
 from streaming.broker.watcher.found_events import CHECK_MS
 from streaming.broker.watcher.log_catalog import partitions_of
-from streaming.common.catalog.catalog_tables import UNREADABLE
+from streaming.common.catalog.catalog_tables import EPOCHS, MOST_EPOCHS, UNREADABLE, packed_epochs
 from streaming.common.catalog.changes import Version
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.metadata_partitions import PartitionState
@@ -159,3 +160,27 @@ def test_a_copy_in_another_log_dir_is_reported_while_it_is_there(asker: Asker, d
     assert asker.changes(LOG) == []
     copy.rename(f"t-0.{1:032x}-delete")
     assert [row["moving"] for row in asker.changes(LOG)] == [0]
+
+
+def test_leader_epochs_are_reported_with_when_they_began(asker: Asker, station: Station, log: PartitionLog) -> None:
+    def epochs() -> list[tuple[int, int, int]]:
+        found = asker.changes(LOG)
+        return np.frombuffer(found[0]["epochs"], EPOCHS).tolist() if found else []
+
+    assert epochs() == [(0, 0, -1)]
+    (tail,) = station.watcher.tails()
+    station.cluster.begun[tail.cursor.log], station.cluster.changes = ((0, 500), (1, 900)), 1
+    assert epochs() == [(0, 0, 500)]
+    log.append(batch(3), leader_epoch=1)
+    station.look()
+    station.cluster.changes = 2
+    assert epochs() == [(0, 0, 500), (1, 2, 900)]
+    assert epochs() == []
+
+
+def test_of_many_leader_epochs_the_latest_are_reported_and_when_the_partition_was_created() -> None:
+    packed = packed_epochs({epoch: 10 * epoch for epoch in range(3, 40)}, {0: 500, 39: 900})
+    rows = np.frombuffer(packed, EPOCHS).tolist()
+    assert rows[0] == (0, -1, 500)
+    assert [rows[1], rows[-1]] == [(24, 240, -1), (39, 390, 900)]
+    assert len(rows) == 1 + MOST_EPOCHS

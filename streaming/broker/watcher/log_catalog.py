@@ -15,6 +15,7 @@ from streaming.common.arrays import Longs
 from streaming.common.catalog.catalog_tables import LOGS, NOTHING_DECIDED, PARTITIONS, TOPICS, UNREADABLE, packed_epochs
 from streaming.common.catalog.editions import Editions
 from streaming.common.log_key import LogKey
+from streaming.kafka.formats.former_leaders import Begun
 from streaming.kafka.formats.metadata_partitions import PartitionState
 
 
@@ -58,7 +59,7 @@ class LogRows:
             [int((log.broker, log.topic, log.partition) in moving) for log in logs] if moving else np.zeros(len(logs), int)
         )
         self._epochs = [b""] * len(tails)
-        self._listed = [b""] * len(tails)  # what these are made of
+        self._made_of: list[tuple[bytes, Begun]] = [(b"", ())] * len(tails)
         self.read_again(range(len(tails)))
         self.date_epochs()
 
@@ -70,7 +71,7 @@ class LogRows:
         numbers = sorted({*changed, *again})
         if numbers:
             self._offsets[:, numbers] = self._read([self._tails[number] for number in numbers])
-        self._read_epochs([number for number in numbers if self._tails[number].epochs != self._listed[number]])
+        self._read_epochs(numbers)
 
     def date_epochs(self) -> None:
         """Take over when leader epochs began: the metadata may show that by now."""
@@ -79,9 +80,11 @@ class LogRows:
     def _read_epochs(self, numbers: Iterable[int]) -> None:
         for number in numbers:
             tail = self._tails[number]
-            began = dict(self._cluster.epochs_begun(tail.cursor.log))
-            self._listed[number] = tail.epochs
-            self._epochs[number] = packed_epochs({each.epoch: each.start_offset for each in unpack(tail.epochs)}, began)
+            begun, (stored, dated) = self._cluster.epochs_begun(tail.cursor.log), self._made_of[number]
+            if begun is not dated or tail.epochs != stored:  # most have no other ones than before
+                self._made_of[number] = tail.epochs, begun
+                starts = {each.epoch: each.start_offset for each in unpack(tail.epochs)}
+                self._epochs[number] = packed_epochs(starts, dict(begun))
 
     def _read(self, tails: Sequence[Tail]) -> Longs:
         checkpoints, places = self._checkpoints, [tail.partition for tail in tails]

@@ -1,5 +1,6 @@
 """The catalog: decided values of topics, partitions and logs, as three Arrow tables with one row for each key."""
 
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -65,6 +66,8 @@ EPOCHS = np.dtype([("epoch", "<i4"), ("start_offset", "<i8"), ("began_ms", "<i8"
 milliseconds, -1 if that is not known. Epoch 0 begins when its partition is created.
 """
 
+_EPOCH = struct.Struct("<iqq")  # as one of these, in a tenth of the time
+
 MOST_EPOCHS = 16
 """How many of the latest epochs of a log, and besides them epoch 0, are in its row."""
 
@@ -73,7 +76,7 @@ def packed_epochs(start_offsets: Mapping[int, int], began_ms: Mapping[int, int])
     """The latest epochs that a log has, by epoch, and the first one where it is known when that began."""
     known = [*([0] if 0 in began_ms and 0 not in start_offsets else []), *start_offsets]
     kept = [epoch for at, epoch in enumerate(known) if epoch == 0 or at >= len(known) - MOST_EPOCHS]
-    return np.array([(epoch, start_offsets.get(epoch, -1), began_ms.get(epoch, -1)) for epoch in kept], EPOCHS).tobytes()
+    return b"".join([_EPOCH.pack(epoch, start_offsets.get(epoch, -1), began_ms.get(epoch, -1)) for epoch in kept])
 
 
 UNREADABLE = -2
