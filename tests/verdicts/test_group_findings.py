@@ -314,6 +314,13 @@ def test_each_verdict_in_its_words(kind: str, partition: GroupPartition, text: s
     assert (found.verdict, found.text, found.command) == (kind, text, command)
 
 
+def test_nobody_goes_back_to_an_offset_of_a_history_that_has_ended() -> None:
+    ended, moved = stated(replace(READING, moves=[MOVED], history="cut_off", history_epoch=3, go_on_at=50, passed_records=20))
+    assert (ended.verdict, moved.verdict) == ("other_history", "skipped")
+    assert ended.command.endswith("--to-offset 50 --execute")
+    assert (moved.command, moved.no_command) == ("", "the history of its log in which it was moved has ended")
+
+
 def test_what_expires_is_said_beside_how_the_group_goes_on() -> None:
     found = stated(replace(READING, expiration_ms=NOW + HOUR))
     assert [each.verdict for each in found] == ["will_expire", "fine"]

@@ -188,7 +188,11 @@ class GroupFindings:
         return words.skipped(moves, read_to=partition.committed if command.line else -1, members=stop), command
 
     def _undone(self, partition: GroupPartition, moves: Sequence[MovedOffset], *, forwards: bool) -> Command:
-        """What undoes moves in one direction, if anything does by now: an offset that has gone on is not moved the other way."""
+        """What undoes moves in one direction, if anything does by now: an offset that has gone on is not moved the other way, and one of a
+        history that has ended is none to go back to.
+        """
+        if partition.history:
+            return Command(reason="the history of its log in which it was moved has ended")
         if not forwards:
             if moves[0].kind == MoveKind.RESET:
                 return Command(reason="the offset before was beyond the end of the log")
