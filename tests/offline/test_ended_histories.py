@@ -129,6 +129,7 @@ ROWS = {
     "before a snapshot": ("more=9 8@1 cut=5 lead=1@2 more=6 snapshot", "other_history", "leader epoch 1 began at", "--to-offset 5"),
     "read anew since": ("more=9 8@1 cut=5 lead=1@2 more=6 8@3", "fine", "", ""),
     "its epoch decides, not its time": ("more=9 cut=5 lead=1@2 more=6 8@3/0", "other_history", "3 records are", "--to-offset 5"),
+    "an epoch of long ago, as some clients commit": ("more=9 cut=5 lead=1@2 more=6 8@13/0", "fine", "", ""),
     "nothing shows when": ("more=9 8@1 cut=5 lead=1@2 more=6 quiet", "fine", "", ""),
     "its epoch without a time": ("more=9 8@1/0 cut=5 lead=1@2 more=6 quiet", "other_history", "leader epoch 1 began;", "--to-offset 5"),
     "the first epoch after it": ("more=9 8@1/0 cut=5 lead=1@2 more=1 lead=2@3 more=6", "other_history", "3 records", "--to-offset 5"),

@@ -22,6 +22,11 @@ APART_MS = 5_000
 
 _NOT_CURRENT = [CODES[reason] for reason in (LagReason.NOT_OBSERVED, LagReason.UNREAD, LagReason.CHECKPOINT)]
 
+LATE_MS = 600_000
+"""A consumer learns of another leader epoch within half of this (``metadata.max.age.ms``). What is committed later with an earlier one is
+of a client that commits an epoch of long ago with each offset.
+"""
+
 _EPOCH_BITS = 32
 _TIME_BITS = 43
 _MOST_MS = (1 << _TIME_BITS) - 2
@@ -52,7 +57,10 @@ class CommitHistory:
         created_ms = epochs.created_ms[log]
         dated = (rows.commit_ms >= 0) & (created_ms >= 0) & ~_named(rows)
         made_anew = made_anew | (dated & (rows.commit_ms + APART_MS < created_ms))
-        entry = np.where(rows.leader_epoch >= 0, epochs.after_epoch(log, rows.leader_epoch), epochs.after_time(log, rows.commit_ms))
+        by_epoch, by_time = epochs.after_epoch(log, rows.leader_epoch), epochs.after_time(log, rows.commit_ms)
+        began_ms = epochs.began_ms[by_epoch]
+        outlived = (by_epoch != ABSENT) & (began_ms >= 0) & (rows.commit_ms > began_ms + LATE_MS)
+        entry = np.where(rows.leader_epoch < 0, by_time, np.where(outlived, ABSENT, by_epoch))
         parted = ~made_anew & ~rows.share & (entry != ABSENT) & (epochs.start_offset[entry] < rows.offset)
         return cls(
             made_anew=made_anew,
