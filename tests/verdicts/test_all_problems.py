@@ -108,6 +108,33 @@ def test_problems_are_in_the_order_of_severity_and_then_of_age() -> None:
     assert found[0].what.startswith(found[0].summary)
 
 
+@each_row(
+    ("lately", "words", "due_ms"),
+    [
+        (
+            {"lost_lately_records": 140, "lost_lately_offsets": 0, "lost_lately_ms": NOW_MS - 4_000},
+            "Group billing is losing records of topic orders: 140 so far, the last at 2023-11-14T22:13:16Z (4s ago); partition 3, its oldest",
+            NOW_MS,
+        ),
+        (
+            {"lost_lately_records": 140, "lost_lately_offsets": 2, "lost_lately_ms": NOW_MS - 600_000},
+            "Group billing is losing records of topic orders: up to 142 so far, ",
+            NOW_MS,
+        ),
+        (
+            {"lost_lately_records": 140, "lost_lately_ms": NOW_MS - 600_001},
+            "Group billing will lose records of topic orders: partition 3, its oldest",
+            NOW_MS + MINUTE,
+        ),
+    ],
+)
+def test_a_loss_that_goes_on_is_a_loss_with_its_number(lately: dict[str, int], words: str, due_ms: int) -> None:
+    of = around(agent(well()), groups=group(loss_ms=NOW_MS + MINUTE, stopped_since_ms=OLD, **lately))
+    found = only(of, "group_will_lose")
+    assert found.what.startswith(words)
+    assert found.deadline_ms == due_ms
+
+
 def test_a_transaction_that_holds_a_group_up_for_a_moment_is_no_problem() -> None:
     held = group(held=True, lag_records_read_committed=0, next_append_ms=NOW_MS - MINUTE)
     assert kinds_of(around(agent(well()), groups=held)) == []

@@ -224,7 +224,7 @@ def found(
 
     Args:
         severity: "" for that of the kind.
-        summary: of what no alert reports yet; "" for that of the kind.
+        summary: of what no alert reports yet, or what it says in its description; "" for that of the kind.
     """
     about = summary or kind.about(broker=broker, topic=topic, group=group, log_dir=log_dir, agent=agent, **labels)
     problem = Problem(

@@ -34,6 +34,9 @@ MOST_PROBLEMS = 10_000
 
 _MOST_NAMED = 5
 
+_LOSING_MS = 600_000
+"""Who lost records within so long, two of Kafka's usual checks, and will lose more, is losing them."""
+
 _LOSSES = (GroupVerdict.LOST, GroupVerdict.WILL_LOSE)
 
 
@@ -242,9 +245,12 @@ def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, fi
     partitions = [*(int(rows.partition[row]) for row in each.rows), *each.uncommitted]
     more = f"; likewise {partitions_named(sorted(partitions[1:]))}" if len(partitions) > 1 else ""
     command = Command(finding.command, finding.no_command)
+    losing = _losing(circumstances, judged, each) if about.verdict is GroupVerdict.WILL_LOSE else ""
+    deadline_ms = _deadline_ms(judged, each) if about.verdict is GroupVerdict.WILL_LOSE else -1
     return found(
         kind,
-        f"{partitions_named(partitions[:1])}, {finding.text.rstrip('.')}{more}",
+        f"{losing}{partitions_named(partitions[:1])}, {finding.text.rstrip('.')}{more}",
+        summary=f"Group {format_name(about.group)} is losing records of topic {format_name(about.topic)}" if losing else "",
         severity=judgements[0].word,
         broker=first.broker,
         topic=about.topic,
@@ -252,7 +258,7 @@ def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, fi
         group=about.group,
         since_ms=min((known.since_ms for known in judgements if known.since_ms >= 0), default=-1),
         holds_back=kind.costs or each.left,
-        deadline_ms=_deadline_ms(judged, each) if about.verdict is GroupVerdict.WILL_LOSE else -1,
+        deadline_ms=judged.now_ms if losing else deadline_ms,
         command=command if command != Command() else circumstances.commands.why(about.group),
         links=Links(
             partitions=partitions_of(about.topic, partitions),
@@ -262,6 +268,16 @@ def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, fi
             awaited=_awaited(judged, each) if about.verdict is GroupVerdict.WILL_LOSE else -1,
         ),
     )
+
+
+def _losing(circumstances: Circumstances, judged: JudgedGroups, each: _Rows) -> str:
+    """What was lost within the last 24 hours if that goes on: a check of retention comes every few minutes. "" if it does not."""
+    lately, rows = judged.snapshot.progress.lost_lately, list(each.rows)
+    last_ms = int(lately.last_ms[rows].max(initial=ABSENT))
+    records, offsets = (int(np.maximum(column[rows], 0).sum()) for column in (lately.records, lately.offsets))
+    if last_ms < judged.now_ms - _LOSING_MS or records + offsets <= 0:
+        return ""
+    return f"{'up to ' if offsets else ''}{records + offsets:,} so far, the last at {circumstances.times.at(last_ms)}; "
 
 
 def _awaited(judged: JudgedGroups, each: _Rows) -> int:
