@@ -113,7 +113,7 @@ def test_problems_are_in_the_order_of_severity_and_then_of_age() -> None:
     [
         (
             {"lost_lately_records": 140, "lost_lately_offsets": 0, "lost_lately_ms": NOW_MS - 4_000},
-            "Group billing is losing records of topic orders: 140 so far, the last at 2023-11-14T22:13:16Z (4s ago); partition 3, its oldest",
+            "Group billing is losing records of topic orders: 140 so far, the last at 2023-11-14T22:13:16Z (4s ago); partition 3, ",
             NOW_MS,
         ),
         (
