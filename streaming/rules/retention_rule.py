@@ -34,8 +34,9 @@ class Retention:
 
     ``deletable`` is the number of segments that a check would delete now, and ``due_upto`` the offset before which they end. ``blocked``
     is an index in `BLOCKED`. ``next_by_size``: ``retention.bytes`` makes the next deletion, and not ``retention.ms``. ``next_start_of``:
-    the broker that has to be started before that, `ABSENT` if none has; then ``next_deletion`` has no value, and nothing is overdue. The
-    other fields have the names and meaning of the metrics.
+    the broker that has to be started before that, `ABSENT` if none has; then ``next_deletion`` has no value, and nothing is overdue.
+    ``next_deletion_if_it_grows``: the next deletion is put off until then if the log grows on. The other fields have the names and meaning
+    of the metrics.
     """
 
     deletable: Longs
@@ -44,6 +45,7 @@ class Retention:
     overdue: Longs
     reclaimable: Longs
     next_deletion: Longs
+    next_deletion_if_it_grows: Longs
     next_start_of: Longs
     next_by_size: Flags
     blocked: NDArray[np.int8]
@@ -114,8 +116,10 @@ class RetentionRule:
         if bound is not None:
             overdue = bound(first_known, deletable & checked, overdue, self._check_interval)
         moments = passes.moments(growth or not_growing(logs), now_ms)
-        goes = self._goes(moments, first)
-        goes = np.where(((due_upto > first) & (goes > now_ms)) | (logs.moving & (goes <= now_ms)), ABSENT, goes)
+        goes, goes_late = (
+            np.where(((due_upto > first) & (each > now_ms)) | (logs.moving & (each <= now_ms)), ABSENT, each)
+            for each in (self._goes(moments.by_time, moments, first), self._goes(moments.by_time_if_it_grows, moments, first))
+        )
         next_deletion, next_start_of = after_start(goes, away)
         known = self._all_known & self._replication_known
         return Retention(
@@ -125,6 +129,7 @@ class RetentionRule:
             overdue=np.where(limited & first_known, overdue, ABSENT),
             reclaimable=np.where(self._deletes & ~self._remote & ~open_end, logs.bytes_between(first, gone), ABSENT),
             next_deletion=next_deletion,
+            next_deletion_if_it_grows=after_start(goes_late, away)[0],
             next_start_of=next_start_of,
             next_by_size=(goes != ABSENT) & (moments.by_size < moments.by_time)[first],
             blocked=np.where(known, self._blocked(now_ms, rests, expired, deletable, lag > 0, due, overdue), np.int8(ABSENT)),
@@ -134,13 +139,13 @@ class RetentionRule:
     def segments_at(self, now_ms: int, growth: Growth) -> SegmentDeletions:
         """The same for each segment: the first of a log goes at its next deletion. Whether a broker has no process is not asked."""
         logs, moments, every = self._logs, self._passes.moments(growth, now_ms), np.arange(len(self._logs.base))
-        goes = self._goes(moments, every)
+        goes = self._goes(moments.by_time, moments, every)
         deletable = every - logs.first[logs.owner] < self.at(now_ms).deletable[logs.owner]
         return SegmentDeletions(deletable=deletable, goes=goes, by_size=(goes != ABSENT) & (moments.by_size < moments.by_time))
 
-    def _goes(self, moments: Moments, segments: Longs) -> Longs:
+    def _goes(self, by_time: Longs, moments: Moments, segments: Longs) -> Longs:
         """When the limit that lets a segment go first does so, `ABSENT` for never or not known."""
-        goes = np.minimum(moments.by_time, moments.by_size)[segments]
+        goes = np.minimum(by_time, moments.by_size)[segments]
         return np.where((goes < FAR) & self._passes.full[segments] & ~self._passes.unknown[segments], goes, ABSENT)
 
     def _written(self, now_ms: int) -> Longs:

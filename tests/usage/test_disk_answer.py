@@ -71,6 +71,14 @@ def test_what_is_freed_next_is_among_what_is_free_in_a_day_though_growth_is_slow
     assert one.frees_day >= 1000
 
 
+def test_space_is_freed_at_the_latest_time_though_a_reader_may_lose_at_the_earliest() -> None:
+    """One segment that grows: if nobody appends any more it goes after an hour, else an hour after it is rolled, which is in a week."""
+    found = found_of(orders(facts((0, 1000, 0), configs='{"topic":{"retention.ms":"3600000"}}'), log_dir="/d0"))
+    growing, still = (only(replace(found, logs=replace(found.logs, watched=np.array([rate])))) for rate in (25.0, 0.0))
+    assert still.next_ms < MS + 2 * HOUR_MS
+    assert growing.next_ms > MS + 7 * DAY_MS
+
+
 def test_only_so_many_unread_files_are_named_and_all_are_counted() -> None:
     unread = {f"/d0/{number}": "no" for number in range(MOST_UNREAD + 1)}
     one = only(with_facts(found_of(grows()), unread=unread))

@@ -105,8 +105,8 @@ class SizeSums:
 
 def _next_freed(logs: SegmentColumns, retention: Retention, now_ms: int, away: Longs) -> tuple[Floats, Longs]:
     """When the space of the next deletion of each log is free at the latest, `NEVER` if that is not foretold; and whose start it awaits."""
-    foretold = (retention.deletable > 0) | (retention.next_deletion >= 0) | (retention.next_start_of >= 0)
-    deletion = np.where(retention.deletable > 0, now_ms, np.maximum(retention.next_deletion, now_ms))
+    foretold = (retention.deletable > 0) | (retention.next_deletion_if_it_grows >= 0) | (retention.next_start_of >= 0)
+    deletion = np.where(retention.deletable > 0, now_ms, np.maximum(retention.next_deletion_if_it_grows, now_ms))
     late = logs.limit("check_interval_ms") + logs.limit("file_delete_delay_ms")
     at_ms, start_of = after_start(np.where(foretold, deletion, ABSENT), away)
     return np.where(at_ms != ABSENT, at_ms + late, NEVER), start_of
