@@ -138,6 +138,12 @@ ROWS = {
     "beyond, cut off": ("more=9 9@1 cut=5 lead=1@2 more=2", "beyond_end", "2 records are from there on", "--to-offset 5"),
     "beyond, cut off, empty": ("more=9 9@1/0 cut=5 lead=1@2", "beyond_end", "none is skipped", "--to-latest"),
     "beyond, made anew": ("more=9 9@1 -@2 anew@2 more=4 9@3", "beyond_end", "made anew at", "--to-earliest"),
+    "made anew, then cut off": (
+        "more=9 9@1 -@2 anew@2 more=9 8@3/0 cut=5 lead=1@4 more=6",
+        "other_history",
+        "cut off at 5",
+        "--to-offset 5",
+    ),
     "beyond, for no reason": ("more=9 99@1", "beyond_end", "9 records are in the log", "--to-earliest"),
     "beyond, nothing there": ("more=9 start=9 99@1", "beyond_end", "none is skipped", "--to-latest"),
 }

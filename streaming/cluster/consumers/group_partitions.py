@@ -262,12 +262,11 @@ def _history(invalid: Invalid, row: int) -> dict[str, Any]:
     if go_on_at < 0:
         return {}
     found = {"go_on_at": go_on_at, "passed_records": int(invalid.passed[row])}
+    if history.parted_at[row] >= 0:
+        return {**found, "history": CUT_OFF, "history_epoch": int(history.parted_epoch[row]), "history_ms": int(history.parted_ms[row])}
     if history.made_anew[row] or history.follows_another[row]:
-        created_ms = int(history.created_ms[row])
-        return {**found, "history": MADE_ANEW, "history_ms": created_ms}
-    if history.parted_at[row] < 0:
-        return found
-    return {**found, "history": CUT_OFF, "history_epoch": int(history.parted_epoch[row]), "history_ms": int(history.parted_ms[row])}
+        return {**found, "history": MADE_ANEW, "history_ms": int(history.created_ms[row])}
+    return found
 
 
 def pending_by_group(pending: Iterable[PendingCommit]) -> Mapping[str, list[PendingCommit]]:
