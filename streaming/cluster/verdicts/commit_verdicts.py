@@ -163,7 +163,7 @@ class _Judge:
             GroupVerdict.STOPPED: found.stopped,
             GroupVerdict.SKIPPED: self._skipped.at_ms != ABSENT,
             GroupVerdict.REWOUND: self._rewound.at_ms != ABSENT,
-            GroupVerdict.WILL_EXPIRE: (found.expiration_ms >= 0) & (found.expiration_ms - self._now_ms < bounds.expire_within_ms),
+            GroupVerdict.WILL_EXPIRE: self._will_expire(),
             GroupVerdict.SKEWED: skewed(self._snapshot, self._shares, bounds),
             GroupVerdict.SLOWER: self._slower() & ~self._deserted & ~self._between & ~found.stopped & ~pending,  # what waits has been read
         }
@@ -220,6 +220,12 @@ class _Judge:
         stands = self._deserted | self._snapshot.found.stopped | self._stands
         keeps_up = (age >= 0) & (age < self._left_ms) & ~self._short
         return self._goes_soon & (stands | ~keeps_up) & ~self._outruns
+
+    def _will_expire(self) -> Flags:
+        """Whether the committed offset is deleted soon, and somebody may come back to it."""
+        expiration_ms, within_ms = self._snapshot.found.expiration_ms, self._bounds.expire_within_ms
+        soon: Flags = (expiration_ms >= 0) & (expiration_ms - self._now_ms < within_ms)
+        return soon & ~self._abandoned & ~self._throw_away
 
     def _slower(self) -> Flags:
         rate, bounds = self._snapshot.progress.rate, self._bounds
