@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from streaming.broker.protocol.group_history_json import GroupHistory, HistoryEvent
-from streaming.terminal.cli.history_report import histories
+from streaming.terminal.cli.history_report import end_of, histories
 
 SECOND = 1000
 NOW_MS = 1_700_000_000_000
@@ -70,3 +70,17 @@ def test_whatever_else_happens_ends_a_run() -> None:
         assert len(printed(*commits(1, 2), other, *commits(3, 4, first=3))) == 3
     unknown = HistoryEvent(event="commit", record_offset=2, topic="orders", partition=0)
     assert len(printed(*commits(1, 2), unknown, *commits(3, 4, first=3))) == 3
+
+
+def test_a_group_has_ended_with_its_last_offset_or_with_its_own_record() -> None:
+    def end(*events: HistoryEvent) -> str:
+        return end_of(GroupHistory(group="g", log="/d/__consumer_offsets-3", whole_from=0, events=[*events]), NOW_MS)
+
+    deleted, other = (HistoryEvent(event="deleted", record_offset=9, at_ms=NOW_MS, topic="orders", partition=of, before=7) for of in (0, 1))
+    gone, generation = (HistoryEvent(event=event, record_offset=10, at_ms=NOW_MS) for event in ("gone", "generation"))
+    both = [*commits(7), *commits(7, partition=1)]
+    assert "it had committed orders-0: 7, orders-1: 7; " in end(*both, deleted, other)
+    assert "it had committed orders-0: 7; " in end(*both, deleted, gone)
+    assert end(*both, gone).startswith("its coordinator deleted it at 2023-11-14T22:13:20Z (0s ago), ")
+    for alive in ((*both, deleted), (*both, deleted, other, *commits(8)), (*both, gone, generation), both):
+        assert end(*alive) == ""

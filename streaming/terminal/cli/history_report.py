@@ -31,8 +31,9 @@ def end_of(group: GroupHistory, now_ms: int) -> str:
     begins = [number for number, each in enumerate(group.events[:-1]) if each.event == "gone"]
     life = group.events[begins[-1] + 1 if begins else 0 :]
     ends = [each for each in life if each.event in ("gone", "deleted")]
-    if not ends:
-        return ""
+    there = {(each.topic, each.partition): each.event == "commit" for each in life if each.event in ("commit", "deleted")}
+    if not ends or life[-1] is not ends[-1] or (life[-1].event != "gone" and any(there.values())):
+        return ""  # as of one whose newest records are not known to count
     times = TimeWords(now_ms)
     had = {(each.topic, each.partition): each.before for each in ends if each.event == "deleted" and each.before >= 0}
     offsets = [f"{format_name(topic)}-{partition}: {offset}" for (topic, partition), offset in sorted(had.items())]
