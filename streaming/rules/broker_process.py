@@ -5,7 +5,8 @@ an orderly way (`kafka.log.LogManager`: `lockLogDirs`, `handleLogDirFailure`, `s
 ``.kafka_cleanshutdown`` stays, which its next start deletes after it has locked the log dir. So one lock that is held shows that the
 process is there, and a file that was deleted in that way shows that it is not. Locks that are free show less: they are of a broker that was
 killed, of a copy, or of a broker whose locks are not seen here (a file server, another kernel). So they count if one of the same files was
-seen locked before, or if nothing has been written there for a minute.
+seen locked before, or if nothing has been written there for a minute. So does a file that is not there: a broker of any version makes
+it when it starts, and a copy without the files whose names begin with a dot lacks it.
 """
 
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ class LockState(StrEnum):
     LOCKED = "locked"
     FREE = "free"
     DELETED = "deleted"  # by a broker that was shut down in an orderly way, and has not started since
-    MISSING = "missing"  # given up, never used, or deleted by somebody: a broker may run all the same
+    MISSING = "missing"  # a copy without it, given up, never used, or deleted by somebody: then a broker may run all the same
     UNKNOWN = "unknown"
 
     @property
@@ -97,8 +98,7 @@ def look(before: ProcessLook, locks: Sequence[DirLock], written_ms: int, now_ms:
         since_ms = now_ms if before.free_ms >= 0 else before.since_ms if before.state is ProcessState.UP else -1
         return ProcessLook(ProcessState.UP, "", since_ms, written_ms, held, now_ms)
     states = {each.state for each in locks}
-    needed = LockState.UNKNOWN if LockState.UNKNOWN in states or LockState.DELETED in states else LockState.MISSING
-    unknown = [each.why for each in locks if each.state is needed]
+    unknown = [each.why for each in locks if each.state is LockState.UNKNOWN]
     if unknown or not locks:
         why = unknown[0] if unknown else _NO_DIR
         released_ms = now_ms if before.released_ms < 0 and _is_one_released(before.held, locks) else before.released_ms

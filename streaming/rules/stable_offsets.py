@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from streaming.common.arrays import Flags, Longs
-from streaming.common.catalog.catalog_tables import UNREADABLE
 
 _NEVER = np.iinfo(np.int64).max
 _NOT_KNOWN = -1
@@ -83,11 +82,11 @@ def high_watermarks(copies: Copies, *, assume_replicated: bool = False) -> Longs
 
     With metadata, if all in-sync replicas are observed: the larger of the leader's checkpoint and their smallest end offset (the leader's
     end if it is alone in sync). If they are not, or if ``stands`` is set: the leader's checkpoint. If the leader itself is not observed,
-    the replica's own checkpoint is used for it. Without an entry: the log start. Without metadata: the replica's own checkpoint, or with
-    ``assume_replicated`` its end.
+    the replica's own checkpoint is used for it. Without metadata: the replica's own checkpoint, or with ``assume_replicated`` its end. A
+    checkpoint without an entry tells nothing: it has only the logs that its broker's last run was told of, so a full one may have none.
     """
     count = int(copies.partition.max()) + 1 if len(copies.partition) else 0
-    own = np.where(copies.checkpoint == UNREADABLE, _NOT_KNOWN, np.where(copies.checkpoint < 0, copies.log_start, copies.checkpoint))
+    own = np.maximum(copies.checkpoint, _NOT_KNOWN)
     of_leader = np.full(count, _NOT_OBSERVED, np.int64)
     np.maximum.at(of_leader, copies.partition[copies.leads], own[copies.leads])
     of_leader_here = of_leader[copies.partition]
@@ -104,12 +103,13 @@ def _held_by_all(copies: Copies, of_leader: Longs, count: int) -> Longs:
     """The smallest end offset of each partition's in-sync replicas, -1 if not all of them are observed.
 
     A replica that has caught up but is not in sync yet also holds the leader back (`shouldWaitForReplicaToJoinIsr`). The files do not show
-    which replicas have caught up. Those at or after the leader's checkpoint may have, unless they are fenced (`isReplicaIsrEligible`).
+    which replicas have caught up. Those at or after the leader's checkpoint may have, or any if there is none, unless they are
+    fenced (`isReplicaIsrEligible`).
     """
     heard = ~copies.silent
     seen = np.flatnonzero(copies.in_sync & heard)
     written = of_leader[copies.partition]
-    joining = np.flatnonzero(~copies.in_sync & ~copies.fenced & heard & (written >= 0) & (copies.end_offset >= written))
+    joining = np.flatnonzero(~copies.in_sync & ~copies.fenced & heard & (written != _NOT_OBSERVED) & (copies.end_offset >= written))
     partition = copies.partition[seen]
     smallest = np.full(count, _NEVER, np.int64)
     for some in (seen, joining):

@@ -278,3 +278,25 @@ def test_neither_pandas_nor_pyspark_is_imported(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False)
     assert done.returncode in (0, 4), done.stderr
     assert "orders" in done.stdout
+
+
+def test_that_its_broker_was_shut_down_cleanly_needs_its_mark_and_a_lock_that_nobody_holds(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    partition(disk, "orders")
+    disk.write_high_watermarks()
+    assert not reported(disk.path, status=4)["log_dirs"][0]["clean"], "it runs, and its only log is empty"
+    (disk.path / ".kafka_cleanshutdown").touch()
+    assert not reported(disk.path, status=4)["log_dirs"][0]["clean"], "it runs"
+    disk.release()
+    assert reported(disk.path, status=4)["log_dirs"][0]["clean"]
+    (disk.path / ".kafka_cleanshutdown").unlink()
+    assert "a start after a crash reads no log" in segtail_disk(disk.path).stdout
+
+
+def test_of_a_log_that_the_checkpoint_does_not_name_nothing_is_said_to_be_freed(tmp_path: Path) -> None:
+    """As `segtail retention` has it: nobody knows how far it is replicated."""
+    path = _grows(tmp_path)
+    hours = NOW + 30 * DAY
+    assert reported(path, "--at", hours, "--free", "1GiB")["log_dirs"][0]["frees_now"] > 0
+    (path / "replication-offset-checkpoint").write_text("0\n0\n")
+    assert reported(path, "--at", hours, "--free", "1GiB")["log_dirs"][0]["frees_now"] == 0

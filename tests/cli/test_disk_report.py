@@ -74,6 +74,12 @@ def test_when_a_log_dir_is_full(values: dict[str, Any], text: str) -> None:
     assert outlook(use(**values), NOW_MS) == text
 
 
+def test_that_a_broker_was_shut_down_cleanly_is_stated_where_it_is_so_alone() -> None:
+    assert "  its broker was shut down cleanly: the next start reads no log" in stated(use(recovery_bytes=0, clean=True))
+    assert "  a start after a crash reads no log" in stated(use(recovery_bytes=0))
+    assert not any("reads no log" in line for line in stated(use(recovery_bytes=0, replicas=0)))
+
+
 def test_what_is_stated_of_a_log_dir() -> None:
     assert stated(use())[:2] == ["/d, broker 1: 2.0 MiB in 3 replicas; 4.0 MiB of 8.0 MiB free", "  not full within a year"]
     assert stated(use(free=-1))[0] == "/d, broker 1: 2.0 MiB in 3 replicas"

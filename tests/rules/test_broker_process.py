@@ -74,7 +74,10 @@ GROWS = (Step(0, [FREE], -1), Step(5, [FREE], 4))
         ("of which one log dir is enough, where the other was given up", [Step(0, [DELETED, MISSING], -1)], [NOBODY]),
         ("but not where the other may not be asked", [Step(0, [DELETED, REFUSED], -1)], [UNKNOWN]),
         ("deleted by somebody", [Step(0, [LOCKED], 0), Step(5, [MISSING], 0)], [UP, UNKNOWN]),
-        ("one of two", [Step(0, [FREE, MISSING])], [UNKNOWN]),
+        ("one of two", [Step(0, [FREE, MISSING])], [NOBODY]),
+        ("a copy without the files that begin with a dot", [Step(0, [MISSING])], [NOBODY]),
+        ("a copy that was just made", [Step(0, [MISSING], -10)], [UNKNOWN]),
+        ("a lock that is missing while the broker writes", [Step(0, [MISSING]), Step(5, [MISSING], 4)], [NOBODY, UNKNOWN]),
         ("no log dir can be read", [Step(0, [])], [UNKNOWN]),
         ("started again", [*KILLED, Step(60, [LOCKED], 59)], [UP, ENDED, UP]),
     ],
@@ -92,7 +95,6 @@ HELD_BOTH, HELD_ONE = Step(0, [LOCKED, LOCKED_B]), Step(0, [LOCKED, REFUSED])
         ("of two, one cannot be asked when the other is released", [HELD_BOTH, Step(5, [FREE, REFUSED])], 5),
         ("nor could it be before", [HELD_ONE, Step(5, [FREE, REFUSED])], 5),
         ("the first time counts", [HELD_ONE, Step(5, [FREE, REFUSED]), Step(10, [FREE, REFUSED])], 5),
-        ("one that was never there counts as one that cannot be asked", [HELD_ONE, Step(5, [FREE, MISSING])], 5),
         ("deleted in an orderly end", [HELD_BOTH, Step(5, [DELETED, REFUSED])], 5),
         ("long ago, so the other may be held", [Step(0, [DELETED, LOCKED_B]), Step(5, [DELETED, REFUSED])], None),
         ("no lock was seen held", [Step(0, [FREE, REFUSED])], None),
@@ -122,7 +124,6 @@ def test_a_start_is_known_where_it_was_seen_down_before() -> None:
 
 def test_a_reason_is_that_of_the_first_that_is_not_known() -> None:
     assert last(Step(0, [FREE, REFUSED])).why == "/d1/.lock may not be read"
-    assert last(Step(0, [FREE, MISSING])).why == "/d1/.lock does not exist"
     assert "change" in last(Step(0, [FREE]), Step(5, [FREE], 1)).why
     assert (last(Step(0, [LOCKED])).why, last(*KILLED).why) == ("", "")
 

@@ -66,7 +66,7 @@ LEADER = Copy(1, 100, 80, leads=True, in_sync=True, isr=3)
         pytest.param(
             80, [LEADER._replace(isr=2, stands=True), Copy(2, 90, in_sync=True, isr=2, stands=True)], id="below min ISR: the checkpoint"
         ),
-        pytest.param(0, [LEADER._replace(isr=1, stands=True, checkpoint=-1)], id="below min ISR without an entry: the log start"),
+        pytest.param(-1, [LEADER._replace(isr=1, stands=True, checkpoint=-1)], id="below min ISR without an entry: not known"),
         pytest.param(
             95, [LEADER._replace(isr=2), Copy(2, 98, in_sync=True, isr=2), Copy(3, 95, isr=2)], id="one that may be about to join holds it"
         ),
@@ -89,12 +89,17 @@ LEADER = Copy(1, 100, 80, leads=True, in_sync=True, isr=3)
         pytest.param(
             98, [LEADER._replace(isr=2), Copy(2, 98, in_sync=True, isr=2), Copy(3, 5, isr=2)], id="what is not in sync holds nothing"
         ),
-        pytest.param(0, [LEADER._replace(checkpoint=-1)], id="no entry: the log start"),
-        pytest.param(30, [LEADER._replace(checkpoint=-1, log_start=30)], id="no entry: the log start, wherever that is"),
+        pytest.param(-1, [LEADER._replace(checkpoint=-1)], id="no entry: not known"),
+        pytest.param(100, [Copy(1, 100, in_sync=True, isr=1)], id="no entry, in sync alone, and nobody leads: its end"),
+        pytest.param(
+            95,
+            [LEADER._replace(isr=2, checkpoint=-1), Copy(2, 98, in_sync=True, isr=2), Copy(3, 95, isr=2)],
+            id="no entry: any that is not in sync may be about to join",
+        ),
         pytest.param(100, [LEADER._replace(checkpoint=130)], id="never ahead of what was read"),
         pytest.param(60, [Copy(2, 90, 60, in_sync=True, isr=2)], id="the leader is not observed: its own checkpoint"),
         pytest.param(60, [Copy(2, 90, 60)], id="no metadata: its own checkpoint"),
-        pytest.param(0, [Copy(2, 90)], id="no metadata, no entry: the log start"),
+        pytest.param(-1, [Copy(2, 90)], id="no metadata, no entry: not known"),
     ],
 )
 def test_the_high_watermark(expected: int, copies: list[Copy]) -> None:
@@ -164,7 +169,7 @@ copies = st.builds(
 def test_each_partition_for_itself_and_each_mark_inside_its_log(drawn: list[Copy], assume_replicated: bool) -> None:
     drawn = [one._replace(isr=next(other.isr for other in drawn if other.partition == one.partition)) for one in drawn]
     found = marks(*drawn, assume_replicated=assume_replicated)
-    assert all(one.log_start <= mark <= one.end_offset for one, mark in zip(drawn, found, strict=True))
+    assert all(mark == -1 or one.log_start <= mark <= one.end_offset for one, mark in zip(drawn, found, strict=True))
     for number in {one.partition for one in drawn}:
         alone = [one._replace(partition=0) for one in drawn if one.partition == number]
         expected = [mark for one, mark in zip(drawn, found, strict=True) if one.partition == number]

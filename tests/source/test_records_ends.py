@@ -46,6 +46,16 @@ def test_without_an_entry_nothing_is_known_to_be_replicated_which_is_logged(tmp_
     assert offsets(disk.path, topics="empty") == []
 
 
+def test_one_partition_without_an_entry_keeps_no_other_from_being_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    disk = log_dir(tmp_path)
+    partition(disk, "t").append(batch(3))
+    disk.write_high_watermarks()
+    partition(disk, "t", 1).append(batch(2))
+    disk.release()
+    assert offsets(disk.path) == [0, 1, 2]
+    assert any("nothing is read of t-1: no high watermark" in message for message in caplog.messages)
+
+
 @pytest.mark.parametrize("cut", [0, 10])
 def test_a_log_whose_end_is_missing_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture, cut: int) -> None:
     disk = log_dir(tmp_path)

@@ -50,6 +50,11 @@ def test_nothing_grows_in_an_empty_log_dir_and_without_a_list_of_segments_it_is_
     assert (unknown.outlook, unknown.full_ms, unknown.growth_day, unknown.growth_unknown) == ("unknown", -1, -1, 1)
 
 
+def test_of_a_log_dir_that_holds_the_metadata_log_alone_it_is_known_that_nothing_grows() -> None:
+    metadata = found_of(orders(facts((0, 0, 0)), log_dir="/d0", topic="__cluster_metadata"))
+    assert (only(metadata).outlook, only(metadata).replicas) == ("never", 0)
+
+
 def test_a_log_of_which_it_is_not_known_what_retention_frees_frees_nothing() -> None:
     segments = (0, 500, 8 * 24 * 3600), (50, 300, 10), (100, 0, 0)
     known = orders(facts(*segments, configs=WEEK), log_dir="/d0")

@@ -23,7 +23,7 @@ EVER = 1e11
 _VALUES: Row = {
     **defaults_of(StateRow),
     **{"settled": True, "log_start_offset": 0, "log_end_offset": 0, "coordinator_upto": 1 << 60},
-    **{"leader": -2, "leader_epoch": -1, "high_watermark": -1},
+    **{"leader": -2, "leader_epoch": -1, "high_watermark": 0},
 }
 
 

@@ -14,7 +14,7 @@ from streaming.broker.watcher.recovery_points import RecoveryPositions
 from streaming.broker.watcher.tail import Tail
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.kafka.formats.names import METADATA_TOPIC
-from streaming.rules.broker_process import AWAY
+from streaming.rules.broker_process import AWAY, LockState
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +92,7 @@ class RestartStatus:
             recovery_bytes=found.scanned,
             not_fsynced_bytes=found.not_fsynced,
             recovery_rate=start.rate,
+            clean=contents.clean and LockState(status.lock).is_held_by_nobody,
             recovering_logs=-1 if left is None else left.logs,
             recovering_bytes=-1 if left is None else left.left,
             recovering=[] if left is None else list(left.working),

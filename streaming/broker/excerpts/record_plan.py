@@ -70,7 +70,7 @@ def plan_records(wanted: WantedRecords) -> tuple[RecordRange, ...]:
     """
     log_dirs = open_given_dirs(wanted.log_dirs)
     ends = {log_dir.path: _ends(log_dir, to_end=wanted.to_end) for log_dir in log_dirs}
-    buffer, ranges, unknown = window(), list[RecordRange](), list[str]()
+    buffer, ranges, unknown, unwritten = window(), list[RecordRange](), list[str](), list[Path]()
     for partition in choose_replicas(wanted_partitions(log_dirs, wanted.selection)):
         own = ends[partition.log_dir.path]
         stop = ENDLESS if own.high_watermarks is None else own.high_watermarks.of(partition)
@@ -79,13 +79,23 @@ def plan_records(wanted: WantedRecords) -> tuple[RecordRange, ...]:
                 _check_whole(wanted, partition, stop, buffer)
             if stop < 0:
                 unknown.append(partition.path.name)
+                if own.rests and any(each.size for each in list_segments(partition.path)):
+                    unwritten.append(partition.path)
                 continue
             ranges += _ranges(wanted, partition, max(0, own.starts.of(partition)), stop, buffer)
         except OSError as error:
             raise LogDirError(f"option log_dirs: {partition.path} cannot be read: {error.strerror or error}") from error
+    if unwritten and not ranges:
+        raise UsageError(
+            f"option until: of {unwritten[0]} no high watermark was written before its broker ended, so it is not known which records "
+            "were replicated; until=end reads the log to its end"
+        )
     if unknown:
         named = ", ".join(unknown[:10]) + (f" and {len(unknown) - 10} more" if len(unknown) > 10 else "")
-        log.warning("nothing is read of %s: no high watermark of these partitions was written; see the option until", named)
+        log.warning(
+            "nothing is read of %s: no high watermark of these partitions was written; of a broker that does not run, until=end reads them",
+            named,
+        )
     return tuple(ranges)
 
 
@@ -121,11 +131,6 @@ def _check_whole(wanted: WantedRecords, partition: Partition, stop: int, buffer:
         stop: up to where the log is known to be replicated, below 0 where that is not known.
     """
     segments = list_segments(partition.path)
-    if stop < 0 and any(each.size for each in segments):
-        raise UsageError(
-            f"option until: of {partition.path} no high watermark was written before its broker ended, so it is not known which records "
-            "were replicated; until=end reads the log to its end"
-        )
     if lost := copied_in_part(partition.path, segments):
         lost = f"{lost}: it was copied in part"
         if wanted.fails_on_loss:

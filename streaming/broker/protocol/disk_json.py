@@ -57,7 +57,8 @@ class LogDirUse(PublicMessage):
     many files and directories in it could not be read, ``unread_of`` some of them with the reason.
 
     ``recovery_logs``, ``recovery_bytes``: what a start of the broker after a crash reads. ``recovery_seconds``: how long that takes, by the
-    last recovery that the agent saw. ``recovery_threads``: ``num.recovery.threads.per.data.dir``. ``not_fsynced_bytes``: the most that may
+    last recovery that the agent saw. ``clean``: the broker was shut down in an orderly way, and has not started since.
+    ``recovery_threads``: ``num.recovery.threads.per.data.dir``. ``not_fsynced_bytes``: the most that may
     not be on disk. ``recovering_logs``, ``recovering_bytes``: what is left of a recovery that is going on, ``recovering`` some of its logs,
     and ``recovered_ms`` when it ends.
     """
@@ -91,6 +92,7 @@ class LogDirUse(PublicMessage):
     recovery_bytes: int = -1
     recovery_seconds: float = -1.0
     recovery_threads: int = -1
+    clean: bool = False
     not_fsynced_bytes: int = -1
     recovering_logs: int = -1
     recovering_bytes: int = -1

@@ -31,7 +31,8 @@ class LogDirStatus(Message):
     of live logs, and the metadata log.
 
     ``recovery_logs``, ``recovery_bytes``: what a start after a crash reads, without the metadata log, which every start reads; 0 after a
-    clean shutdown. ``not_fsynced_bytes``: the most that may be in the page cache alone. ``recovery_rate``: bytes a second of the last
+    clean shutdown, which ``clean`` tells from logs without
+    records. ``not_fsynced_bytes``: the most that may be in the page cache alone. ``recovery_rate``: bytes a second of the last
     recovery that the agent saw. ``recovery_threads``: ``num.recovery.threads.per.data.dir``. While a broker starts, ``recovering_logs`` and
     ``recovering_bytes`` are what is left of its logs, and ``recovering`` names some that are being read.
     """
@@ -58,6 +59,7 @@ class LogDirStatus(Message):
     not_fsynced_bytes: int = -1
     recovery_rate: float = -1.0
     recovery_threads: int = -1
+    clean: bool = False
     recovering_logs: int = -1
     recovering_bytes: int = -1
     recovering: list[AnyName] = field(default_factory=list)

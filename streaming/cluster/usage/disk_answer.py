@@ -83,10 +83,7 @@ def _selected(disk: DiskContents, reckoning: Reckoning, by: str, topics: Collect
 
 def _log_dirs(disk: DiskContents, reckoning: Reckoning) -> Iterator[LogDirUse]:
     sums = reckoning.summed(reckoning.directory, len(disk.dirs))
-    live, unread = (
-        np.bincount(disk.replicas.directory, each, minlength=len(disk.dirs)).astype(int).tolist()
-        for each in (disk.replicas.live, disk.replicas.unread)
-    )
+    unread = np.bincount(disk.replicas.directory, disk.replicas.unread, minlength=len(disk.dirs)).astype(int).tolist()
     moving = np.bincount(reckoning.directory, disk.logs.logs.moving, minlength=len(disk.dirs)).astype(int).tolist()
     counts = _replicas(disk)
     systems = {device: number for number, device in enumerate(dict.fromkeys(each.device for each in disk.dirs if each.up))}
@@ -95,7 +92,8 @@ def _log_dirs(disk: DiskContents, reckoning: Reckoning) -> Iterator[LogDirUse]:
             yield LogDirUse(broker=each.broker, log_dir=each.log_dir, up=False, problem=each.problem)
             continue
         full, uncleaned = reckoning.full_at(number), reckoning.full_at(number, compacted_grow=True)
-        known = sums.growth_day[number] >= 0 or not live[number]  # of an empty log dir it is known that nothing grows
+        # of a log dir without replicas it is known that nothing grows: the metadata log is deleted behind its snapshots
+        known = sums.growth_day[number] >= 0 or not counts[number]
         yield LogDirUse(
             broker=each.broker,
             log_dir=each.log_dir,
@@ -126,6 +124,7 @@ def _log_dirs(disk: DiskContents, reckoning: Reckoning) -> Iterator[LogDirUse]:
             recovery_bytes=each.restart.scanned,
             recovery_seconds=each.restart.seconds(each.restart.scanned),
             recovery_threads=each.restart.threads,
+            clean=each.restart.clean,
             not_fsynced_bytes=each.restart.not_fsynced,
             recovering_logs=each.restart.left_logs,
             recovering_bytes=each.restart.left_bytes,

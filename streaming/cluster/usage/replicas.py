@@ -16,7 +16,8 @@ from streaming.rules.segment_columns import SegmentColumns
 class RestartFacts:
     """What a start after a crash reads of a log dir; -1 where it is not known.
 
-    ``rate``: bytes a second of a recovery that was seen. ``threads``: that each log dir has. ``left_logs``, ``left_bytes``: of a start that
+    ``rate``: bytes a second of a recovery that was seen. ``threads``: that each log dir has. ``clean``: its
+    broker was shut down in an orderly way, and has not started since. ``left_logs``, ``left_bytes``: of a start that
     is going on; ``working``: some logs that it reads.
     """
 
@@ -25,6 +26,7 @@ class RestartFacts:
     not_fsynced: int = -1
     rate: float = -1.0
     threads: int = -1
+    clean: bool = False
     left_logs: int = -1
     left_bytes: int = -1
     working: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from streaming.common.formatting import TimeWords, format_count, format_duration
 from streaming.kafka.groups.group_states import GroupState, GroupType
 
 REASONS = {
-    "coordinator_not_observed": "the log of its coordinator is not read here, or its agent does not answer",
+    "coordinator_not_observed": "the log of its coordinator, or its high watermark, is not known here, or its agent does not answer",
     "coordinator_behind": "the log of its coordinator is not read to its end",
     "checkpoint_unread": "its checkpoint cannot be read now",
     "commit_not_replicated": "what it has committed is above the high watermark of its coordinator's log, which is known as of seconds ago",

@@ -125,6 +125,7 @@ def _facts(agent: AgentStatus, status: LogDirStatus, held: int, with_metadata: b
             not_fsynced=status.not_fsynced_bytes,
             rate=status.recovery_rate,
             threads=status.recovery_threads,
+            clean=status.clean,
             left_logs=status.recovering_logs,
             left_bytes=status.recovering_bytes,
             working=tuple(status.recovering),

@@ -73,6 +73,7 @@ LOG_DIRS = Listing(
             meaning="how long that takes, by the last recovery that its agent saw",
         ),
         Field(name="recovery_threads", unit=Unit.COUNT, meaning="`num.recovery.threads.per.data.dir`"),
+        Field(name="clean", unit=Unit.FLAG, meaning="its broker was shut down in an orderly way, and has not started since"),
         Field(name="not_fsynced_bytes", unit=Unit.BYTES, meaning="the most that may not be on disk"),
         Field(name="recovering_logs", unit=Unit.COUNT, meaning="how many are left of a recovery that is going on"),
         Field(name="recovering_bytes", unit=Unit.BYTES, meaning="what is left of it"),

@@ -119,7 +119,7 @@ def _restart(answer: DiskAnswer, each: LogDirUse) -> Iterator[str]:
         read = f"{format_size(each.recovery_bytes)} in {format_count(each.recovery_logs, 'log')}"
         yield f"  a start after a crash reads {read}{threads}{takes}; at most {format_size(each.not_fsynced_bytes)} may not be on disk"
     elif each.recovery_bytes == 0 and each.replicas:
-        yield "  its broker was shut down cleanly: the next start reads no log"
+        yield f"  {'its broker was shut down cleanly: the next start' if each.clean else 'a start after a crash'} reads no log"
 
 
 def outlook(each: LogDirUse, now_ms: int) -> str:

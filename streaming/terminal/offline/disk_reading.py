@@ -60,7 +60,7 @@ class DiskQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Log:
-    """A live log as it was read; ``checkpoint``: its high watermark by the checkpoint, -1 none."""
+    """A live log as it was read; ``checkpoint``: its high watermark by the checkpoint, -1 none, `UNREADABLE` for a file without a use."""
 
     key: LogKey
     segments: NDArray[np.void]
@@ -92,6 +92,7 @@ class _Reading:
         self._limiter = limiter
         self._cluster = ClusterView(log_dirs, running_configs(log_dirs, limiter.is_given))
         self._cluster.refresh()
+        self._processes = ProcessWatch(self._log_dirs, lambda: time.time_ns() // 1_000_000)
         self._away = self._brokers_away()
         self._times = SegmentTimes()
         self._topics: list[str] = []
@@ -140,8 +141,7 @@ class _Reading:
 
     def _brokers_away(self) -> list[AwayBroker]:
         """The brokers whose log dirs nobody holds. The locks are asked now, whatever time everything is judged as of."""
-        watch = ProcessWatch(self._log_dirs, lambda: time.time_ns() // 1_000_000)
-        return away_brokers(broker_processes(watch.look(self._cluster.statuses())))
+        return away_brokers(broker_processes(self._processes.look(self._cluster.statuses())))
 
     def _take(self, log_dir: LogDir, usage: DirUsage) -> None:
         before, number = len(self._topics), len(self._dirs)
@@ -208,7 +208,7 @@ class _Reading:
                 yield LeftoverFiles(path=path, kind="foreign", taken=int(usage.taken[row].sum()), since_ms=_modified_ms(Path(path)))
 
     def _read_logs(self, log_dir: LogDir, usage: DirUsage, items: dict[int, int], unread: dict[str, str]) -> None:
-        ends = load_offset_checkpoint(log_dir, names.HIGH_WATERMARK_CHECKPOINT).offsets or {}
+        ends = load_offset_checkpoint(log_dir, names.HIGH_WATERMARK_CHECKPOINT).offsets
         starts = load_offset_checkpoint(log_dir, names.LOG_START_OFFSET_CHECKPOINT).offsets or {}
         recovery = load_offset_checkpoint(log_dir, names.RECOVERY_POINT_CHECKPOINT).offsets
         segments = usage.segments
@@ -228,7 +228,7 @@ class _Reading:
                 continue
             place = (name.topic, name.partition)
             self._items.append(items[row])
-            self._logs.append(self._read(log_dir, name, own, times, (ends.get(place, -1), starts.get(place, -1), _point(recovery, place))))
+            self._logs.append(self._read(log_dir, name, own, times, (_entry(ends, place), starts.get(place, -1), _entry(recovery, place))))
 
     def _read(self, log_dir: LogDir, name: PartitionDir, own: NDArray[np.void], times: LogTimes, checkpoints: tuple[int, int, int]) -> _Log:
         listed = np.empty(len(own), SEGMENTS)
@@ -262,7 +262,8 @@ class _Reading:
             return RestartFacts(threads=threads)
         not_fsynced = int(not_fsynced_bytes(scanned, points, np.array([log.log_end for log in logs], np.int64)).sum())
         if was_shut_down_cleanly(log_dir.path):
-            return RestartFacts(logs=0, scanned=0, not_fsynced=not_fsynced, threads=threads)
+            clean = self._processes.lock_of(log_dir).is_held_by_nobody
+            return RestartFacts(logs=0, scanned=0, not_fsynced=not_fsynced, threads=threads, clean=clean)
         return RestartFacts(logs=int(np.count_nonzero(scanned)), scanned=int(scanned.sum()), not_fsynced=not_fsynced, threads=threads)
 
     def _logs_there(self, limits_of: LimitsOf) -> LogsThere:
@@ -301,7 +302,7 @@ class _Reading:
         ]
 
     def _high_watermark(self, log: _Log, ends: Mapping[tuple[str, int, int], int]) -> int:
-        """Up to where a log is replicated: by the logs of the in-sync replicas if all of them are here, else by the checkpoint.
+        """Up to where a log is replicated: by the logs of the in-sync replicas if all of them are here, else by the checkpoint, if it says.
 
         The checkpoint of a running broker is seconds old: a high watermark in the active segment follows the end of the log.
         """
@@ -310,7 +311,7 @@ class _Reading:
         if in_sync and min(in_sync) >= 0:
             return min(log.log_end, *in_sync)
         active = int(log.segments["base_offset"][-1])
-        return log.log_end if log.checkpoint < 0 or log.checkpoint >= active else log.checkpoint
+        return log.log_end if log.checkpoint >= active else max(log.checkpoint, -1)
 
     def _doubts(self, logs: LogsThere) -> Iterator[str]:
         yield from unseen_dirs(self._log_dirs, self._cluster)
@@ -363,8 +364,8 @@ def _points(logs: Sequence[_Log]) -> RecoveryPoints:
     return RecoveryPoints(offset=offset, position=np.zeros_like(offset))
 
 
-def _point(recovery: Mapping[tuple[str, int], int] | None, place: tuple[str, int]) -> int:
-    return UNREADABLE if recovery is None else recovery.get(place, NO_ENTRY)
+def _entry(checkpoint: Mapping[tuple[str, int], int] | None, place: tuple[str, int]) -> int:
+    return UNREADABLE if checkpoint is None else checkpoint.get(place, NO_ENTRY)
 
 
 def _modified_ms(path: Path) -> int:

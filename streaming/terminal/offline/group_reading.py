@@ -235,7 +235,9 @@ def groups_in(
     those = [tail for key, tail in tails.items() if (key.topic, key.partition) in observed and key not in agent.doubted]
     doubts = [*before.logs.doubts, *agent.doubts, *unread(reading.agent, reads, those, ()), *refused(reading.agent, reads)]
     doubts += silent(agent_of(reading), now_ms)
-    doubts += _unread_coordinators(groups.coordinators, before.cluster, before.coordinators)
+    unmarked = sorted({name for name, each in _named(replayed) if each.replicated == -1 and name not in current})
+    doubts += _unmarked(unmarked)
+    doubts += _unread_coordinators(groups.coordinators, before.cluster, before.coordinators, unmarked)
     doubts += (f"{group}: {doubt}" for group, facts in groups.queries.items() for doubt in facts.doubts)
     answers = ListedGroups(
         judged=judge_groups(groups, now_ms, bounds_of(settings)),
@@ -383,14 +385,26 @@ def _reads(needed: Collection[TopicPartition], coordinators: Collection[int] | N
     return topic != METADATA_TOPIC and (own or topic == TRANSACTION_TOPIC or (topic, partition) in needed)
 
 
-def _unread_coordinators(logs: Sequence[CoordinatorLog], cluster: ClusterView, partitions: Collection[int] | None) -> Iterator[str]:
+def _unmarked(logs: Sequence[LogName]) -> Iterator[str]:
+    """The coordinators' logs of which nothing shows how far they are replicated."""
+    if logs:
+        names = format_list([f"{topic}-{partition}" for topic, partition in logs], 10)
+        yield (
+            f"no high watermark of {names} was written, so what groups have committed there is not known; "
+            "--set assume_replicated=true counts to the end of the log, if no metadata log is here"
+        )
+
+
+def _unread_coordinators(
+    logs: Sequence[CoordinatorLog], cluster: ClusterView, partitions: Collection[int] | None, unmarked: Collection[LogName]
+) -> Iterator[str]:
     """Which coordinators' logs are missing or have lost their ends, and what of the others was not understood."""
     if partitions is None and not cluster.known:
         yield f"no metadata log can be read here, so nothing shows how many partitions {OFFSETS_TOPIC} has"
     for topic in (OFFSETS_TOPIC, SHARE_STATE_TOPIC):
         read = {log.partition for log in logs if log.topic == topic and log.observed}
         wanted = partitions if topic == OFFSETS_TOPIC and partitions is not None else range(cluster.partition_count(topic) or 0)
-        missing = sorted(set(wanted) - read)
+        missing = sorted(set(wanted) - read - {partition for name, partition in unmarked if name == topic})
         if missing:
             names = format_list([str(number) for number in missing], 10)
             yield (
