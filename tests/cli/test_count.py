@@ -210,3 +210,13 @@ def test_a_directory_that_may_not_be_read_has_a_line_and_a_sentence_and_is_not_s
     row, _, _ = json.loads(by_partition[1])["rows"]
     assert (row["partition"], row["first_offset"], row["data"]) == (0, None, None)
     assert (other[0], [line for line in other[1].splitlines() if line.startswith("- ")]) == (0, [])
+
+
+def test_an_empty_log_of_a_copy_that_was_just_made_is_counted(tmp_path: Path) -> None:
+    """From before topics had ids, so that nothing tells it from one that its broker is making; but nobody looks again."""
+    directory = log_dir(tmp_path)
+    partition(directory, "orders", topic_id=None)
+    directory.write_high_watermarks()
+    done = run_command("count", directory.path, "--format", "json")
+    assert [(row["topic"], row["data"]) for row in json.loads(done.stdout)["rows"]] == [("orders", 0)]
+    assert "no segment of it can be read" not in done.stderr

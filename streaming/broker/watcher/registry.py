@@ -69,7 +69,7 @@ class LogRegistry:
         self._copies = LogCopies(assigned, buffer)
         self._listing = LogListing(log_dirs, self._watched, self._copies, scope.wants)
         self._unmet = Unmet(self._watched.cursor_of)
-        self._taking_up = TakingUp(self._watched, self._unmet, scope.opens, clock_ms, buffer)
+        self._taking_up = TakingUp(self._watched, self._unmet, scope.opens, clock_ms, buffer, once=scope.once)
         self._departures = Departures(self._watched, has_topic, self._listing.seen, clock_ms, buffer)
         self._left_out = LeftOut()
 

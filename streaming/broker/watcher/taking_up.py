@@ -32,16 +32,25 @@ class TakingUp:
     Args:
         unmet: what consumers want of logs that could not be read when they began.
         opens: whether it has to be known what is open where reading of a log begins.
+        once: nobody looks again, so that what is being made is taken as it is.
     """
 
     def __init__(
-        self, watched: WatchedLogs, unmet: Unmet, opens: Callable[[LogKey], bool], clock_ms: Callable[[], int], buffer: Bytes
+        self,
+        watched: WatchedLogs,
+        unmet: Unmet,
+        opens: Callable[[LogKey], bool],
+        clock_ms: Callable[[], int],
+        buffer: Bytes,
+        *,
+        once: bool,
     ) -> None:
         self._watched = watched
         self._unmet = unmet
         self._opens = opens
         self._clock_ms = clock_ms
         self._buffer = buffer
+        self._once = once
 
     def take_up(self, key: LogKey, partition: Partition, wanted: Beginning | None, events: list[Event]) -> None:
         """Watch a log that is new, moved or known, from an earlier position if a new consumer wants it.
@@ -97,7 +106,7 @@ class TakingUp:
         return (wanted is not None and self._go_back(tail, wanted, is_new)) or is_new
 
     def _half_made(self, key: LogKey, segments: Sequence[Segment]) -> bool:
-        if key.topic_id or key in self._watched.cursors or key in self._watched.tails or any(map(has_data, segments)):
+        if self._once or key.topic_id or key in self._watched.cursors or key in self._watched.tails or any(map(has_data, segments)):
             return False
         return 0 <= self._clock_ms() - segments[-1].modified_ms < HALF_MADE_MS
 
