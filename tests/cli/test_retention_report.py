@@ -47,6 +47,13 @@ def test_a_compacted_log_without_a_closed_segment_says_why_nothing_is_compacted(
     assert advised(row("a", **compacted | {"segments": 2}), row("b", **compacted | {"cleanup_policy": "delete"})) == {}
 
 
+def test_what_nothing_limits_is_kept_for_ever() -> None:
+    kept_on = {"cleanup_policy": "delete", "retention_limit_ms": -1, "retention_limit_bytes": -1} | CALM
+    rows = row("a", **kept_on), row("b", **kept_on), row("c", **kept_on | {"retention_limit_bytes": 1 << 30})
+    assert advised(*rows, row("d", **kept_on | {"limits_assumed": True}))["unlimited"] == "a-0, b-0"
+    assert any(line.startswith("unlimited: a-0, b-0: 8.0 MiB. Neither retention.ms nor") for line in report(rows, NOW_MS))
+
+
 def test_advice_comes_in_its_order_with_the_rows_that_it_is_about() -> None:
     rows = (
         row("a", limits_assumed=True, **CALM),

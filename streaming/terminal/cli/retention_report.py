@@ -14,7 +14,7 @@ from streaming.pages.listings.text_table import text_table
 from streaming.rules.cleaning import UNCLEANABLE
 from streaming.terminal.cli.printing import ShellCommand
 
-ALL_ACTIVE = "all_active"
+ALL_ACTIVE, UNLIMITED = "all_active", "unlimited"
 
 ADVICE = {
     **{reason: each.mend for reason, each in REMEDIES.items()},
@@ -24,6 +24,8 @@ ADVICE = {
     "compaction_lag": "Closed segments are younger than min.compaction.lag.ms, and are compacted when they are not.",
     ALL_ACTIVE: "All of it is in the active segment, which is never compacted. An append rolls it that comes after segment.ms or "
     "max.compaction.lag.ms, or finds it as large as segment.bytes.",
+    UNLIMITED: "Neither retention.ms nor retention.bytes limits it, so all of it is kept for ever, whoever has read it. `segtail groups` "
+    "shows how far each group is; a limit deletes what is beyond it, read or not.",
     "assumed": "server.properties was not given, so Kafka's defaults are used where no topic and no dynamic configuration sets a limit. "
     "Name it with --server-properties, or set broker_config.",
 }
@@ -70,6 +72,8 @@ def _advice(rows: Sequence[RetentionRow]) -> Iterator[str]:
                 present[reason].append(row)
         if "compact" in row.cleanup_policy and row.segments == 1 and row.size_bytes > 0 and row.topic not in INTERNAL_TOPICS:
             present[ALL_ACTIVE].append(row)
+        if _is_unlimited(row):
+            present[UNLIMITED].append(row)
         if row.limits_assumed:
             present["assumed"].append(row)
     for reason, concerned in present.items():
@@ -77,7 +81,13 @@ def _advice(rows: Sequence[RetentionRow]) -> Iterator[str]:
             some = format_list([f"{row.topic}-{row.partition}" for row in concerned], 3)
             why = next((f"{row.retention_blocked_why} " for row in concerned if row.retention_blocked == reason), "")
             why = why or (f"{REMEDIES[reason].why} " if reason in REMEDIES else "")
+            why = f"{format_size(sum(row.size_bytes for row in concerned))}. " if reason == UNLIMITED else why
             yield f"{reason}: {some}: {why}{ADVICE[reason]}"
             if reason == FUTURE:
                 first = concerned[0]
                 yield ShellCommand(f"  {shows(reason, Commands(), first.topic, f'{first.log_dir}/{first.topic}-{first.partition}').line}")
+
+
+def _is_unlimited(row: RetentionRow) -> bool:
+    limits = max(row.retention_limit_ms, row.retention_limit_bytes)
+    return row.cleanup_policy == "delete" and limits < 0 and not row.limits_assumed and row.size_bytes > 0
