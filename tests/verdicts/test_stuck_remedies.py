@@ -64,6 +64,7 @@ def test_the_command_is_there_to_the_end_where_records_are_lost_before_the_coord
         ("east-jdbc-orders-0", "a source task of Kafka Connect, or a producer of Spring"),
         ("tx-0", "a source task of Kafka Connect, or a producer of Spring"),
         ("pay", None),
+        ("checkout1", None),
         ("batch-2026-01-05", "a source task of Kafka Connect, or a producer of Spring"),
         ("", None),
         ("redacted-0123456789abcdef-1-2", None),
@@ -86,3 +87,6 @@ def test_of_others_it_is_said_what_their_end_costs() -> None:
     command, advice = offered("open", HOUR, transactional_id="my-app-0_11")
     assert command == "forceTerminateTransaction --transactionalId my-app-0_11"
     assert "; by its id it is probably of an application of Kafka Streams: it commits what it has read in the same" in advice
+    assert (
+        "; by its id it is perhaps of a source task of Kafka Connect, or a producer of Spring: a source" in offered("open", HOUR, "tx-0")[1]
+    )

@@ -75,7 +75,7 @@ def remedy_of(stuck: StuckTransaction, commands: Commands, times: TimeWords) -> 
     if loses:
         until += f"; before that, {times.at(stuck.loss_ms)}, who waits for it loses records"
     owner = owner_of(stuck.transactional_id)
-    whose = f"by its id it is probably of {owner.name}: {owner.known}" if owner is not None else ""
+    whose = f"by its id it is {owner.likely} of {owner.name}: {owner.known}" if owner is not None else ""
     if owner is not None and owner.loses:
         return Remedy(command=ask, advice=f"{until}. {whose[:1].upper()}{whose[1:]}")
     if not stuck.transactional_id or (0 <= stuck.deadline_ms < times.now_ms + NEAR_MS and not loses):

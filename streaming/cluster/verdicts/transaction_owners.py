@@ -1,6 +1,6 @@
 """Whose a transaction probably is, by the form of its transactional id: what has to be known before it is ended.
 
-Nothing else on a disk says it, and anybody may choose an id of such a form: whatever is said of it says "probably".
+Nothing else on a disk says it, and anybody may choose an id of such a form: whatever is said of it says "probably" or "perhaps".
 
 Forms: Flink's `KafkaSink` (flink-connector-kafka 1.14 to 5.0, `TransactionalIdFactory`: prefix, subtask, checkpoint or number in a pool),
 before that `FlinkKafkaProducer` (`TransactionalIdsGenerator`: task, uid of the operator as 32 hex digits, number); Kafka Streams
@@ -16,10 +16,11 @@ from streaming.common.short_names import PREFIX
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionOwner:
-    """``name``: what it probably is. ``known``: what is known of its kind, a clause. ``loses``: its end loses what a restart commits."""
+    """``name``: what it ``likely`` is. ``known``: what is known of its kind, a clause. ``loses``: its end loses what a restart commits."""
 
     name: str
     known: str
+    likely: str = "probably"
     loses: bool = False
 
 
@@ -39,6 +40,7 @@ _CONNECT = TransactionOwner(
 )
 _NUMBERED = TransactionOwner(
     name="a source task of Kafka Connect, or a producer of Spring",
+    likely="perhaps",
     known="a source task reads again what its end discards, and of what Spring's application writes only that can tell",
 )
 _FORMS = (
@@ -47,7 +49,7 @@ _FORMS = (
     (r".*-[0-9a-f]{32}-\d+", _FLINK),
     (r"connect-cluster-.+", _CONNECT),
     (r".*-(0|[1-9]\d*)-(0|[1-9]\d*)", _FLINK),
-    (r".*\D\d+", _NUMBERED),
+    (r".*-\d+", _NUMBERED),
 )
 
 
