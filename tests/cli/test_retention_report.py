@@ -3,6 +3,7 @@
 from typing import Any
 
 from streaming.broker.protocol.listing_json import RetentionRow
+from streaming.terminal.cli.disk_report import ASSUMED
 from streaming.terminal.cli.retention_report import ADVICE, report
 from tests.listings.test_lists import NOW_MS, kept
 
@@ -45,6 +46,11 @@ def test_a_compacted_log_without_a_closed_segment_says_why_nothing_is_compacted(
     compacted = {"cleanup_policy": "compact", "segments": 1} | CALM
     assert advised(row("a", **compacted), row("__consumer_offsets", **compacted)) == {"all_active": "a-0"}
     assert advised(row("a", **compacted | {"segments": 2}), row("b", **compacted | {"cleanup_policy": "delete"})) == {}
+
+
+def test_what_was_given_is_not_said_to_be_missing() -> None:
+    """Limits are assumed, too, where no metadata log shows the topics' settings."""
+    assert "was not given" not in "".join([*report([row(limits_assumed=True)], NOW_MS), ASSUMED])
 
 
 def test_what_nothing_limits_is_kept_for_ever() -> None:

@@ -46,7 +46,8 @@ RECKONED = (
 
 
 ASSUMED = (
-    "? Kafka's defaults are assumed where no topic and no dynamic configuration sets a limit, because server.properties was not given."
+    "? Kafka's defaults are assumed where nothing that is known sets a limit: the broker's server.properties (--server-properties) or the "
+    "topics' settings (in the metadata log, or by topic_config) are not known here."
 )
 
 

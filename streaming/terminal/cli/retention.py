@@ -30,7 +30,8 @@ def command(settings: Settings, wanted: ListRequest, sort: str) -> int:
     """Show for every partition what is kept and for how long, what Kafka is about to delete, and what prevents that.
 
     It reads the log dirs, once; brokers may run meanwhile, or not. Or it asks a running job. One replica is shown for each partition: the
-    leader, if it is known and here. A limit with a question mark is Kafka's default, assumed because server.properties was not given.
+    leader, if it is known and here. A limit with a question mark is Kafka's default, assumed because server.properties or
+    the topics' settings are not known.
 
     Found is what is overdue or blocked, as in `segtail top`; not known is it, too, where a metadata log cannot be read, or where something
     is overdue by limits that are assumed.

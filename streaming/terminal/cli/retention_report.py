@@ -26,8 +26,8 @@ ADVICE = {
     "max.compaction.lag.ms, or finds it as large as segment.bytes.",
     UNLIMITED: "Neither retention.ms nor retention.bytes limits it, so all of it is kept for ever, whoever has read it. `segtail groups` "
     "shows how far each group is; a limit deletes what is beyond it, read or not.",
-    "assumed": "server.properties was not given, so Kafka's defaults are used where no topic and no dynamic configuration sets a limit. "
-    "Name it with --server-properties, or set broker_config.",
+    "assumed": "The broker's server.properties or the topics' settings are not known here, so Kafka's defaults are used where nothing that "
+    "is known sets a limit. Give --server-properties, or set broker_config; without a metadata log, set topic_config.",
 }
 """What to do for each reason why data stays; why it stays is in the rows."""
 
