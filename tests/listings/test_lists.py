@@ -177,6 +177,21 @@ def test_each_column_of_a_group_s_partitions_shows_its_own_value() -> None:
     }
 
 
+@each_row(
+    ("changes", "note"),
+    [
+        ({"last_stable_offset": 9}, "up to 6 more wait for open transactions"),
+        ({"last_stable_offset": 12}, ""),  # the difference is aborted
+        ({"last_stable_offset": -1}, ""),
+        ({"last_stable_offset": 9, "isolation": "read_uncommitted"}, ""),
+        ({"last_stable_offset": 9, "lag_records_read_committed": -1}, ""),
+    ],
+)
+def test_what_waits_is_shown_beside_what_can_be_read(changes: dict[str, Any], note: str) -> None:
+    of = {"high_watermark": 12, "lag_records_read_committed": 0, "lag_records_read_uncommitted": 6} | changes
+    assert cells(GROUP_PARTITIONS, read(**of))["Records left"].note == note
+
+
 def test_a_group_s_partition_has_why_its_lag_is_not_known_when_it_began_and_doubts_where_limits_are_assumed() -> None:
     left = cells(GROUP_PARTITIONS, read(lag_records_read_committed=-1, unknown="topic_gone"))["Records left"]
     assert left == Cell(text="-", note="topic gone")

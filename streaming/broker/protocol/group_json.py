@@ -91,6 +91,11 @@ class GroupSummary(PublicMessage):
         return _records_left(self)
 
     @property
+    def records_waiting(self) -> int:
+        """As in `GroupPartition`, where some partition is held up."""
+        return _records_waiting(self) if self.held else 0
+
+    @property
     def lag(self) -> int:
         """The records of its partitions that are counted, or their offsets if none is; never the sum of both."""
         return _lag(self)
@@ -305,6 +310,11 @@ class GroupPartition(PublicMessage):
         return _records_left(self)
 
     @property
+    def records_waiting(self) -> int:
+        """At most so many more it gets when open transactions have ended: those that are aborted are among them."""
+        return _records_waiting(self) if 0 <= self.last_stable_offset < self.high_watermark else 0
+
+    @property
     def lag(self) -> int:
         """What is left to read: records that a consumer of the group gets, else offsets; -1 if neither is known."""
         return _lag(self)
@@ -408,6 +418,12 @@ class GroupDetailPage(PublicMessage):
 
 def _records_left(row: GroupSummary | GroupPartition) -> int:
     return row.lag_records_read_uncommitted if row.isolation == READ_UNCOMMITTED else row.lag_records_read_committed
+
+
+def _records_waiting(row: GroupSummary | GroupPartition) -> int:
+    if row.isolation == READ_UNCOMMITTED or row.lag_records_read_committed < 0:
+        return 0
+    return max(0, row.lag_records_read_uncommitted - row.lag_records_read_committed)
 
 
 def _lag(row: GroupSummary | GroupPartition) -> int:

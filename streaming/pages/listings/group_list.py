@@ -36,7 +36,12 @@ def verdict_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:
 def records_left_cell(row: GroupSummary, _: Times) -> Cell:
     """What is left to read, by the isolation of the group; a plus sign where that of some partition is not known."""
     known = row.records_left
-    return Cell(text=NONE if known < 0 else f"{known:,}+" if row.unknown else f"{known:,}")
+    return Cell(text=NONE if known < 0 else f"{known:,}+" if row.unknown else f"{known:,}", note=waiting_words(row))
+
+
+def waiting_words(row: GroupSummary | GroupPartition) -> str:
+    """What waits beside what can be read, "" for nothing."""
+    return f"up to {row.records_waiting:,} more wait for open transactions" if row.records_waiting else ""
 
 
 def counted_in(row: GroupSummary) -> str:
