@@ -368,6 +368,7 @@ def _groups(page: _Page, random: Random, cluster: Cluster) -> None:
         page.add("segtail_group_last_commit_timestamp_seconds", times - np.mod(times, 5), **of)
         page.add("segtail_group_pending_transactional_commits", partitions if topic == HANGING[0] else 0, **of)
         page.add("segtail_group_stopped_partitions", np.where(late > 900, partitions, 0) if group == "audit-export" else 0, **of)
+        page.add("segtail_group_invalid_offset_partitions", np.where(late > 900, 1, 0) if group == "audit-export" else 0, **of)
         page.add("segtail_group_held_partitions", np.where(late > 0, 1, 0) if group == "billing" else 0, **of)
         if group == "billing":
             page.add("segtail_group_held_since_timestamp_seconds", np.where(late > 0, END - 5400, np.nan), **of)
