@@ -150,8 +150,8 @@ def test_a_stray_is_found_and_what_to_do_is_stated(tmp_path: Path) -> None:
     (stray / f"{0:020}.log").write_bytes(b"x" * 100_000)
     done = segtail_disk(path, "--at", NOW, "--free", "1GiB")
     assert done.returncode == 3
-    assert done.stdout.startswith("stray: ")
-    assert "may be deleted by hand" in done.stdout
+    assert done.stdout.startswith("stray_unknown: ")
+    assert "Until it is known, do not delete them." in done.stdout
     assert reported(path, "--at", NOW, "--free", "1GiB", status=3)["leftovers"][0]["path"] == str(stray)
 
 

@@ -7,8 +7,16 @@ from streaming.broker.protocol.disk_json import FULL, DiskAnswer, LeftoverFiles,
 from streaming.common.formatting import TimeWords, format_count, format_list, format_name, format_size, format_time
 
 ADVICE = {
-    "stray": "the cluster's metadata does not assign them to this broker, and Kafka neither serves nor deletes them. If the topic is "
-    "deleted or in sync elsewhere, they may be deleted by hand.",
+    "stray_only": "the topic is live, and no replica in sync has these records: they are perhaps the only copy. Never delete them. With "
+    "the broker stopped, move the directory of the live log out of the log dir (it has what was appended since), write partition.metadata "
+    "into the stray if it lacks that (two lines: version: 0, topic_id: ID, as kafka-topics.sh --describe has it), take everything after "
+    "the number of the partition from its name, and start the broker.",
+    "unnamed": "the next start of the broker takes them for strays, and serves empty logs instead. Before that, write partition.metadata "
+    "into each: two lines, version: 0 and topic_id: ID, as kafka-topics.sh --describe has it.",
+    "stray_unknown": "the broker was not assigned them when it started, and Kafka neither serves nor deletes them. Whether a replica in "
+    "sync has their records is not known here: name the log dirs of the brokers in sync, too. Until it is known, do not delete them.",
+    "stray": "the topic is deleted, or a replica in sync has the same last batch. Kafka neither serves nor deletes them; they may be "
+    "deleted by hand.",
     "foreign": "topic not in the metadata: the cluster does not know the topic of these logs, or not with such a partition. A broker that "
     "starts with them makes them strays. Check that the log dir is of this cluster; if the topic is deleted, they may be deleted by hand.",
     "future": "a move between log dirs does not go on, and its copy stays. See kafka-log-dirs.sh --describe and the broker's log; start "
@@ -65,4 +73,7 @@ def full_phrase(full_ms: int, times: TimeWords) -> str:
 def _leftovers(kind: str, held: list[LeftoverFiles]) -> str:
     size = format_size(sum(each.taken for each in held))
     some = format_list([format_name(each.path, 300) for each in held], 3)
-    return f"{kind}: {size} in {format_count(len(held), 'place')} that should be gone: {some}"
+    if kind == "unnamed":
+        return f"{kind}: {format_count(len(held), 'log')} without partition.metadata: {some}"
+    state = {"stray_only": "with perhaps the only copy of live topics' records", "stray_unknown": "that no broker serves"}
+    return f"{kind}: {size} in {format_count(len(held), 'place')} {state.get(kind, 'that should be gone')}: {some}"

@@ -40,6 +40,7 @@ from streaming.rules.awaited_start import away_of
 from streaming.rules.restart_cost import NO_ENTRY, LogSegments, RecoveryPoints, not_fsynced_bytes, scanned_bytes
 from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from streaming.terminal.offline.cluster_logs import is_foreign
+from streaming.terminal.offline.strays import StrayKind, strays_in
 from streaming.terminal.offline.uncollected import uncollected
 from streaming.terminal.offline.unseen_dirs import unseen_dirs
 
@@ -94,6 +95,7 @@ class _Reading:
         self._cluster.refresh()
         self._processes = ProcessWatch(self._log_dirs, lambda: time.time_ns() // 1_000_000)
         self._away = self._brokers_away()
+        self._strays = {str(each.partition.path): str(each.kind) for each in strays_in(self._log_dirs.available, self._cluster)}
         self._times = SegmentTimes()
         self._topics: list[str] = []
         self._columns: list[NDArray[np.int64]] = []
@@ -115,6 +117,11 @@ class _Reading:
                 self._dirs.append(_unreadable(log_dir, reason or ""))
             else:
                 self._take(log_dir, usage)
+        self._leftovers += [
+            LeftoverFiles(path=path, kind=kind, taken=0, since_ms=_modified_ms(Path(path)))
+            for path, kind in self._strays.items()
+            if kind == StrayKind.UNNAMED
+        ]
         trials, logs = self._question.trials, self._logs_there(self._limiter.now())
         columns = np.concatenate(self._columns) if self._columns else np.empty((0, 8), np.int64)
         return DiskContents(
@@ -172,7 +179,7 @@ class _Reading:
         restart = self._restart(log_dir, self._logs[known:], whole=not any(failed))
         self._links += usage.links
         self._leftovers += [
-            LeftoverFiles(path=each.path, kind=each.kind.word, taken=each.taken, since_ms=each.changed_ms)
+            LeftoverFiles(path=each.path, kind=self._strays.pop(each.path, each.kind.word), taken=each.taken, since_ms=each.changed_ms)
             for each in usage.leftovers
             if each.kind is DiskFileKind.STRAY or self._question.now_ms - each.changed_ms > STUCK_MS
         ]

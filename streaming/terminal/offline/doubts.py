@@ -15,6 +15,7 @@ from streaming.common.formatting import format_be, format_count, format_duration
 from streaming.kafka.formats.layout import PREFIX_BYTES
 from streaming.kafka.formats.names import TRANSACTION_TOPIC, parse_partition_dir
 from streaming.terminal.offline.offline_agent import OfflineAgent
+from streaming.terminal.offline.strays import stray_sentences
 from streaming.terminal.offline.unseen_dirs import unseen_dirs
 
 log = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ def unread(agent: OfflineAgent, counts: Callable[[str, int], bool], exported: Se
         listed: the directories of all logs that were to be read.
     """
     yield from unseen_dirs(agent.watcher.log_dirs, agent.cluster)
+    yield from stray_sentences(agent.watcher.log_dirs.available, agent.cluster, counts)
     if not agent.complete:
         yield "some logs change all the time and were not read to their ends"
     for log_dir in agent.host_status.log_dirs:
