@@ -220,3 +220,16 @@ def test_an_empty_log_of_a_copy_that_was_just_made_is_counted(tmp_path: Path) ->
     done = run_command("count", directory.path, "--format", "json")
     assert [(row["topic"], row["data"]) for row in json.loads(done.stdout)["rows"]] == [("orders", 0)]
     assert "no segment of it can be read" not in done.stderr
+
+
+def test_a_segment_that_is_missing_in_the_middle_is_reported_unless_the_topic_is_compacted(tmp_path: Path) -> None:
+    """As ``find -mtime`` leaves it."""
+    shutil.copytree(ROOT / "tests" / "data" / "log_dirs" / "deletions", tmp_path / "case")
+    dirs = tuple(sorted((tmp_path / "case" / "n1").glob("d*")))
+    assert "are missing between two segments" not in segtail_count(dirs).stdout, "some of its topics are compacted"
+    _, gone, following, *_ = sorted((tmp_path / "case" / "n1" / "d0" / "bysize-A-0").glob("*.log"))
+    gone.unlink()
+    done = segtail_count(dirs, "bysize-A")
+    assert done.returncode == 4
+    told = f"bysize-A-0 of broker 1: offsets {int(gone.stem)} to {int(following.stem) - 1} are missing between two segments"
+    assert told in done.stdout

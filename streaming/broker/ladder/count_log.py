@@ -43,6 +43,15 @@ class CountedLog:
             "",
         )
 
+    def hole(self, begin: int) -> tuple[int, int] | None:
+        """The first offsets from ``begin`` on that lie between two segments and are in none, the last one included; None if there are none.
+
+        That is as it should be where a topic is compacted, or was.
+        """
+        pairs = zip(self.ladder.segments, self.ladder.segments[1:], strict=False)
+        gaps = ((max(one.end_offset, begin), following.base_offset - 1) for one, following in pairs if not one.damage)
+        return next((gap for gap in gaps if gap[0] <= gap[1]), None)
+
     @property
     def cut(self) -> bool:
         """Whether damage ends it: what follows is not known."""

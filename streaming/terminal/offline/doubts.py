@@ -4,7 +4,9 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.segment_files import OpenSegment
+from streaming.broker.ladder.count_log import CountedLog
 from streaming.broker.watcher.tail import Tail
 from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.view.broker_status import newest
@@ -12,8 +14,9 @@ from streaming.cluster.view.host_families import is_checkpointed
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.transaction_columns import CoordinatorView
 from streaming.common.formatting import format_be, format_count, format_duration, format_list, format_word
+from streaming.common.log_key import LogKey
 from streaming.kafka.formats.layout import PREFIX_BYTES
-from streaming.kafka.formats.names import TRANSACTION_TOPIC, parse_partition_dir
+from streaming.kafka.formats.names import METADATA_TOPIC, TRANSACTION_TOPIC, parse_partition_dir
 from streaming.terminal.offline.offline_agent import OfflineAgent
 from streaming.terminal.offline.strays import stray_sentences
 from streaming.terminal.offline.unseen_dirs import unseen_dirs
@@ -85,6 +88,17 @@ def damage_advice(directory: Path) -> str:
     """What to do about a damaged log, in a sentence."""
     shows = Commands().verify(str(directory)).line
     return f"Consumers get no further than that; another replica may have it whole{f', and `{shows}` lists all damage' if shows else ''}"
+
+
+def missing_offsets(cluster: ClusterView, log: LogKey, counted: CountedLog, begin: int) -> Iterator[str]:
+    """What a log that is not compacted lacks between two segments, from an offset on."""
+    if not cluster.known or log.topic == METADATA_TOPIC or cluster.limits(log).compacts:
+        return
+    if hole := counted.hole(begin):
+        yield (
+            f"{format_word(f'{log.topic}-{log.partition}')} of broker {log.broker}: offsets {hole[0]} to {hole[1]} are missing between two "
+            "segments, which is right only if the topic was compacted before; consumers jump over them without a word"
+        )
 
 
 def refused(agent: OfflineAgent, counts: Callable[[str, int], bool]) -> Iterator[str]:

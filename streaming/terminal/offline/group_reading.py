@@ -222,7 +222,7 @@ def groups_in(
     high_watermarks = [_high_watermark(each, current) for each in replayed]
     as_of = [each.as_of(upto) for each, upto in zip(replayed, high_watermarks, strict=True)]
     stopped_after_ms = settings.group_stopped_after // timedelta(milliseconds=1)
-    agent = LocalAgent(directories, before.paced)
+    agent = LocalAgent(directories, reading.agent.cluster, before.paced)
     past = DiskPast(as_of, agent, now_ms)
     tracker = GroupTracker(EVERYTHING, stopped_after_ms, past, settings.throwaway_groups, before.queries.checkpoints)
     before.queries.put_into(tracker.queries)

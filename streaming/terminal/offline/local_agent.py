@@ -9,6 +9,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from streaming.broker.agent.batch_check import check_batch
+from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.position_answers import PositionAnswer, positions_table
 from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.scanning import window
@@ -22,7 +23,7 @@ from streaming.common.formatting import format_word
 from streaming.common.log_key import LogKey
 from streaming.errors import AgentError, FormatError
 from streaming.kafka.scan.walk import Bytes
-from streaming.terminal.offline.doubts import damage_advice
+from streaming.terminal.offline.doubts import damage_advice, missing_offsets
 
 log = logging.getLogger(__name__)
 
@@ -39,11 +40,13 @@ class LocalAgent:
 
     Args:
         directories: where the logs are.
+        cluster: tells which logs are compacted.
         paced: called with the number of bytes after each read; it may wait.
     """
 
-    def __init__(self, directories: Mapping[LogKey, Path], paced: Callable[[int], None]) -> None:
+    def __init__(self, directories: Mapping[LogKey, Path], cluster: ClusterView, paced: Callable[[int], None]) -> None:
         self._directories = directories
+        self._cluster = cluster
         self._paced = paced
         self._buffer = window()
         self._counted: dict[LogKey, CountedLog | None] = {}
@@ -59,9 +62,11 @@ class LocalAgent:
         for key, begin in begins.items():
             self.replaced.discard(key)
             before = len(self.doubts)
-            self._counted[key] = self._count(self._directories[key], begin)
+            counted = self._counted[key] = self._count(self._directories[key], begin)
             if len(self.doubts) > before:
                 self.doubted.add(key)
+            missing = () if counted is None else missing_offsets(self._cluster, key, counted, begin)
+            self.doubts += [each for each in missing if each not in self.doubts]
 
     def positions(self, question: pa.Table) -> pa.Table:
         """As `streaming.spark.client.agent_client.AgentClient.positions`."""

@@ -28,7 +28,7 @@ from streaming.kafka.scan.walk import Bytes
 from streaming.pages.api.count_page import page_of
 from streaming.pages.listings.count_list import uncounted
 from streaming.terminal.offline.cluster_logs import ClusterLogs
-from streaming.terminal.offline.doubts import damage_advice, refused, unread
+from streaming.terminal.offline.doubts import damage_advice, missing_offsets, refused, unread
 from streaming.terminal.offline.local_agent import count_directory
 from streaming.terminal.offline.read_pace import ReadPace
 from streaming.terminal.offline.single_reading import SingleReading, names_of, tails_of
@@ -75,7 +75,8 @@ def count_records(
         pace = ReadPace(settings.read_rate, time.monotonic, time.sleep, progress.add if progress is not None else lambda _: None)
         if progress is not None:
             progress.expect(sum(segment.size for _, tail in exported for segment in _segments(tail)))
-        rows = [_count(row, tail, buffer, pace) for row, tail in exported]
+        holes = list[str]()
+        rows = [_count(row, tail, buffer, pace, reading.agent.cluster, holes) for row, tail in exported]
         directories = {(row.topic, row.partition): tail.partition.path for row, tail in exported}
         unreadable = _refused(reading, topics, {(row.topic, row.partition) for row in rows})
 
@@ -91,6 +92,7 @@ def count_records(
             *unread(reading.agent, counts, [tail for _, tail in exported], chosen[0].listed),
             *refused(reading.agent, counts),
             *chosen[0].doubts(),
+            *holes,
         )
         return RecordCounts(
             rows=tuple(rows),
@@ -162,9 +164,12 @@ def _exported(reading: SingleReading, view: View, snapshot: Snapshot) -> Iterato
         yield row, tail
 
 
-def _count(row: CountRow, tail: Tail, buffer: Bytes, pace: ReadPace) -> CountRow:
+def _count(row: CountRow, tail: Tail, buffer: Bytes, pace: ReadPace, cluster: ClusterView, holes: list[str]) -> CountRow:
+    """Count a log; what it lacks between two segments is added to ``holes``, in sentences."""
     try:
-        return _counted(row, count_directory(tail.partition.path, row.first_offset, buffer, pace))
+        counted = count_directory(tail.partition.path, row.first_offset, buffer, pace)
+        holes.extend(missing_offsets(cluster, tail.cursor.log, counted, row.first_offset))
+        return _counted(row, counted)
     except (FormatError, OSError) as error:
         return replace(row, error=str(error))
 
