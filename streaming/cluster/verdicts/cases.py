@@ -143,12 +143,12 @@ def transaction_verdict(circumstances: Circumstances, late: Late) -> Verdict:
     """The verdict of one open transaction."""
     broker = int(circumstances.view.logs["broker"][late.log])
     if late.verdict == TransactionVerdict.OVERDUE.label:
-        kind = kinds.OVERDUE if overdue_coordinators(circumstances) or late.as_of_ms >= 0 else None
+        kind = kinds.OVERDUE if overdue_coordinators(circumstances) else None
     elif late.verdict == TransactionVerdict.HANGING.label:
         kind = kinds.HANGING
     else:
         kind = kinds.STUCK if late.stuck and circumstances.view.logs["stuck_transactions"][late.log] > 0 else None
-    old = broker in circumstances.not_current and late.as_of_ms < 0
+    old = broker in circumstances.not_current and (kind is kinds.OVERDUE or broker not in circumstances.unseen)
     return NOTHING if kind is None or old else Verdict(kind=kind, since_ms=late.start_ms)
 
 
@@ -269,7 +269,7 @@ def _transactions(circumstances: Circumstances) -> Iterator[Cases]:
     """Logs with such transactions, however many of these are listed; what was certain of them counts where they are not current."""
     logs, items = circumstances.view.logs, circumstances.view.logs.items
     current = _current(circumstances, logs["broker"])
-    as_seen_last = np.isin(np.arange(len(items)), logs.open.owner[logs.open.as_of_ms >= 0])
+    as_seen_last = np.isin(logs["broker"], list(circumstances.unseen))
     for kind, column in ((kinds.HANGING, "hanging_transactions"), (kinds.STUCK, "stuck_transactions"), (kinds.STALLED, "stalled")):
         some = (current if kind is kinds.STALLED else current | as_seen_last) & (logs[column] > 0)
         if kind is kinds.STALLED:  # nobody reads commits but their coordinator: what waits there are commits of groups

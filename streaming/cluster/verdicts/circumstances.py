@@ -200,6 +200,11 @@ class Circumstances:
                 found.update(agent.brokers)
         return frozenset(found | {broker for broker in self.phases if not self.runs(broker)})
 
+    @cached_property
+    def unseen(self) -> frozenset[int]:
+        """Brokers with an agent that is away: what was certain of their transactions then stays so until somebody looks again."""
+        return frozenset(broker for agent in self.agents if not agent.up for broker in agent.brokers) if self.live else frozenset()
+
 
 def found(
     kind: ProblemKind,

@@ -55,13 +55,11 @@ _OpenKey = tuple[str, int, int]
 _AppendKey = tuple[str, int, int, int]
 """The same, and when it was last appended to."""
 
-_NEEDS_SOMEBODY = (TransactionVerdict.HANGING, TransactionVerdict.OVERDUE)
-
 
 class _Seen(NamedTuple):
     """What was known of a transaction that needs somebody, and when that was last certain."""
 
-    verdict: int
+    hangs: bool
     stuck: bool
     at_ms: int
 
@@ -188,7 +186,7 @@ def _table(carried: Carried) -> pa.Table:
 class TransactionJudge:
     """Judges open transactions, and remembers since when no coordinator is known that will end each of them, and what was known of each.
 
-    What hangs, is overdue or stuck stays so, as of when that was seen last, while the logs that decide it are not read: nobody ends it
+    What hangs or is stuck stays so, as of when that was seen last, while the logs that decide it are not read: nobody ends it
     because nobody looks.
 
     Args:
@@ -264,8 +262,8 @@ class TransactionJudge:
         verdict, as_of_ms = verdicts(claims, now_ms, self._hanging_after_ms), np.full(len(owners), ABSENT, np.int64)
         seen = self._seen_last(key_of, (verdict == TransactionVerdict.UNKNOWN) | ~read)
         for item, each in seen.items():
-            if each.verdict in _NEEDS_SOMEBODY and verdict[item] == TransactionVerdict.UNKNOWN:
-                verdict[item], as_of_ms[item] = each.verdict, each.at_ms
+            if each.hangs and verdict[item] == TransactionVerdict.UNKNOWN:
+                verdict[item], as_of_ms[item] = TransactionVerdict.HANGING, each.at_ms
         stays = stuck(claims, verdict, now_ms, self._stuck_after_ms)
         counted = stays & read
         for item, each in seen.items():
@@ -307,9 +305,10 @@ class TransactionJudge:
         return {item: seen for item in some if (seen := self._reported.get(key_of(item))) is not None}
 
     def _remember(self, key_of: Callable[[int], _AppendKey], verdict: Longs, stays: Flags, as_of_ms: Longs, now_ms: int) -> None:
-        needs = np.flatnonzero(np.isin(verdict, _NEEDS_SOMEBODY) | stays).tolist()
+        hangs = verdict == TransactionVerdict.HANGING
+        needs = np.flatnonzero(hangs | stays).tolist()
         at_ms = np.where(as_of_ms == ABSENT, now_ms, as_of_ms)
-        self._reported = {key_of(item): _Seen(int(verdict[item]), bool(stays[item]), int(at_ms[item])) for item in needs}
+        self._reported = {key_of(item): _Seen(bool(hangs[item]), bool(stays[item]), int(at_ms[item])) for item in needs}
 
     def _uncovered_ms(self, key_of: Callable[[int], _AppendKey], claims: Claims, now_ms: int) -> Longs:
         """Since when no entry is known that will end each transaction; the present time for one that has such an entry."""
