@@ -157,9 +157,9 @@ def test_what_hangs_stays_a_problem_as_of_when_it_was_seen_while_its_agent_is_aw
     of = around(agent(up=False), table=table)
     what = only(of, "transaction_hanging").what
     assert re.search(r", as of 2023-11-14T22:13:20Z[^:]*: the logs that show whether it has ended are not read now; no coordinator", what)
-    assert kinds_of(around(agent(up=False), table=new_table(transactions.orders(transactions.transaction(7, 40, age=2000))))) == [
-        "agent_down"
-    ]
+    unseen = new_table(transactions.orders(transactions.transaction(7, 40, age=2000)), coordinator_partitions=0)
+    unseen.set_reading({})
+    assert kinds_of(around(agent(up=False), table=unseen)) == ["agent_down"]
 
 
 def test_an_agent_that_answers_and_is_not_used_is_distinguished_from_one_that_is_silent() -> None:
