@@ -90,7 +90,8 @@ def test_between_the_log_start_and_the_high_watermark(tmp_path: Path) -> None:
         "",
         "20 data records in 1 partition, 4 of them aborted, and 2 control records",
         "5 after the high watermark are not counted, because consumers may not read them yet, as far as can be told here: orders-0",
-        "- no metadata log can be read here, so nothing shows how many partitions there are",
+        "- no metadata log can be read here, so nothing shows how many partitions there are; run as the broker's user, or name the log dir "
+        "that has __cluster_metadata-0 too",
     ]
 
 

@@ -223,7 +223,7 @@ def test_a_broker_of_before_kraft_has_no_metadata_log_to_read(tmp_path: Path) ->
     asked = ("--log-dirs", directory.path, "--format", "json", "--at", NOW)
     assert segtail_retention(*asked).returncode == 4
     (directory.path / "meta.properties").write_text("version=0\nbroker.id=1\ncluster.id=c\n")
-    done = segtail_retention(*asked)
+    done = segtail_retention(*asked, "--set", "topic_config={t: {retention.ms: 1000}}")
     assert (done.returncode, [row["topic"] for row in json.loads(done.stdout)["rows"]]) == (0, ["t"])
 
 
@@ -309,11 +309,12 @@ def test_a_log_that_is_damaged_is_shown_up_to_the_damage_and_named(tmp_path: Pat
     (directory.path / "meta.properties").write_text("version=0\nbroker.id=1\ncluster.id=c\n")
     log = partition(directory, "t")
     log.append(batch(5), batch(5))
-    assert segtail_retention("--log-dirs", directory.path, "--at", NOW).returncode == 0
+    limits = ("--at", NOW, "--set", "topic_config={t: {retention.ms: 1000}}")
+    assert segtail_retention("--log-dirs", directory.path, *limits).returncode == 0
     data = bytearray(log.active.path("log").read_bytes())
     data[log.segments[0].positions[1] + 16] = 77
     log.active.path("log").write_bytes(data)
-    done = segtail_retention("--log-dirs", directory.path, "--at", NOW)
+    done = segtail_retention("--log-dirs", directory.path, *limits)
     assert done.returncode == 4
     assert done.stdout.splitlines()[-1].startswith(f"- {directory.path}/t-0 is not understood from offset 5 on: ")
 
@@ -368,3 +369,15 @@ def test_a_copy_without_the_files_that_begin_with_a_dot_is_no_running_broker(tmp
     limits = ("--at", NOW, "--set", "topic_config={orders: {retention.ms: 1}}")
     (row,) = json.loads(segtail_retention("--log-dirs", directory.path, *limits, "--format", "json").stdout)["rows"]
     assert (row["next_deletion_ms"], row["next_deletion_start_of"], row["retention_overdue_ms"]) == (None, 1, 0)
+
+
+def test_of_a_cluster_with_zookeeper_nobody_is_sent_for_a_metadata_log_and_every_command_ends_alike(tmp_path: Path) -> None:
+    directory = log_dir(tmp_path)
+    (directory.path / "meta.properties").write_text("version=0\nbroker.id=1\ncluster.id=c\n")
+    partition(directory, "t").append(batch(5))
+    directory.write_high_watermarks()
+    for command in ("retention", "count", "groups", "disk"):
+        done = run_command(command, *([directory.path] if command == "disk" else ["--log-dirs", directory.path]))
+        said = done.stdout + done.stderr
+        assert (done.returncode, "the metadata of a cluster with ZooKeeper is in no log dir" in said) == (4, True), (command, said)
+        assert "__cluster_metadata" not in said, command

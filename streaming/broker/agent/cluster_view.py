@@ -137,6 +137,12 @@ class ClusterView:
         """Whether any broker's metadata log can be read."""
         return bool(self._images)
 
+    @property
+    def of_zookeeper(self) -> bool:
+        """Whether the cluster's metadata is in ZooKeeper, and so in no log dir."""
+        followers = list(self._followers.values())
+        return bool(followers) and all(follower.is_of_zookeeper() for follower in followers)
+
     def broker(self, node_id: int) -> BrokerState | None:
         """A registered broker, None if there is no such broker or that is not known."""
         return None if self._newest is None else self._newest.broker(node_id)
@@ -352,7 +358,11 @@ class _Follower:
             self._log.restart()
             if str(error) != self._complained:  # refreshed several times a second: logged once
                 self._complained = str(error)
-                log.warning("the metadata log cannot be read: leaders are not known", extra={"broker": self._broker, "error": str(error)})
+                if self.is_of_zookeeper():  # nothing can be done about it
+                    log.info("the metadata is in ZooKeeper and in no log dir: leaders are not known", extra={"broker": self._broker})
+                else:
+                    extra = {"broker": self._broker, "error": str(error)}
+                    log.warning("the metadata log cannot be read: leaders are not known", extra=extra)
         if self.image is not None:
             self._take_elections_of(self.image)
         if self.image is not before:
@@ -380,7 +390,7 @@ class _Follower:
             counts=self._counts,
             appended_ms=self._appended_ms(),
             log_dirs=registered_log_dirs,
-            expected=not self._is_of_zookeeper(),
+            expected=not self.is_of_zookeeper(),
             snapshot=self._log.can_begin_again(),
             clean=any(was_shut_down_cleanly(log_dir.path) for log_dir in self._log_dirs),
         )
@@ -397,7 +407,8 @@ class _Follower:
         self._counts = "" if self.image is None else self._counter.count(self.image).pack()
         self._counts_name = name_of(self._counts) if self._counts else ""
 
-    def _is_of_zookeeper(self) -> bool:
+    def is_of_zookeeper(self) -> bool:
+        """Whether its log dirs are of a broker whose cluster's metadata is in ZooKeeper."""
         of_zookeeper = [log_dir.zookeeper for log_dir in self._log_dirs]
         return bool(of_zookeeper) and all(of_zookeeper)
 

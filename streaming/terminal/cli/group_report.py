@@ -16,7 +16,8 @@ from streaming.terminal.cli.printing import ShellCommand
 
 _ASSUMED = (
     "assumed: {}: what sets the limits of these topics is not all known here, so weaker settings or Kafka's defaults are used. Give "
-    "--server-properties, and the log dir with __cluster_metadata if it is not among these."
+    "--server-properties, and the log dir with __cluster_metadata if it is not among these; a cluster with ZooKeeper has "
+    "none: give topic_config."
 )
 
 _MOST_LINES = 100

@@ -42,7 +42,7 @@ from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from streaming.terminal.offline.cluster_logs import is_foreign
 from streaming.terminal.offline.strays import StrayKind, strays_in
 from streaming.terminal.offline.uncollected import uncollected
-from streaming.terminal.offline.unseen_dirs import unseen_dirs
+from streaming.terminal.offline.unseen_dirs import ASSUMED_LIMITS, no_metadata, unseen_dirs
 
 STUCK_MS = 3_600_000
 """What is being deleted, moved or compacted and has not changed for so long has probably been left behind."""
@@ -323,10 +323,7 @@ class _Reading:
     def _doubts(self, logs: LogsThere) -> Iterator[str]:
         yield from unseen_dirs(self._log_dirs, self._cluster)
         if not self._cluster.known and any(each.assumed for each in logs.limits):
-            yield (
-                "the cluster's metadata log cannot be read, so the limits of topics are assumed: run as the broker's user, "
-                "or name the log dir that has __cluster_metadata-0 too"
-            )
+            yield no_metadata(self._cluster, ASSUMED_LIMITS)
         if self._times.undated:
             yield f"the time index of {format_count(self._times.undated, 'segment')} is missing or wrong: the time of the file is taken"
         if self._links:

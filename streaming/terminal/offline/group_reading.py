@@ -64,6 +64,7 @@ from streaming.terminal.offline.local_queries import OfflineQueries
 from streaming.terminal.offline.offline_agent import NAME
 from streaming.terminal.offline.read_pace import ReadPace
 from streaming.terminal.offline.single_reading import SingleReading, see_twice
+from streaming.terminal.offline.unseen_dirs import no_metadata
 
 _PARTS_OF_SECOND = 10
 """What is read in this part of a second by `read_rate` is little."""
@@ -400,7 +401,7 @@ def _unread_coordinators(
 ) -> Iterator[str]:
     """Which coordinators' logs are missing or have lost their ends, and what of the others was not understood."""
     if partitions is None and not cluster.known:
-        yield f"no metadata log can be read here, so nothing shows how many partitions {OFFSETS_TOPIC} has"
+        yield no_metadata(cluster, f"nothing shows how many partitions {OFFSETS_TOPIC} has")
     for topic in (OFFSETS_TOPIC, SHARE_STATE_TOPIC):
         read = {log.partition for log in logs if log.topic == topic and log.observed}
         wanted = partitions if topic == OFFSETS_TOPIC and partitions is not None else range(cluster.partition_count(topic) or 0)

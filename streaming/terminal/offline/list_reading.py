@@ -24,6 +24,7 @@ from streaming.terminal.offline.doubts import missing_coordinators, refused, unr
 from streaming.terminal.offline.judged_reading import judged
 from streaming.terminal.offline.offline_agent import OfflineAgent
 from streaming.terminal.offline.single_reading import SingleReading, names_of, see_twice, tails_of
+from streaming.terminal.offline.unseen_dirs import ASSUMED_LIMITS, no_metadata
 
 Clock = Callable[[], float]
 """The time at which files are read, Unix seconds."""
@@ -135,6 +136,8 @@ def _without_limits(agent: OfflineAgent, view: View, snapshot: Snapshot) -> Iter
                 f"the metadata log of broker {each.broker} cannot be read here, so its leaders and the limits of its topics are not known: "
                 "run as the broker's user, or name the log dir that has __cluster_metadata-0 too"
             )
+    if agent.cluster.of_zookeeper and any(limits is not None and limits.assumed for limits in view.logs.limits):
+        yield no_metadata(agent.cluster, ASSUMED_LIMITS)
     for item, limits in enumerate(view.logs.limits):
         if limits is None:
             topic, partition, broker = (int(view.logs[name][item]) for name in ("topic", "partition", "broker"))

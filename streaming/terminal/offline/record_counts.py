@@ -32,6 +32,7 @@ from streaming.terminal.offline.doubts import damage_advice, missing_offsets, re
 from streaming.terminal.offline.local_agent import count_directory
 from streaming.terminal.offline.read_pace import ReadPace
 from streaming.terminal.offline.single_reading import SingleReading, names_of, tails_of
+from streaming.terminal.offline.unseen_dirs import no_metadata
 
 _NAMED = 5
 
@@ -96,17 +97,17 @@ def count_records(
         )
         return RecordCounts(
             rows=tuple(rows),
-            doubts=(*_unseen(elsewhere), *doubts, *uncounted(rows, lambda row: _advice(row, directories))),
+            doubts=(*_unseen(elsewhere, reading.agent.cluster), *doubts, *uncounted(rows, lambda row: _advice(row, directories))),
             topics=frozenset(topic for topic, _ in (*here, *(elsewhere or ()))),
             unread=doubts,
             away=tuple(reading.away),
         )
 
 
-def _unseen(elsewhere: Sequence[tuple[str, int]] | None) -> Iterator[str]:
+def _unseen(elsewhere: Sequence[tuple[str, int]] | None, cluster: ClusterView) -> Iterator[str]:
     """The partitions that have no directory here."""
     if elsewhere is None:
-        yield "no metadata log can be read here, so nothing shows how many partitions there are"
+        yield no_metadata(cluster, "nothing shows how many partitions there are")
     elif elsewhere:
         names = format_list([f"{topic}-{number}" for topic, number in elsewhere], _NAMED)
         count = len(elsewhere)

@@ -6,6 +6,7 @@ from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.log_dir_search import unsearched_words
 from streaming.common.formatting import format_be, format_count, format_list
+from streaming.kafka.formats.names import METADATA_TOPIC
 
 _NAMED = 3
 
@@ -29,3 +30,14 @@ def unseen_dirs(log_dirs: LogDirs, cluster: ClusterView) -> Iterator[str]:
                 f"{seen:,} of {format_count(len(registered), 'log dir')} of broker {broker} {format_be(seen)} found here: it is registered "
                 f"with {format_list(missing, _NAMED)} (directory.id in meta.properties), too"
             )
+
+
+def no_metadata(cluster: ClusterView, lacks: str) -> str:
+    """That no metadata log can be read, what is therefore not known, and what to do about it."""
+    if cluster.of_zookeeper:
+        return f"the metadata of a cluster with ZooKeeper is in no log dir, so {lacks}"
+    return f"no metadata log can be read here, so {lacks}; run as the broker's user, or name the log dir that has {METADATA_TOPIC}-0 too"
+
+
+ASSUMED_LIMITS = "the limits of topics are assumed where topic_config does not give them"
+"""What is not known of retention without metadata."""
