@@ -14,7 +14,7 @@ from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from tests.rules.logs import any_log, log_facts
 
 _RUNS, _AWAY = np.array([-1]), np.array([7])
-_OF_THE_TIME = ("next_deletion", "next_start_of", "overdue", "blocked")
+_OF_THE_TIME = ("next_deletion", "next_deletion_if_it_grows", "next_start_of", "overdue", "blocked")
 
 
 def test_only_brokers_that_are_away_are_named() -> None:

@@ -1,6 +1,7 @@
 """What commands about lists have in common: their options, whom they ask, all rows of a page, and how it is printed."""
 
 import json
+import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -103,7 +104,9 @@ def _without_paths(noun: str, context: click.Context, _parameter: click.Paramete
     keep_paths(context, paths)
     names = tuple(word for word in words if word not in paths)
     for name in names:
-        if "/" not in name and (any(Path(name).glob(META_PROPERTIES)) or any(Path(name).glob(f"*/{META_PROPERTIES}"))):
+        # also of a name that no path may have, as one that is too long
+        is_there = "/" not in name and os.path.isdir(name)  # noqa: PTH112
+        if is_there and (any(Path(name).glob(META_PROPERTIES)) or any(Path(name).glob(f"*/{META_PROPERTIES}"))):
             raise UsageError(
                 f"{name} is taken for a {noun}, and here it is a directory of Kafka: did you mean ./{name}? Else --{noun} {name}"
             )
