@@ -113,10 +113,11 @@ def losses(logs: SegmentColumns, growth: Growth, owner: Longs, offset: Longs, no
     first_check = np.maximum(last, now_ms)
     interval = np.minimum(logs.limit("check_interval_ms"), FAR)[owner]
     # one of unknown time may go as soon as those before it
-    pace = np.maximum(
-        paces(logs, np.where(unknown, 0, goes), logs.following, owner, offset, item, now_ms),
-        paces(logs, np.where(unknown, 0, goes_late), _ends(logs, growth, moments.rolled, now_ms), owner, offset, item, now_ms),
-    )
+    pace = paces(logs, np.where(unknown, 0, goes_late), _ends(logs, growth, moments.rolled, now_ms), owner, offset, item, now_ms)
+    # if nothing more comes, only the active segment goes earlier
+    whole_ms = np.maximum.reduceat(np.where(unknown, 0, goes), logs.first)[owner]
+    left = np.maximum(logs.following[logs.last[owner]] - offset, 0)
+    pace = np.maximum(pace, np.where(whole_ms < FAR, left * 1000 / np.maximum(whole_ms - now_ms, 1), 0.0))
     goes = np.where(unknown, FAR, goes)
 
     missing = np.full(len(owner), ABSENT) if away is None else away[owner]
