@@ -4,9 +4,11 @@ It counts from the last commit, or for an empty classic group from when it becam
 those of classic groups with members and without known topics, and those of share groups do not expire.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_logs import GroupLogs
@@ -29,24 +31,29 @@ def left_over(rows: CommitRows, logs: GroupLogs, groups: Mapping[str, GroupFacts
     """The commits of topics that no member of their groups subscribes to."""
     if not len(rows):
         return np.empty(0, np.bool_)
-    first = pair_starts(rows)
-    pairs = zip(rows.group[first].tolist(), logs.of_row[first].tolist(), strict=True)
-    each = [_is_left(groups.get(rows.group_names[group]), logs.topics[log]) for group, log in pairs]
-    return np.repeat(np.array(each, np.bool_), np.diff(np.append(first, len(rows))))
+    topics = logs.topics
+    return _of_pairs(rows, groups, logs.of_row, lambda group, log: _is_left(group, topics[log])).astype(np.bool_)
 
 
 def expirations(rows: CommitRows, groups: Mapping[str, GroupFacts], retention_ms: int) -> Longs:
     """When each commit may be deleted, in Unix milliseconds; `ABSENT` while it may not."""
     if not len(rows):
         return np.empty(0, np.int64)
-    first = pair_starts(rows)
-    groups_of, topics_of = rows.group[first].tolist(), rows.topic[first].tolist()
-    each = [_since(groups.get(rows.group_names[group]), rows.topic_names[topic]) for group, topic in zip(groups_of, topics_of, strict=True)]
-    since = np.repeat(np.array(each, np.int64), np.diff(np.append(first, len(rows))))
+    since = _of_pairs(rows, groups, rows.topic, lambda group, topic: _since(group, rows.topic_names[topic]))
     counted = np.where(since == _BY_COMMIT, rows.commit_ms, since)
     ends = np.where(rows.expire_ms >= 0, rows.expire_ms, counted + retention_ms)
     found: Longs = np.where((since == _NEVER) | rows.share | (counted < 0), ABSENT, ends)
     return found
+
+
+def _of_pairs(
+    rows: CommitRows, groups: Mapping[str, GroupFacts], topic: NDArray[Any], decide: Callable[[GroupFacts | None, int], int]
+) -> Longs:
+    """What is decided of each group and topic, for all commits of both; ``topic``: the number of each commit's."""
+    first = pair_starts(rows)
+    pairs = zip(rows.group[first].tolist(), topic[first].tolist(), strict=True)
+    each = [decide(groups.get(rows.group_names[group]), number) for group, number in pairs]
+    return np.repeat(np.array(each, np.int64), np.diff(np.append(first, len(rows))))
 
 
 def offsets_retention_ms(observed: Observed, retention: RetentionResults) -> int:

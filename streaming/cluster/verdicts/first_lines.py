@@ -54,16 +54,15 @@ def _nobody_reads(circumstances: Circumstances) -> str:
     judged = circumstances.groups
     if judged is None:
         return ""
-    missed = [judged.usage[name].use not in (GroupUse.ABANDONED, GroupUse.THROW_AWAY) for name in judged.snapshot.rows.group_names]
-    named = [name in judged.deserted and circumstances.export.has_consumer(name) for name in judged.snapshot.rows.group_names]
-    of_groups = np.array(missed, np.bool_) & np.array(named, np.bool_)
-    if not of_groups.any():
+    rows, nobodys = judged.snapshot.rows, (GroupUse.ABANDONED, GroupUse.THROW_AWAY)
+    missed = {name for name in judged.deserted if judged.usage[name].use not in nobodys and circumstances.export.has_consumer(name)}
+    if not missed:
         return ""
-    rows = of_groups[judged.snapshot.rows.group] & (judged.commits.lag > 0)
-    unit = "record" if np.all(judged.snapshot.found.lags.left[rows] >= 0) else "offset"
-    groups = format_count(int(of_groups.sum()), "group")
-    have = "has" if of_groups.sum() == 1 else "have"
-    return f"; {groups} {have} no members and {format_count(int(judged.commits.lag[rows].sum()), unit)} left to read"
+    some = np.array([name in missed for name in rows.group_names], np.bool_)[rows.group] & (judged.commits.lag > 0)
+    unit = "record" if np.all(judged.snapshot.found.lags.left[some] >= 0) else "offset"
+    have = "has" if len(missed) == 1 else "have"
+    left = format_count(int(judged.commits.lag[some].sum()), unit)
+    return f"; {format_count(len(missed), 'group')} {have} no members and {left} left to read"
 
 
 def _numbers(counts: Mapping[str, int]) -> str:

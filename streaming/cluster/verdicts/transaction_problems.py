@@ -68,10 +68,12 @@ def described(circumstances: Circumstances, late: Late) -> str:
     """Which transaction it is."""
     who = f"transactional.id {format_name(late.transactional_id)}" if late.transactional_id else "transactional.id not known"
     ages = (circumstances.now_ms - late.start_ms) / 1000, (circumstances.now_ms - late.last_ms) / 1000
-    seen = f", as of {circumstances.times.at(late.as_of_ms)}: the logs that show whether it has ended are not read now"
+    seen = ""
+    if late.as_of_ms >= 0:
+        seen = f", as of {circumstances.times.at(late.as_of_ms)}: the logs that show whether it has ended are not read now"
     return (
         f"{who}, producer id {late.producer_id}, first offset {late.first_offset}, open for {format_duration(ages[0])}, "
-        f"silent for {format_duration(ages[1])}{seen if late.as_of_ms >= 0 else ''}"
+        f"silent for {format_duration(ages[1])}{seen}"
     )
 
 
