@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from streaming.broker.protocol.event_json import ClusterEvent
+from streaming.broker.protocol.history_json import KeptChanges
 from streaming.cluster.verdicts.group_judge import judge_groups
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import view
@@ -122,3 +123,41 @@ def test_an_event_has_points_in_time_instead_of_ages() -> None:
         "Group billing will lose records of topic orders: partition 3, its oldest unread records will be deleted at 2023-11-14T23:13:20Z "
         "unless they are read before, which follows from: Group billing has stopped in topic orders"
     )
+
+
+def test_the_next_job_goes_on_where_one_has_ended() -> None:
+    before = EventLog()
+    assert before.kept() is None
+    before.notice(judged(fine(), NOW_MS - 3 * MINUTE))
+    before.notice(judged(stuck(0), NOW_MS - 2 * MINUTE))
+    kept = before.kept()
+    assert kept is not None
+    after = EventLog()
+    after.recall(KeptChanges.decode(kept.encode()))
+    assert after.kept() == kept
+    assert after.notice(judged(fine(), NOW_MS, started_ms=NOW_MS - MINUTE)), "how everything is at the start is kept, too"
+    assert kinds(after) == [("job_started", 1), ("problem_began", 1)]
+    assert after.page("", judged(fine())).since_ms == NOW_MS - 3 * MINUTE
+    after.notice(judged(fine(), NOW_MS + MINUTE, started_ms=NOW_MS - MINUTE))
+    ended, *_ = page(after)
+    assert (ended.kind, ended.at_ms) == ("problem_ended", NOW_MS)
+
+
+def test_what_a_job_finds_after_a_while_has_not_ended_because_it_is_young() -> None:
+    def full(at_ms: int) -> JudgedLook:
+        look = judged(fine(), at_ms, started_ms=NOW_MS - 5 * MINUTE)
+        return replace(look, circumstances=replace(CASES["log_dir_full"](), now_ms=at_ms))
+
+    before = EventLog()
+    before.notice(judged(fine(), NOW_MS - 12 * MINUTE))
+    before.notice(full(NOW_MS - 10 * MINUTE))
+    kept = before.kept()
+    assert kept is not None
+    after = EventLog()
+    after.recall(kept)
+    for minutes in range(-4, 10):
+        after.notice(judged(fine(), NOW_MS + minutes * MINUTE, started_ms=NOW_MS - 5 * MINUTE))
+    assert "problem_ended" not in dict(kinds(after))
+    for minutes in (10, 11, 12):
+        after.notice(judged(fine(), NOW_MS + minutes * MINUTE, started_ms=NOW_MS - 5 * MINUTE))
+    assert "problem_ended" in dict(kinds(after))

@@ -27,3 +27,11 @@ def test_only_the_newest_are_kept() -> None:
     found = kept.at(NOW_MS + 2)
     assert found is not None
     assert found.status.at_ms == NOW_MS + 2
+
+
+def test_the_next_job_has_them_too() -> None:
+    before, after = KeptMoments(), KeptMoments()
+    before.keep(judged(stuck(0), NOW_MS))
+    after.keep(judged(fine(), NOW_MS + MINUTE))
+    after.recall(before.kept())
+    assert [each and each.status.critical for each in (after.at(NOW_MS - 1), after.at(NOW_MS), after.at(NOW_MS + MINUTE))] == [None, 1, 0]

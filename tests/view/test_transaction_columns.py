@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from streaming.cluster.view.table import Table
+from streaming.cluster.view.transaction_columns import RECALLED_MS
 from streaming.common.log_key import LogKey
 from tests.exposition.reading import named
 from tests.tables import each_row
@@ -137,9 +138,13 @@ def read_upto(table: Table, *, data: float, coordinators: float) -> None:
     table.set_reading({"a1": NOW + data, "a2": NOW + coordinators})
 
 
-def two_agents(age: float) -> Table:
+def rows_of_two(age: float) -> list[dict[str, Any]]:
     there = coordinator(broker=2, agent="a2", leader=2, facts=Facts(replicas=(2,), isr=(2,)).encode())
-    table = new_table(orders(transaction(7, 40, age=int(age))), there, coordinator_partitions=1)
+    return [orders(transaction(7, 40, age=int(age))), there]
+
+
+def two_agents(age: float) -> Table:
+    table = new_table(*rows_of_two(age), coordinator_partitions=1)
     read_upto(table, data=0, coordinators=0)
     assert only(table, HANGING) is None  # seen for the first time
     return table
@@ -231,6 +236,37 @@ def test_what_hangs_goes_on_while_nobody_looks_until_its_end_is_seen(blind: dict
     assert only(table, HANGING, after=201) == 0
     table.apply(states(orders(transaction(8, 60, age=1300))))
     assert only(table, HANGING, after=202) is None, "another one of which nothing was certain"
+
+
+def test_what_hangs_hangs_for_the_next_job_too_before_it_can_be_sure() -> None:
+    before = two_agents(1300)
+    read_upto(before, data=99, coordinators=99)
+    assert only(before, HANGING, after=100) == 1
+    kept = before.transactions.kept()
+    after = new_table(coordinator_partitions=1)
+    after.transactions.recall(kept)
+    assert (only(after, HANGING, after=150), after.transactions.kept()) == (None, kept), "nothing is read yet, and nothing forgotten"
+    after.apply(states(*rows_of_two(1300)))
+    after.set_reading({})
+    assert (only(after, HANGING, after=200), verdict(after, after=200)) == (1, "hanging")
+    assert after.transactions.kept() == kept
+    read_upto(after, data=199, coordinators=199)
+    assert only(after, HANGING, after=200) == 1, "no coordinator has had it since before"
+    after.apply(states(orders(transaction(7, 40, age=1300, marker=50))))
+    assert (only(after, HANGING, after=201), after.transactions.kept()) == (0, [])
+
+
+def test_what_was_kept_and_does_not_come_again_is_forgotten() -> None:
+    before = two_agents(1300)
+    read_upto(before, data=99, coordinators=99)
+    only(before, HANGING, after=100)
+    after = new_table()
+    after.transactions.recall(before.transactions.kept())
+    for seconds in (0, RECALLED_MS // 1000):
+        only(after, HANGING, after=seconds)
+        assert after.transactions.kept()
+    only(after, HANGING, after=RECALLED_MS // 1000 + 1)
+    assert not after.transactions.kept()
 
 
 def test_what_hangs_is_no_more_what_hangs_once_a_coordinator_has_it() -> None:

@@ -5,10 +5,12 @@ A commit that is perhaps older than the log start waits, too: what its group had
 A share group has done more than its start offset shows; it loses nothing of what it is done with.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from streaming.broker.protocol.history_json import KeptCommit
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Ends, LagReason, Lags, Places
 from streaming.cluster.consumers.group_places import padded
 from streaming.cluster.consumers.group_shares import done_between
@@ -85,6 +87,15 @@ class CountingMemory:
             name: np.pad(column, (0, max(pairs - len(column), 0))) if len(column) < pairs else column
             for name, column in self._counters.items()
         }
+
+    def recall(self, key: Longs, items: Longs, kept: Sequence[KeptCommit]) -> None:
+        """Take over what a job before has seen these rows lose; ``key``: of all rows."""
+        lost_ms = np.array([each.lost_ms for each in kept])
+        self._columns["lost_ms"][items] = lost_ms
+        self._columns["losing_ms"][items] = [each.losing_since_ms for each in kept]
+        lost = np.flatnonzero(lost_ms != ABSENT)
+        amounts = np.array([(each.lost_records, each.lost_offsets) for each in kept])[lost]
+        self._losses.recall(key[items[lost]], amounts[:, 0], amounts[:, 1], lost_ms[lost])
 
     def begin_round(self, steady_ms: int) -> None:
         """A round begins."""

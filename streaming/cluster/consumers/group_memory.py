@@ -10,6 +10,7 @@ from streaming.cluster.consumers.group_moves import MoveMemory
 from streaming.cluster.consumers.group_past import AppendedNext, GroupPast
 from streaming.cluster.consumers.group_places import carried
 from streaming.cluster.consumers.lost_lately import LostLately
+from streaming.cluster.consumers.recalled_commits import RecalledCommits
 from streaming.cluster.view.fading_rates import Rates
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
@@ -55,6 +56,8 @@ class GroupMemory:
     """
 
     def __init__(self, past: GroupPast | None = None) -> None:
+        self.recalled = RecalledCommits()
+        """What a job before has kept."""
         self._key: Longs = np.empty(0, np.int64)
         self._moves, self._counting = MoveMemory(past), CountingMemory(watches=past is None)
 
@@ -65,6 +68,10 @@ class GroupMemory:
             self._moves.keep(rows_before, there)
             self._counting.keep(rows_before, there, rows.key, steady_ms)
             self._key = rows.key
+        items, kept = self.recalled.take(rows, steady_ms)
+        if kept:
+            self._moves.recall(items, kept)
+            self._counting.recall(rows.key, items, kept)
         self._counting.begin_round(steady_ms)
 
     @property

@@ -1,9 +1,11 @@
 """What rounds remember of where each partition of a group stands: when it was committed, since when it stays, and is held back."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from streaming.broker.protocol.history_json import KeptCommit
 from streaming.cluster.consumers.commit_times import committed_ms, is_ahead
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, LagReason, Lags
 from streaming.cluster.consumers.group_past import AppendedNext, GroupPast
@@ -54,6 +56,19 @@ class MoveMemory:
     def keep(self, rows_before: Longs, there: Flags) -> None:
         """There are other commits now: each was that row before, if it was there."""
         self._columns = {name: np.where(there, padded(column)[rows_before], ABSENT) for name, column in self._columns.items()}
+
+    def recall(self, items: Longs, kept: Sequence[KeptCommit]) -> None:
+        """Take over what a job before has kept of these rows: where they stood, and since when. What they have done since shows itself."""
+        for name, values in (
+            ("offset", [each.offset for each in kept]),
+            ("since_ms", [each.unmoved_ms for each in kept]),
+            ("readable_ms", [each.stopped_since_ms for each in kept]),
+            ("seen_ms", [each.stopped_since_ms for each in kept]),
+            ("watched_ms", [each.stopped_since_ms if each.stopped_earlier else 0 for each in kept]),
+            ("held_next", [each.held_next for each in kept]),
+            ("held_ms", [each.held_since_ms for each in kept]),
+        ):
+            self._columns[name][items] = values
 
     @property
     def offset(self) -> Longs:

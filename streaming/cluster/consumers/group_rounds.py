@@ -8,7 +8,7 @@ second at most.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Protocol
@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from streaming.broker.protocol.group_messages import GroupsRequest, RecordsRequest
 from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer
+from streaming.broker.protocol.history_json import KeptCommit
 from streaming.broker.protocol.problems import Reason
 from streaming.cluster.consumers.counted_records import CountedRecords
 from streaming.cluster.consumers.group_calls import Calls
@@ -121,6 +122,15 @@ class GroupRounds:
         self._answered: set[str] = set()  # about groups, in this round
         self._due, self._ended = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
+
+    def recall(self, kept: Sequence[KeptCommit]) -> None:
+        """Go on with what the rounds of a job before have kept. From any thread."""
+        self._tracker.recall(kept)
+
+    def kept(self) -> list[KeptCommit]:
+        """What the rounds of the next job go on with. From any thread."""
+        last = self._board.last
+        return [*(() if last is None else last.kept()), *self._tracker.recalled]
 
     def start(self) -> None:
         """Begin with the rounds."""

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.protocol.group_json import READ_UNCOMMITTED
+from streaming.broker.protocol.history_json import KeptCommit
 from streaming.cluster.consumers.group_counting import Counters
 from streaming.cluster.consumers.group_labels import PairLabels
+from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_memory import GroupProgress
 from streaming.cluster.consumers.group_rebalances import GroupRebalances
@@ -24,6 +26,8 @@ from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
 from streaming.kafka.groups.replays import COORDINATED_TOPICS
 
 _NONE = re.compile("")
+
+_KEPT_TIMES = ("unmoved_ms", "stopped_since_ms", "held_since_ms", "lost_ms", "losing_since_ms")
 
 OLD_MS = 90_000
 """A snapshot that is older is shown no more: rounds come every half a minute, whatever happens."""
@@ -84,6 +88,26 @@ class GroupSnapshot:
         """The indexes of a group's commits."""
         return self._rows_of(group)
 
+    def kept(self) -> list[KeptCommit]:
+        """The commits of which something is known that the rounds of another job cannot see."""
+        rows, progress, lately = self.rows, self.progress, self.progress.lost_lately
+        columns = {name: getattr(progress, name) for name in _KEPT_TIMES}
+        some = np.flatnonzero(np.any([columns[name] != ABSENT for name in _KEPT_TIMES[1:]], axis=0) & ~rows.share)
+        return [
+            KeptCommit(
+                group=rows.group_names[rows.group[row]],
+                topic=rows.topic_names[rows.topic[row]],
+                partition=int(rows.partition[row]),
+                offset=int(rows.offset[row]),
+                stopped_earlier=bool(progress.stopped_earlier[row]),
+                held_next=int(self.found.lags.next_offset[row]),
+                lost_records=int(lately.records[row]),
+                lost_offsets=int(lately.offsets[row]),
+                **{name: int(column[row]) for name, column in columns.items()},
+            )
+            for row in some.tolist()
+        ]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionListing:
@@ -141,6 +165,12 @@ class GroupBoard:
         with self._changed:
             last = self._last
         return last is not None and not (len(last.rows) or last.groups or last.pending)
+
+    @property
+    def last(self) -> GroupSnapshot | None:
+        """The last snapshot, however old it is."""
+        with self._changed:
+            return self._last
 
     def latest(self, now_ms: int, wait_seconds: float = 0.0) -> GroupSnapshot | None:
         """The last snapshot; if a newer one is announced, this waits for it. None if there is none, or if it is old."""

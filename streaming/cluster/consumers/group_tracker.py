@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from streaming.broker.protocol.history_json import KeptCommit
 from streaming.cluster.consumers.commit_history import CommitHistory, Invalid
 from streaming.cluster.consumers.commit_times import AHEAD_MS, PendingTimes, believed
 from streaming.cluster.consumers.data_ages import DataAges
@@ -52,6 +53,7 @@ from streaming.cluster.consumers.group_uncommitted import ExistingTopics, Uncomm
 from streaming.cluster.consumers.lost_records import lost_records, stopped_before
 from streaming.cluster.consumers.move_counting import MoveCounting
 from streaming.cluster.consumers.query_groups import CHECKPOINTS, PastOfQueries, QueryGroups, of_queries
+from streaming.cluster.consumers.recalled_commits import RecalledCommits
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.exported import Observed, RetentionResults
 from streaming.common.arrays import Flags, Longs
@@ -161,6 +163,15 @@ class GroupTracker:
         self._unread: dict[LogName, _Unread] = {}
         self._rebalances = RebalanceMemory(export)
         self._uncommitted, self._pending = UncommittedFinder(), PendingTimes(watches=past is None)
+
+    def recall(self, kept: Sequence[KeptCommit]) -> None:
+        """Go on with what the rounds of a job before have kept. From any thread."""
+        self._memory.recalled = RecalledCommits(kept)
+
+    @property
+    def recalled(self) -> list[KeptCommit]:
+        """What was kept of commits that were not read yet. From any thread."""
+        return self._memory.recalled.left
 
     def begin(self, view: RoundView) -> list[Question]:
         """A round begins. Returns what agents have to be asked first: where logs end."""

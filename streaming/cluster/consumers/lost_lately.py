@@ -51,12 +51,16 @@ class LossMemory:
         if len(self._key):
             self._last_ms = np.minimum(self._last_ms, now_ms)
             self._choose(now_ms - self._last_ms <= LOST_LATELY_MS)
+        self.recall(key, records, offsets, np.full(len(key), now_ms))
+
+    def recall(self, key: Longs, records: Longs, offsets: Longs, at_ms: Longs) -> None:
+        """Losses of other times."""
         if not len(key):
             return
-        hour = np.full(len(key), now_ms // _HOUR_MS)
+        hour = at_ms // _HOUR_MS
         both = np.stack([np.append(self._key, key), np.append(self._hour, hour)])
         (self._key, self._hour), item = np.unique(both, axis=1, return_inverse=True)
-        self._last_ms = self._joined(np.maximum, item, self._last_ms, np.full(len(key), now_ms))
+        self._last_ms = self._joined(np.maximum, item, self._last_ms, at_ms)
         self._records = self._joined(np.add, item, self._records, records)
         self._offsets = self._joined(np.add, item, self._offsets, offsets)
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from streaming.broker.protocol.event_json import ClusterEvent
+from streaming.broker.protocol.history_json import KeptBlind, KeptChanges, KeptLeader, KeptSighting
 from streaming.broker.protocol.problem_json import Problem
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import Circumstances
@@ -17,6 +19,14 @@ ProblemKey = tuple[str, int, str, int, str, str, str]
 
 Its id is finer: it changes where more comes to be known, such as whose transaction it is, or where another partition joins.
 """
+
+_TAKES_TIME = frozenset({kinds.LOG_DIR_FULL.name, kinds.GROUP_WILL_LOSE.name, kinds.RETENTION_OVERDUE.name, kinds.ARRIVES_EXPIRED.name})
+"""Kinds that a job finds only after it has looked for a while."""
+
+YOUNG_MS = 15 * 60_000
+"""So long a job looks until it finds them."""
+
+_YOUNG = "young"
 
 _BY_PARTITION = frozenset({kinds.HANGING.name, kinds.STUCK.name})
 """Kinds of which each partition has a problem of its own; others name a partition as long as it is the only one."""
@@ -38,6 +48,8 @@ class Blind:
 
     def hides(self, problem: Problem) -> bool:
         """Whether a problem may be there and not be seen because of it."""
+        if self.name == _YOUNG:
+            return problem.kind in _TAKES_TIME
         if self.groups:
             return bool(problem.group)
         return -1 in (self.broker, problem.broker) or self.broker == problem.broker
@@ -79,13 +91,14 @@ class ClusterMoment:
     leaders: Mapping[PartitionKey, int]
 
 
-def moment_of(circumstances: Circumstances, problems: Sequence[Problem]) -> ClusterMoment:
+def moment_of(circumstances: Circumstances, problems: Sequence[Problem], *, young: bool = False) -> ClusterMoment:
     """What is compared of a look.
 
     Args:
         problems: all that are found in it.
+        young: the job has looked for less than `YOUNG_MS`.
     """
-    blind = frozenset(_blind(circumstances, problems))
+    blind = frozenset(_blind(circumstances, problems)) | ({Blind(_YOUNG)} if young else set())
     latest = newest(circumstances.brokers)
     return ClusterMoment(
         at_ms=circumstances.now_ms,
@@ -96,6 +109,52 @@ def moment_of(circumstances: Circumstances, problems: Sequence[Problem]) -> Clus
         controller=-1 if latest is None else latest.controller,
         leaders=dict(_leaders(circumstances)),
     )
+
+
+def kept_moment(moment: ClusterMoment, events: list[ClusterEvent], since_ms: int) -> KeptChanges:
+    """A moment as it is kept for the next job, with the events before it."""
+    return KeptChanges(
+        events=events,
+        since_ms=since_ms,
+        at_ms=moment.at_ms,
+        sightings=[
+            KeptSighting(problem=each.problem, blind=_kept_blind(each.blind), first_ms=each.first_ms, missing_ms=each.missing_ms)
+            for each in moment.problems.values()
+        ],
+        blind=_kept_blind(moment.blind),
+        epochs={str(broker): epoch for broker, epoch in moment.epochs.items()},
+        agents=dict(moment.agents),
+        controller=moment.controller,
+        leaders=[
+            KeptLeader(topic=topic, topic_id=topic_id, partition=partition, leader=leader)
+            for (topic, topic_id, partition), leader in moment.leaders.items()
+        ],
+    )
+
+
+def recalled_moment(kept: KeptChanges) -> ClusterMoment:
+    """The moment that a job before has kept. Raises ValueError if it is none."""
+    sightings = (
+        Sighting(problem=each.problem, blind=_recalled_blind(each.blind), first_ms=each.first_ms, missing_ms=each.missing_ms)
+        for each in kept.sightings
+    )
+    return ClusterMoment(
+        at_ms=kept.at_ms,
+        problems={key_of(each.problem): each for each in sightings},
+        blind=_recalled_blind(kept.blind),
+        epochs={int(broker): epoch for broker, epoch in kept.epochs.items()},
+        agents=kept.agents,
+        controller=kept.controller,
+        leaders={(each.topic, each.topic_id, each.partition): each.leader for each in kept.leaders},
+    )
+
+
+def _kept_blind(blind: frozenset[Blind]) -> list[KeptBlind]:
+    return [KeptBlind(name=each.name, broker=each.broker, groups=each.groups) for each in blind]
+
+
+def _recalled_blind(kept: list[KeptBlind]) -> frozenset[Blind]:
+    return frozenset(Blind(each.name, each.broker, each.groups) for each in kept)
 
 
 def _sightings(problems: Sequence[Problem], blind: frozenset[Blind], now_ms: int) -> dict[ProblemKey, Sighting]:

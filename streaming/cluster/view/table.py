@@ -22,6 +22,7 @@ from streaming.cluster.view.ids import Ids
 from streaming.cluster.view.label_bound import NO_LIMIT
 from streaming.cluster.view.page_context import PageContext
 from streaming.cluster.view.rounds import End, Round, Rounds
+from streaming.cluster.view.transaction_columns import TransactionJudge
 from streaming.cluster.view.uncounted import Uncounted
 from streaming.cluster.view.value_matrix import FREE, LOG, Columns, empty_columns, read_values
 from streaming.cluster.view.waiting_groups import WaitingGroups
@@ -136,6 +137,11 @@ class Table:
         self._whole = False  # everything that was there when the run was new is in the table
         self._decided = False  # what is decided is known of each agent that takes part
         self._ready = False
+
+    @property
+    def transactions(self) -> TransactionJudge:
+        """Judges the transactions of all pages."""
+        return self._context.transactions
 
     def apply(self, states: pa.Table) -> None:
         """Set the values of logs from rows of `streaming.common.state_row.STATES`.

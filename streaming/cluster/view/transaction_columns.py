@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from streaming.broker.protocol.history_json import KeptTransaction
 from streaming.cluster.view.carried import Carried
 from streaming.cluster.view.open_list import Late, OpenList
 from streaming.cluster.view.replica_offsets import ABSENT, ReplicaOffsets, of_all
@@ -62,6 +63,10 @@ class _Seen(NamedTuple):
     hangs: bool
     stuck: bool
     at_ms: int
+
+
+RECALLED_MS = 3_600_000
+"""What a job before has kept is held for so long against what is read: agents may be away when a job starts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -218,6 +223,8 @@ class TransactionJudge:
         self._late_limit = late_limit
         self._uncovered_since: dict[_AppendKey, int] = {}
         self._reported: dict[_AppendKey, _Seen] = {}
+        self._recalled: dict[_AppendKey, KeptTransaction] = {}
+        self._recalled_ms = ABSENT  # when they were first held against something
         self._open: frozenset[_OpenKey] = frozenset()  # in the last judgement
         self._held_to: frozenset[_OpenKey] | None = None
 
@@ -228,6 +235,16 @@ class TransactionJudge:
         got its entry since.
         """
         self._held_to = self._open
+
+    def kept(self) -> list[KeptTransaction]:
+        """What is remembered, for the next job over the same checkpoint. From any thread."""
+        uncovered, reported = self._uncovered_since, self._reported
+        known = [_kept(key, uncovered.get(key, ABSENT), reported.get(key, _NEVER_SEEN)) for key in uncovered | reported]
+        return [*known, *(each for key, each in self._recalled.copy().items() if key not in uncovered and key not in reported)]
+
+    def recall(self, kept: Iterable[KeptTransaction]) -> None:
+        """Go on with what a job before has kept; what is read since then counts more."""
+        self._recalled = {(each.log, each.producer_id, each.first_offset, each.last_ms): each for each in kept}
 
     def judge(
         self, carried: Sequence[Carried], names: Sequence[str], view: CoordinatorView, now_ms: int, *, read_ms: Longs, lag: Longs
@@ -255,6 +272,8 @@ class TransactionJudge:
             return transactions.partition[item], int(ids[item]), int(firsts[item]), int(lasts[item])
 
         claims = claims_of(transactions, view.coordinators)
+        if self._recalled:
+            self._take_recalled(map(key_of, range(len(owners))), now_ms)
         if self.once:
             claims = self._held(transactions, claims)
         claims = self._certain(claims, self._uncovered_ms(key_of, claims, now_ms), np.minimum(read_ms[owners], view.read_ms))
@@ -299,6 +318,16 @@ class TransactionJudge:
         of_logs["stalled"] = np.where((lag < 0) | ((read_ms < 0) & (since != ABSENT)), ABSENT, stalled)
         return JudgedTransactions(columns=of_logs, late=listed.take(late.items), omitted=late.omitted, open=listed)
 
+    def _take_recalled(self, keys: Iterable[_AppendKey], now_ms: int) -> None:
+        """Remember what a job before has kept of these transactions."""
+        self._recalled_ms = now_ms if self._recalled_ms == ABSENT else self._recalled_ms
+        found = {key: self._recalled.pop(key) for key in keys if key in self._recalled}
+        since = {key: min(each.uncovered_ms, now_ms) for key, each in found.items() if each.uncovered_ms >= 0}
+        seen = {key: _Seen(each.hangs, each.stuck, min(each.at_ms, now_ms)) for key, each in found.items() if each.at_ms >= 0}
+        self._uncovered_since, self._reported = self._uncovered_since | since, self._reported | seen
+        if now_ms - self._recalled_ms > RECALLED_MS:
+            self._recalled.clear()
+
     def _seen_last(self, key_of: Callable[[int], _AppendKey], uncertain: Flags) -> dict[int, _Seen]:
         """What was known of some transactions when it was certain, by their indexes; nothing where logs are read once."""
         some = np.flatnonzero(uncertain).tolist() if self._reported and not self.once else []
@@ -336,6 +365,23 @@ class TransactionJudge:
         was_read = read_ms >= claims.last_ms if self.once else read_ms - READ_AFTER_MS >= uncovered_ms
         known = claims.certain & (read_ms >= 0)
         return replace(claims, certain=known & was_read, awaited=known & ~was_read)
+
+
+_NEVER_SEEN = _Seen(hangs=False, stuck=False, at_ms=ABSENT)
+
+
+def _kept(key: _AppendKey, uncovered_ms: int, seen: _Seen) -> KeptTransaction:
+    log, producer_id, first_offset, last_ms = key
+    return KeptTransaction(
+        log=log,
+        producer_id=producer_id,
+        first_offset=first_offset,
+        last_ms=last_ms,
+        uncovered_ms=uncovered_ms,
+        hangs=seen.hangs,
+        stuck=seen.stuck,
+        at_ms=seen.at_ms,
+    )
 
 
 def _columns(count: int, owners: Longs, claims: Claims) -> ReplicaOffsets:

@@ -6,9 +6,10 @@ from threading import Lock
 
 import streaming
 from streaming.broker.protocol.event_json import ClusterEvent, EventKind, EventPage
+from streaming.broker.protocol.history_json import KeptChanges
 from streaming.broker.protocol.listing_json import LARGEST_LIMIT
 from streaming.cluster.verdicts.cluster_changes import changes
-from streaming.cluster.verdicts.cluster_moments import ClusterMoment, moment_of
+from streaming.cluster.verdicts.cluster_moments import YOUNG_MS, ClusterMoment, kept_moment, moment_of, recalled_moment
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.paging import filter_of, limit_of, offset_of, parameters_of
 
@@ -30,30 +31,45 @@ class EventLog:
         self._events: list[ClusterEvent] = []  # the oldest first
         self._last: ClusterMoment | None = None
         self._since_ms = -1
+        self._is_first, self._is_recalled = True, False
 
     def notice(self, judged: JudgedLook) -> bool:
         """Compare a look with the one before; whether anything has changed.
 
-        Until the job has read its disks, nothing is compared: what is found then was there.
+        Until the job has read its disks, nothing is compared: what is found then was there. What a job before has kept is the look before
+        the first one.
         """
         with self._lock:
             if not judged.ready:
                 return False
             before = self._last
-            if before is not None and judged.look.now_ms - before.at_ms < APART_MS:
+            if before is not None and not self._is_first and judged.look.now_ms - before.at_ms < APART_MS:
                 return False
-            now = moment_of(judged.circumstances, judged.problems)
+            if self._is_first and judged.started_ms >= 0:
+                self._add([_started(judged.started_ms, judged.look.now_ms)])
+            young = self._is_recalled and judged.look.now_ms - judged.started_ms < YOUNG_MS
+            now = moment_of(judged.circumstances, judged.problems, young=young)
+            first, self._is_first = self._is_first, False
             if before is None:
                 self._last, self._since_ms = now, now.at_ms
-                if judged.started_ms >= 0:
-                    self._add([_started(judged.started_ms, now.at_ms)])
                 return True
             found = changes(before, now)
             if any(each.problem for each in found.events):  # only then are other sentences worth their time
-                found = changes(before, moment_of(judged.circumstances, judged.lasting_problems()))
+                found = changes(before, moment_of(judged.circumstances, judged.lasting_problems(), young=young))
             self._last = found.now
             self._add(found.events)
-            return bool(found.events)
+            return first or bool(found.events)
+
+    def kept(self) -> KeptChanges | None:
+        """What the next job over the same checkpoint goes on with; None as long as nothing was compared."""
+        with self._lock:
+            return None if self._last is None else kept_moment(self._last, list(self._events), self._since_ms)
+
+    def recall(self, kept: KeptChanges) -> None:
+        """Go on where a job before has ended. Raises ValueError if nothing can."""
+        last = recalled_moment(kept)
+        with self._lock:
+            self._events, self._last, self._since_ms, self._is_recalled = kept.events, last, kept.since_ms, True
 
     def _add(self, events: Iterable[ClusterEvent]) -> None:
         for each in events:

@@ -1,10 +1,13 @@
 """How everything was at moments that are past, in memory that is bounded: a moment is kept whenever something has changed."""
 
+from base64 import b64decode, b64encode
+from collections.abc import Iterable
 from dataclasses import dataclass
 from threading import Lock
 
 import cramjam
 
+from streaming.broker.protocol.history_json import KeptStatus
 from streaming.broker.protocol.problem_json import ProblemPage
 from streaming.broker.protocol.status_json import Status
 from streaming.pages.api.judged_look import JudgedLook
@@ -47,6 +50,21 @@ class KeptMoments:
         kept = _Packed(judged.at_ms, _packed(status_of(judged).encode()), _packed(problems.encode()))
         with self._lock:
             self._moments = [*self._moments[-MOST_MOMENTS + 1 :], kept]
+
+    def kept(self) -> list[KeptStatus]:
+        """All of them, for the next job over the same checkpoint."""
+        with self._lock:
+            moments = self._moments
+        return [
+            KeptStatus(at_ms=each.at_ms, status=b64encode(each.status).decode(), problems=b64encode(each.problems).decode())
+            for each in moments
+        ]
+
+    def recall(self, kept: Iterable[KeptStatus]) -> None:
+        """Go on with those of a job before. Raises ValueError if they are none."""
+        before = [_Packed(each.at_ms, b64decode(each.status, validate=True), b64decode(each.problems, validate=True)) for each in kept]
+        with self._lock:
+            self._moments = [*before, *self._moments][-MOST_MOMENTS:]
 
     def at(self, at_ms: int) -> KeptMoment | None:
         """The last one that is not later, None if none is kept of that time."""

@@ -1,13 +1,14 @@
 """The exporter: ``/metrics``, health, `/api/v1/` and a page over HTTP, from the table alone. A scrape never waits for Spark."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from threading import Event, Lock, Thread
 from time import monotonic as system_monotonic
 
 from streaming.broker.protocol.cost_json import Cost
+from streaming.broker.protocol.history_json import KeptCommit
 from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.verdicts.circumstances import Thresholds, thresholds_of
 from streaming.cluster.view.observer import Observer
@@ -25,6 +26,7 @@ from streaming.pages.exposition.group_families import NO_GROUPS
 from streaming.pages.exposition.kept_lines import KeptLines
 from streaming.pages.exposition.render import render, render_packed, shown_groups_of
 from streaming.pages.exposition.series import choose
+from streaming.pages.site.job_history import JobHistory
 from streaming.pages.site.judged_looks import JudgedLooks
 from streaming.pages.site.listening import listen, root_url
 from streaming.pages.site.page_address import page_address
@@ -98,6 +100,7 @@ class Exporter:
         self._rendering = Lock()  # one page of 100 MB is made at a time, and by what was kept of the last
         self._kept = KeptLines()
         self._pages: Shared[tuple[bool, bool], bytes] = Shared()  # by whether it is OpenMetrics, and packed
+        self._history: JobHistory | None = None
         self._ends = Event()
         self._remembering = Thread(target=self._remember, name="history", daemon=True)
         self._server = listen(host, port, self._answer, self._gate, monotonic)
@@ -118,11 +121,19 @@ class Exporter:
         self._server.start("exporter")
         self._remembering.start()
 
+    def keep(self, path: Path, commits: Callable[[], list[KeptCommit]], recall_commits: Callable[[Sequence[KeptCommit]], None]) -> None:
+        """Go on with what a job before has kept in a file, and keep there what is seen. See `JobHistory`."""
+        history = JobHistory(path, self._judged_looks, self._table.transactions, commits, self._monotonic)
+        history.recall(recall_commits)
+        self._history = history
+
     def close(self) -> None:
         """Stop answering and release the port; connections that are still open are cut."""
         self._ends.set()
         if self._remembering.is_alive():
             self._remembering.join()
+        if self._history is not None:
+            self._history.save()
         self._server.close()
 
     def _answer(self, request: HttpRequest) -> Response:
@@ -151,6 +162,8 @@ class Exporter:
                 look = self._looks.remember()
                 if look is not None:
                     self._judged_looks.notice(look)
+                if self._history is not None:
+                    self._history.save_sometimes()
             except Exception:
                 log.exception("the last hour has a gap")
             if not self._looks.is_wanted:

@@ -1,8 +1,8 @@
 """The checkpoint: everything that a job keeps, in one directory with one holder.
 
 ``job.json`` identifies the job. ``spark/`` holds Spark's offsets and state. ``agent/`` holds the journal of the job's own agent and its
-address. The source writes to ``checks`` when it checked for work, and reads in ``schedule`` when to check next. ``scratch/`` holds what
-Spark needs while it runs. ``java/`` holds a wrapper if the Java comes from PyPI.
+address. The source writes to ``checks`` when it checked for work, and reads in ``schedule`` when to check next. ``history`` has what the
+job has seen. ``scratch/`` holds what Spark needs while it runs. ``java/`` holds a wrapper if the Java comes from PyPI.
 
 There are two locks. This process alone holds ``job.lock``. Spark's JVM holds ``spark.lock`` too: it may outlive a killed job by a moment,
 and must not write into the checkpoint together with the next JVM.
@@ -173,6 +173,11 @@ class Checkpoint:
     def schedule(self) -> Path:
         """The file that defines when the source checks for work."""
         return self.directory / "schedule"
+
+    @property
+    def history(self) -> Path:
+        """The file with what the job has seen."""
+        return self.directory / "history"
 
     @property
     def planned(self) -> int:

@@ -168,6 +168,8 @@ class Job:
         if log_dirs:
             self._start_own(log_dirs)  # beside the JVM: each of the two takes seconds
         self._agents.consumer = checkpoint.identity.job_id
+        if self.exporter is not None and self._group_rounds is not None:
+            self.exporter.keep(checkpoint.history, self._group_rounds.kept, self._group_rounds.recall)
         if log_dirs and not (checkpoint.resumed or settings.spark_checkpoint):
             self._agents.announce(settings.start_from.value)
         self._poll()
