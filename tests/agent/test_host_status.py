@@ -354,3 +354,26 @@ def test_a_checkpoint_that_is_not_understood_leaves_what_a_start_reads_unknown(a
     Reader(agent).register()
     found = state_of(agent)
     assert (found.recovery_logs, found.recovery_bytes, found.not_fsynced_bytes) == (-1, -1, -1)
+
+
+def test_logs_of_live_topics_that_a_broker_has_set_aside_or_will_are_named(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    controller = Controller(disk, 1, UUID(int=5), [disk.directory_id], 9092, NOW)
+    controller.create_topic("orders", UUID(int=8), (), [disk.directory_id] * 2, NOW)
+    partition(disk, "orders", topic_id=8).append(batch(1))
+    aside = partition(disk, "orders", topic_id=None, name=f"orders-0.{1:032x}-stray")
+    aside.append(batch(3), batch(2))
+    unnamed = partition(disk, "orders", 1, topic_id=None)
+    unnamed.append(batch(4))
+    made = Agent(disk.path, journal=tmp_path / "journal")
+    Reader(made).register()
+    made.now += CHECK_EVERY_MS
+    found = state_of(made)
+    assert (found.stray_only, found.unnamed, found.set_aside) == (1, 1, [aside.directory.name, "orders-1"])
+    (unnamed.directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {uuid_text(UUID(int=8))}\n")
+    shutil.rmtree(aside.directory)
+    made.now += 60_000
+    made.look()
+    found = state_of(made)
+    assert (found.stray_only, found.unnamed, found.set_aside) == (0, 0, [])
+    made.close()

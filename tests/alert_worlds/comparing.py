@@ -27,6 +27,7 @@ SUBJECTS: dict[ProblemKind, tuple[str, ...]] = {
     kinds.BROKER_NOT_WRITING: ("broker",),
     kinds.BROKER_METADATA_STALLED: ("broker",),
     kinds.LOG_DIR_OFFLINE: ("broker", "log_dir"),
+    kinds.LOG_SET_ASIDE: ("broker", "log_dir"),
     kinds.LOG_DIR_FULL: ("broker", "log_dir"),
     kinds.UNDER_MIN_ISR: ("topic",),
     kinds.GROUP_WILL_LOSE: ("group", "topic"),

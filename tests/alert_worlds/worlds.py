@@ -74,7 +74,7 @@ def world(seed: int) -> World:
     """The cluster of a seed. It is looked at twice, because transactions and retention are judged with memory."""
     random = Random(seed)
     settings = _settings(random)
-    cluster = _Cluster(random, settings, Random(seed), Random(seed))
+    cluster = _Cluster(random, settings, *(Random(seed) for _ in range(3)))
     table = cluster.table()
     agents = cluster.agents()
     lags = {each.name: (random.choice((None, 5_000)), cluster.lag()) for each in agents if random.random() < 0.9}
@@ -120,9 +120,10 @@ def _settings(random: Random) -> Settings:
 class _Cluster:
     """Draws a cluster of one to three brokers, each mostly watched by an agent of its own."""
 
-    def __init__(self, random: Random, settings: Settings, of_processes: Random, of_arrivals: Random) -> None:
+    def __init__(self, random: Random, settings: Settings, of_processes: Random, of_arrivals: Random, of_strays: Random) -> None:
         self.random = random
-        self.of_processes, self.of_arrivals = of_processes, of_arrivals  # of their own: what a seed is known for stays
+        # of their own: what a seed is known for stays
+        self.of_processes, self.of_arrivals, self.of_strays = of_processes, of_arrivals, of_strays
         self.settings = settings
         self.calm = random.choice((0.5, 0.85, 0.97))  # how likely it is that a thing is as it should be
         self.brokers = range(1, random.choice((1, 2, 3)) + 1)
@@ -254,6 +255,8 @@ class _Cluster:
             lock=LockState.LOCKED if self.of_processes.random() < self.calm else self.of_processes.choice([*LockState]),
             free=min(free, capacity) if up else -1,
             capacity=capacity if up else -1,
+            stray_only=0 if self.of_strays.random() < self.calm else 1,
+            unnamed=0 if self.of_strays.random() < self.calm else 2,
         )
 
     def _scrub(self, place: LogDirStatus) -> ScrubStatus:

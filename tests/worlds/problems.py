@@ -99,6 +99,7 @@ CASES: dict[str, Callable[[], Circumstances]] = {
     "broker_not_writing": lambda: around(agent(well(appended_ms=-1), log_dirs=(log_dir(checkpoint_ms=OLD),))),
     "broker_metadata_stalled": lambda: around(agent(broker(2, appended_ms=OLD), well(), log_dirs=(log_dir(checkpoint_ms=NOW_MS),))),
     "log_dir_offline": lambda: around(agent(well(), log_dirs=(log_dir(registered=False),))),
+    "log_set_aside": lambda: around(agent(well(), log_dirs=(log_dir(stray_only=1, unnamed=2, set_aside=["s-0.0a-stray", "t-0"]),))),
     "log_dir_full": lambda: around(agent(well(), log_dirs=(log_dir(checkpoint_ms=NOW_MS, free=1, capacity=100),))),
     "log_dir_unreadable": lambda: around(agent(well(), log_dirs=(log_dir(up=False, problem="Permission denied"),))),
     "log_dir_unwatched": lambda: around(agent(well(log_dirs=["x", "y"]), directories=("1:x",))),

@@ -10,6 +10,7 @@ from typing import Any
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.process_watch import ProcessWatch
 from streaming.broker.agent.restart_status import RestartStatus
+from streaming.broker.agent.strays import StrayWatch
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.contents import ContentsReader
 from streaming.broker.disk.log_inventory import LogInventory
@@ -60,6 +61,7 @@ class HostStatus:
         self._contents: dict[Path, ContentsReader] = {}
         self._last: dict[Path, LogDirStatus] = {}  # of log dirs that could be listed
         self._unlisted: dict[Path, Mapping[str, str]] = {}
+        self._strays = StrayWatch(log_dirs, cluster)
         self._restarts = None if points is None else RestartStatus(points)
 
     def refresh(self) -> None:
@@ -125,6 +127,7 @@ class HostStatus:
         )
         if self._restarts is not None:
             status = self._restarts.within(status, found)
+        status = self._strays.within(status, found, (tail.partition for tail in self._tails()), self._clock_ms())
         self._last[log_dir.path] = status
         return status
 

@@ -31,9 +31,9 @@ class DirContents:
 
     The other sizes are those of everything besides segments of partitions: directories being deleted, strays, copies of replicas that move
     here, and the metadata log with the files at the root. The other files inside a partition's directory are in its inventory. ``live``:
-    topic and number of every directory of a live partition but the metadata log's. ``unlisted``: directories and files that could not be
-    read, by path with the reason; they are not in the sizes. ``clean``: the broker's last stop was an orderly one, and it has not started
-    since.
+    topic and number of every directory of a live partition but the metadata log's. ``strays``: the names of strays. ``unlisted``:
+    directories and files that could not be read, by path with the reason; they are not in the sizes. ``clean``: the broker's last stop
+    was an orderly one, and it has not started since.
     """
 
     log_dir: LogDir
@@ -46,6 +46,7 @@ class DirContents:
     future: int
     metadata: int
     live: tuple[tuple[str, int], ...]
+    strays: tuple[str, ...]
     unlisted: Mapping[str, str]
     clean: bool
 
@@ -73,7 +74,7 @@ class ContentsReader:
     def _read(self, log_dir: LogDir) -> DirContents:
         others = self._list()
         taken, unlisted = Counter[DirState](), dict[str, str]()
-        metadata = 0
+        metadata, strays = 0, list[str]()
         for name in others:
             parsed = parse_partition_dir(name)
             size = sum(_files(f"{self._path}/{name}", unlisted, inside=parsed is not None))
@@ -81,6 +82,7 @@ class ContentsReader:
                 metadata += size
             else:
                 taken[parsed.state] += size
+                strays += [name] if parsed.state is DirState.STRAY else []
         system = os.statvfs(self._path)
         return DirContents(
             log_dir=log_dir,
@@ -93,6 +95,7 @@ class ContentsReader:
             future=taken[DirState.FUTURE],
             metadata=metadata,
             live=self._listed,
+            strays=tuple(sorted(strays)),
             unlisted=unlisted,
             clean=CLEAN_SHUTDOWN in others,
         )

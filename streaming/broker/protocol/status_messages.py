@@ -35,6 +35,9 @@ class LogDirStatus(Message):
     records. ``not_fsynced_bytes``: the most that may be in the page cache alone. ``recovery_rate``: bytes a second of the last
     recovery that the agent saw. ``recovery_threads``: ``num.recovery.threads.per.data.dir``. While a broker starts, ``recovering_logs`` and
     ``recovering_bytes`` are what is left of its logs, and ``recovering`` names some that are being read.
+
+    ``stray_only``: strays of live topics with records that no replica in sync has, as far as the agent sees. ``unnamed``: logs without
+    ``partition.metadata``, which the next start of the broker makes strays. ``set_aside``: the names of some directories of both.
     """
 
     broker: Small
@@ -63,6 +66,9 @@ class LogDirStatus(Message):
     recovering_logs: int = -1
     recovering_bytes: int = -1
     recovering: list[AnyName] = field(default_factory=list)
+    stray_only: int = 0
+    unnamed: int = 0
+    set_aside: list[AnyName] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

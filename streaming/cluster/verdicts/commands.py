@@ -96,6 +96,10 @@ class Commands:
         """Read a log as a broker would, and say where it is damaged."""
         return self._line(f"segtail dump --verify {_argument(directory)}", directory)
 
+    def disk(self, log_dir: str) -> Command:
+        """Ask segtail, on the broker's host, what lies in a log dir for nothing, and what to do about it."""
+        return self._line(f"segtail disk {_argument(log_dir)}", log_dir)
+
     def list_directory(self, directory: str) -> Command:
         """Try to read a directory as this user."""
         return self._line(f"ls -l {_argument(directory)}", directory)

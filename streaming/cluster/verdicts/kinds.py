@@ -78,6 +78,13 @@ LOG_DIR_OFFLINE = _kind(
     "Broker {broker} has given up log dir {log_dir}",
     "The replicas in it are out of sync or without a leader.",
 )
+LOG_SET_ASIDE = _kind(
+    "log_set_aside",
+    CRITICAL,
+    "LogSetAside",
+    "Broker {broker} sets logs of live topics aside in log dir {log_dir}",
+    "Nobody serves their records, or will after the broker's next start.",
+)
 LOG_DIR_FULL = _kind(
     "log_dir_full",
     CRITICAL,

@@ -16,7 +16,7 @@ from streaming.cluster.view.host_families import is_checkpointed
 from streaming.cluster.view.observer import watched_by
 from streaming.cluster.view.process_reports import is_given_up
 from streaming.cluster.view.reported_once import each_scrub
-from streaming.common.formatting import format_count, format_duration, format_name, format_size
+from streaming.common.formatting import format_count, format_duration, format_list, format_name, format_size
 
 LEAST_FREE = 3
 """Whatever the forecast, a log dir is a problem with so much less free than ``free_ratio``, as a part of that."""
@@ -72,6 +72,12 @@ def _of_log_dir(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator
         age = format_duration((circumstances.now_ms - log_dir.checkpoint_ms) / 1000)
         detail = f"the broker runs, and has written no checkpoint there for {age}"
         yield found(kinds.LOG_DIR_OFFLINE, detail, broker=broker, log_dir=path, since_ms=log_dir.checkpoint_ms)
+    if log_dir.stray_only or log_dir.unnamed:
+        parts = {"stray_only": "with perhaps the only copy of their records", "unnamed": "without partition.metadata"}
+        counts = {name: getattr(log_dir, name) for name in parts}
+        detail = " and ".join(f"{format_count(count, 'log')} {parts[name]}" for name, count in counts.items() if count)
+        some = format_list([format_name(each) for each in log_dir.set_aside], 3)
+        yield found(kinds.LOG_SET_ASIDE, f"{detail}: {some}", broker=broker, log_dir=path, command=circumstances.commands.disk(path))
     yield from _of_space(circumstances, log_dir)
 
 

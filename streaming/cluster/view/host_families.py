@@ -18,6 +18,9 @@ from streaming.rules.broker_process import AWAY, ProcessState
 _OTHER = ("deleted", "delete", "stray", "future", "index", "metadata")
 """Kinds of bytes that belong to no live log, by the names of `streaming.broker.protocol.status_messages.LogDirStatus`."""
 
+_SET_ASIDE = ("stray_only", "unnamed")
+"""Logs that nobody serves, or will, by the same names."""
+
 _RESTART = {
     log_dir_metrics.LOG_DIR_RECOVERY: "recovery_bytes",
     log_dir_metrics.LOG_DIR_NOT_FSYNCED: "not_fsynced_bytes",
@@ -66,6 +69,8 @@ def families(
         log_dir_metrics.LOG_DIR_CHECKPOINT, ((_of(each), each.checkpoint_ms / 1000) for each in readable if is_checkpointed(each))
     )
     yield client_family(log_dir_metrics.LOG_DIR_OTHER, (((*_of(each), kind), getattr(each, kind)) for each in readable for kind in _OTHER))
+    aside = (((*_of(each), kind), getattr(each, kind)) for each in readable for kind in _SET_ASIDE)
+    yield client_family(log_dir_metrics.LOG_DIR_SET_ASIDE, aside)
     for metric, name in _RESTART.items():
         yield client_family(metric, ((_of(each), size) for each in readable if (size := getattr(each, name)) >= 0))
     yield client_family(broker_metrics.BROKER_FENCED, (((each.broker,), each.fenced) for each in _registered(brokers)))

@@ -54,6 +54,12 @@ LOG_DIR_RECOVERING = Metric(
     "Bytes of segments that the broker, which starts after a crash, has not recovered yet. Absent where no log dir is recovered.",
     LOG_DIR,
 )
+LOG_DIR_SET_ASIDE = Metric(
+    "segtail_log_dir_set_aside_logs",
+    "Logs of live topics in the log dir whose records nobody serves, or will after the broker's next start. `stray_only`: the broker has "
+    "set them aside, and no replica in sync has their records, as far as agents see. `unnamed`: they lack partition.metadata.",
+    (*LOG_DIR, "kind"),
+)
 SCRUB_CHECKED = Metric(
     "segtail_scrub_checked_bytes_total",
     "Bytes of closed segments that the scrub has checked. All of segtail_scrub_* is absent where the scrub is off.",

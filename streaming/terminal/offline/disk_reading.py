@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.process_watch import ProcessWatch
+from streaming.broker.agent.strays import StrayKind, strays_in
 from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.contents import was_shut_down_cleanly
@@ -40,7 +41,6 @@ from streaming.rules.awaited_start import away_of
 from streaming.rules.restart_cost import NO_ENTRY, LogSegments, RecoveryPoints, not_fsynced_bytes, scanned_bytes
 from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from streaming.terminal.offline.cluster_logs import is_foreign
-from streaming.terminal.offline.strays import StrayKind, strays_in
 from streaming.terminal.offline.uncollected import uncollected
 from streaming.terminal.offline.unseen_dirs import ASSUMED_LIMITS, no_metadata, unseen_dirs
 

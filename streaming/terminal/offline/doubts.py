@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.agent.strays import stray_sentences
 from streaming.broker.disk.segment_files import OpenSegment
 from streaming.broker.ladder.count_log import CountedLog
 from streaming.broker.watcher.tail import Tail
@@ -18,7 +19,6 @@ from streaming.common.log_key import LogKey
 from streaming.kafka.formats.layout import PREFIX_BYTES
 from streaming.kafka.formats.names import METADATA_TOPIC, TRANSACTION_TOPIC, parse_partition_dir
 from streaming.terminal.offline.offline_agent import OfflineAgent
-from streaming.terminal.offline.strays import stray_sentences
 from streaming.terminal.offline.unseen_dirs import unseen_dirs
 
 log = logging.getLogger(__name__)

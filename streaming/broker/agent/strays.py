@@ -6,25 +6,33 @@ A broker renames the directory of a log to `-stray` if it starts with it and the
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.calls import Calling
+from streaming.broker.disk.contents import DirContents
 from streaming.broker.disk.locate import find_offset
 from streaming.broker.disk.logdirs import LogDir, Partition, list_partitions, read_topic_id
 from streaming.broker.disk.preallocated import has_data
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import Segment, list_segments
+from streaming.broker.protocol.status_messages import LogDirStatus
 from streaming.common.formatting import format_count, format_list, format_word
 from streaming.common.log_key import LogKey
-from streaming.kafka.formats.names import METADATA_TOPIC, PARTITION_METADATA, DirState
+from streaming.kafka.formats.names import METADATA_TOPIC, PARTITION_METADATA, DirState, parse_partition_dir
 
 _LONGEST_NAME = 255
 """A broker cuts the topic's name off where that of the directory would be longer."""
 
 _NAMED = 3
+
+_LOOK_EVERY_MS = 60_000
+
+_MOST_JUDGED = 100
+"""So many of a log dir's are looked into: each costs reads, and a broker that starts with wrong metadata sets all of its logs aside."""
 
 
 class StrayKind(StrEnum):
@@ -47,7 +55,18 @@ class Stray:
 
 def strays_in(log_dirs: Iterable[LogDir], cluster: ClusterView) -> Iterator[Stray]:
     """All of them. What cannot be read is not known; log dirs that cannot be listed are reported elsewhere."""
-    every, buffer = list(log_dirs), window()
+    every = list(log_dirs)
+    for log_dir in every:
+        try:
+            there = list_partitions(log_dir, _named)
+        except OSError:
+            continue
+        yield from judged(there, every, cluster)
+
+
+def judged(there: Iterable[Partition], log_dirs: Sequence[LogDir], cluster: ClusterView) -> Iterator[Stray]:
+    """Those among some directories, by what is in the log dirs that can be read."""
+    buffer = window()
 
     def boundary(segments: Sequence[Segment], upto: int | None) -> tuple[int, bytes]:
         """The end of the last batch up to an offset, and its header."""
@@ -55,19 +74,14 @@ def strays_in(log_dirs: Iterable[LogDir], cluster: ClusterView) -> Iterator[Stra
         found = find_offset(some, upto, buffer)
         return found.next_offset, found.anchor
 
-    for log_dir in every:
+    for each in there:
         try:
-            there = list_partitions(log_dir, _named)
+            if each.state is DirState.STRAY:
+                yield _judged(each, log_dirs, cluster, boundary)
+            elif each.state is DirState.LIVE and _is_unnamed(each, cluster):
+                yield Stray(each, StrayKind.UNNAMED, _topic_id(each, cluster))
         except OSError:
-            continue
-        for each in there:
-            try:
-                if each.state is DirState.STRAY:
-                    yield _judged(each, every, cluster, boundary)
-                elif each.state is DirState.LIVE and _is_unnamed(each, cluster):
-                    yield Stray(each, StrayKind.UNNAMED, _topic_id(each, cluster))
-            except OSError:
-                yield Stray(each, StrayKind.UNKNOWN)
+            yield Stray(each, StrayKind.UNKNOWN)
 
 
 def _named(directory: Path) -> str:
@@ -119,6 +133,38 @@ def _judged(
             differing.add(log_dir.broker)
     surely = state.isr and differing >= {*state.isr} and not cluster.limits(key).compacts  # compaction changes the batches
     return Stray(stray, StrayKind.ONLY if surely else StrayKind.UNKNOWN, live_id)
+
+
+class StrayWatch:
+    """What an agent knows of them in its log dirs, looked at again once a minute. Only the watcher's thread uses it."""
+
+    def __init__(self, log_dirs: LogDirs, cluster: ClusterView) -> None:
+        self._log_dirs, self._cluster = log_dirs, cluster
+        self._looked: dict[Path, tuple[int, tuple[str, ...], tuple[Stray, ...]]] = {}
+
+    def within(self, status: LogDirStatus, contents: DirContents, live: Iterable[Partition], now_ms: int) -> LogDirStatus:
+        """The status of a log dir, with the logs of live topics that its broker has set aside, or will.
+
+        Args:
+            live: the logs that are watched.
+        """
+        log_dir = contents.log_dir
+        at_ms, names, found = self._looked.get(log_dir.path, (-_LOOK_EVERY_MS, (), ()))
+        if names != contents.strays or not 0 <= now_ms - at_ms < _LOOK_EVERY_MS:
+            aside = [_partition(log_dir, name) for name in contents.strays[:_MOST_JUDGED]]
+            unnamed = [each for each in live if not each.topic_id and each.log_dir.path == log_dir.path]
+            there = judged([*aside, *unnamed], list(self._log_dirs.available), self._cluster)
+            found = tuple(each for each in there if each.kind in (StrayKind.ONLY, StrayKind.UNNAMED))
+            self._looked[log_dir.path] = now_ms, contents.strays, found
+        kinds = [each.kind for each in found]
+        named = [each.partition.path.name for each in found[:_NAMED]]
+        return replace(status, stray_only=kinds.count(StrayKind.ONLY), unnamed=kinds.count(StrayKind.UNNAMED), set_aside=named)
+
+
+def _partition(log_dir: LogDir, name: str) -> Partition:
+    parsed = parse_partition_dir(name)
+    assert parsed is not None
+    return Partition(log_dir, log_dir.path / name, parsed.topic, parsed.partition, "", parsed.state)
 
 
 def stray_sentences(log_dirs: Iterable[LogDir], cluster: ClusterView, counts: Callable[[str, int], bool]) -> Iterator[str]:

@@ -8,12 +8,12 @@ from uuid import UUID
 import pytest
 
 from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.agent.strays import stray_sentences, strays_in
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.kafka.formats.metadata_partitions import PartitionState
 from streaming.rules.limits import limits_of
 from streaming.simulator.file_writer import uuid_text
 from streaming.simulator.log_dir import LogDir
-from streaming.terminal.offline.strays import stray_sentences, strays_in
 from tests.builders import batch, log_dir, partition
 
 ID = uuid_text(UUID(int=1))
