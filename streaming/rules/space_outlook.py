@@ -46,12 +46,15 @@ class Outlook:
         found: Floats = np.bincount(self.owner, self.present * (self.gone <= at_ms), minlength=len(self.growth))  # type: ignore[assignment]
         return found
 
-    def full_at(self, logs: NDArray[np.bool_], free: int, now_ms: int, *, waiting: int = 0, unlinked_ms: float = 0.0) -> float:
+    def full_at(
+        self, logs: NDArray[np.bool_], free: int, now_ms: int, *, waiting: int = 0, unlinked_ms: float = 0.0, others: float = 0.0
+    ) -> float:
         """When a file system with so many free bytes is full, `NEVER` if not within `HORIZON_MS`.
 
         Args:
             logs: those that lie on it.
             waiting: the bytes there that are deleted and only have to be unlinked, which they are by ``unlinked_ms``.
+            others: the bytes that others take there in a millisecond.
         """
         if free <= 0:
             return float(now_ms)
@@ -64,7 +67,7 @@ class Outlook:
         slows = np.concatenate([np.zeros(len(segments) + len(rolled)), self.growth[levels], [0.0, 0.0]])
         order = np.argsort(times, kind="stable")
         times, drops, slows = times[order], drops[order], slows[order]
-        pace = float(self.growth[logs].sum()) - np.concatenate([[0.0], np.cumsum(slows)[:-1]])  # up to each of the times
+        pace = others + float(self.growth[logs].sum()) - np.concatenate([[0.0], np.cumsum(slows)[:-1]])  # up to each of the times
         grown = np.cumsum(pace * np.diff(times, prepend=now_ms))
         before = grown - np.concatenate([[0.0], np.cumsum(drops)[:-1]])  # right before each of them
         over = np.flatnonzero((before >= free) & (times <= now_ms + HORIZON_MS))

@@ -94,6 +94,8 @@ def test_without_a_limit_a_disk_is_full_when_its_free_bytes_are_written():
     found = outlook(log, 1000, 2.0)
     assert found.full_at(np.array([True]), 5000, 1000) == 3500
     assert found.full_at(np.array([False]), 5000, 1000) == NEVER
+    assert found.full_at(np.array([True]), 5000, 1000, others=3.0) == 2000
+    assert found.full_at(np.array([False]), 5000, 1000, others=1.0) == 6000
     assert found.full_at(np.array([True]), 0, 1000) == 1000
     assert found.full_at(np.array([True]), 3 * HORIZON_MS, 1000) == NEVER
 

@@ -147,6 +147,9 @@ def test_a_log_dir_is_full_within_a_time_up_to_its_last_millisecond() -> None:
 def test_full_is_full_and_what_will_be_is_stated_with_its_time() -> None:
     assert [full_phrase(MS + later, TimeWords(MS)) for later in (-1, 0)] == ["full", "full"]
     assert full_phrase(MS + HOUR_MS, TimeWords(MS)) == "full in 1h (2023-11-14T23:13:20Z)"
+    assert full_phrase(MS + HOUR_MS + 59_999, TimeWords(MS)) == full_phrase(MS + HOUR_MS, TimeWords(MS)), "a mean shows no second"
+    assert full_phrase(MS + 30_000, TimeWords(MS)) == "full in 30s (2023-11-14T22:13:50Z)"
+    assert full_phrase(MS + 26 * HOUR_MS - 1, TimeWords(MS)).startswith("full in 1d 1h (")
 
 
 def test_what_is_full_soon_is_stated_first_and_then_what_lies_there_for_nothing() -> None:

@@ -9,6 +9,7 @@ from streaming.cluster.usage.disk_answer import answer_of
 from streaming.cluster.view.disk_use import disk_found, full_times
 from streaming.cluster.view.full_times import AGAIN_MS, FullTimes
 from streaming.cluster.view.observer import AgentStatus, Observer
+from streaming.cluster.view.other_space import OtherSpace
 from streaming.cluster.view.view import view
 from streaming.errors import UsageError
 from streaming.pages.api.disk_page import disk_page
@@ -57,6 +58,17 @@ def test_of_a_log_dir_that_cannot_be_read_and_of_an_agent_that_is_down_nothing_i
     assert full(observer(watching(gone)), grows()) == {}
     assert full(observer(agent("a1", broker(), log_dirs=(log_dir(free=10_000),), up=False)), grows()) == {}
     assert full(observer(watching()), orders(None, log_dir="/d0")) == {}
+
+
+def test_what_others_have_taken_for_an_hour_counts_in_a_forecast() -> None:
+    others, seen = OtherSpace(), view(new_table(grows()).snapshot(NOW))
+    took = 5_000
+    disk_found(seen, [watching(log_dir(free=10_000 + took))], MS - 3_600_000, others)
+    found = disk_found(seen, [watching()], MS, others)
+    (each,) = answer_of(found, "topic", 10).log_dirs
+    assert (each.others_day, each.growth_over_ms) == (24 * took, 86_400_000)
+    alone = dict(full_times(disk_found(seen, [watching()], MS)))[1, "/d0"] - NOW
+    assert dict(full_times(found))[1, "/d0"] - NOW == pytest.approx(10_000 / (10_000 / alone + took / 3600), rel=0.01)
 
 
 def test_a_forecast_is_made_once_a_minute_and_anew_when_the_clock_is_set_back() -> None:

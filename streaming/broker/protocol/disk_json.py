@@ -56,6 +56,9 @@ class LogDirUse(PublicMessage):
     frees nothing. ``checkpoint_ms``: when a broker last wrote here, -1 never. ``up``: it can be read; ``problem``: why not. ``unread``: how
     many files and directories in it could not be read, ``unread_of`` some of them with the reason.
 
+    ``growth_over_ms``: over how long the growth of the replica that grows most is a mean, a day at most. ``others_day``: what else on the
+    file system took in a day, as a job has seen it for an hour at least; it counts in ``full_ms``.
+
     ``recovery_logs``, ``recovery_bytes``: what a start of the broker after a crash reads. ``recovery_seconds``: how long that takes, by the
     last recovery that the agent saw. ``clean``: the broker was shut down in an orderly way, and has not started since.
     ``recovery_threads``: ``num.recovery.threads.per.data.dir``. ``not_fsynced_bytes``: the most that may
@@ -75,6 +78,8 @@ class LogDirUse(PublicMessage):
     free: int = -1
     capacity: int = -1
     growth_day: int = -1
+    growth_over_ms: int = -1
+    others_day: int = -1
     growth_unknown: int = 0
     growth_unread: int = 0
     frees_now: int = -1

@@ -113,6 +113,8 @@ def _log_dirs(disk: DiskContents, reckoning: Reckoning) -> Iterator[LogDirUse]:
             unread=len(each.unread),
             unread_of=[f"{path}: {why}" for path, why in list(each.unread.items())[:MOST_UNREAD]],
             growth_day=sums.growth_day[number],
+            growth_over_ms=reckoning.growth_over_ms(number),
+            others_day=each.others_day,
             growth_unknown=sums.growth_unknown[number] + unread[number],
             growth_unread=unread[number],
             frees_now=sums.frees_now[number],

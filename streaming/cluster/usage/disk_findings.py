@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from streaming.broker.protocol.disk_json import FULL, DiskAnswer, LeftoverFiles, LogDirUse
 from streaming.common.formatting import TimeWords, format_count, format_list, format_name, format_size, format_time
 
+_MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
+
 ADVICE = {
     "stray_only": "the topic is live, and no replica in sync has these records: they are perhaps the only copy. Never delete them. With "
     "the broker stopped, move the directory of the live log out of the log dir (it has what was appended since), write partition.metadata "
@@ -67,7 +69,15 @@ def full_phrase(full_ms: int, times: TimeWords) -> str:
     """When something is full, to follow "is"."""
     if full_ms <= times.now_ms:
         return "full"
-    return f"full {times.ago(full_ms)}" if times.lasting else f"full {times.ago(full_ms)} ({format_time(full_ms)})"
+    at_ms = rough(full_ms, times.now_ms)
+    return f"full {times.ago(at_ms)}" if times.lasting else f"full {times.ago(at_ms)} ({format_time(at_ms)})"
+
+
+def rough(full_ms: int, now_ms: int) -> int:
+    """The time of a forecast as it is told, the earlier one: a mean of minutes or hours shows no second."""
+    left_ms = full_ms - now_ms
+    unit_ms = _HOUR_MS if left_ms > 24 * _HOUR_MS else _MINUTE_MS
+    return full_ms if left_ms < _MINUTE_MS else now_ms + left_ms // unit_ms * unit_ms
 
 
 def _leftovers(kind: str, held: list[LeftoverFiles]) -> str:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
 from streaming.common.arrays import Longs
 from streaming.rules.awaited_start import after_start
-from streaming.rules.growth import Floats, growth_now, growth_of
+from streaming.rules.growth import WINDOW_MS, Floats, growth_now, growth_of
 from streaming.rules.retention_passes import Growth
 from streaming.rules.retention_rule import Retention, RetentionRule
 from streaming.rules.segment_columns import ABSENT, SegmentColumns
@@ -34,6 +34,7 @@ class Reckoning:
         self._delete_delay_ms = float(logs.limit("file_delete_delay_ms").max(initial=0)) if len(there.items) else 0.0
         self.items = there.items
         self.directory: Longs = replicas.directory[there.items]
+        self._first_ms = there.first_ms
         self.growth: Floats = growth_of(logs, there.first_ms, now_ms)
         self._outlooks = [outlook_of(logs, self.growth, there.active_first_ms, now_ms, compacted_grow=grow) for grow in (False, True)]
         growth = growth_now(logs, there.watched, there.active_first_ms, now_ms)
@@ -60,8 +61,21 @@ class Reckoning:
         mine: NDArray[np.bool_] = shared[self.directory] if len(self.directory) else np.empty(0, np.bool_)
         waiting = sum(each.waiting for each, is_there in zip(self._dirs, shared, strict=True) if is_there)
         return self._outlooks[compacted_grow].full_at(
-            mine, found.free, self._now_ms, waiting=waiting, unlinked_ms=self._now_ms + self._delete_delay_ms
+            mine,
+            found.free,
+            self._now_ms,
+            waiting=waiting,
+            unlinked_ms=self._now_ms + self._delete_delay_ms,
+            others=max(0, found.others_day) / DAY_MS,
         )
+
+    def growth_over_ms(self, number: int) -> int:
+        """Over how long the growth of the log of a log dir that grows most is a mean; -1 if none is known to grow."""
+        mine = np.where((self.directory == number) & (self.growth > 0), self.growth, 0.0)
+        if not mine.any():
+            return -1
+        first_ms = int(self._first_ms[mine.argmax()])
+        return WINDOW_MS if first_ms < 0 else min(self._now_ms - first_ms, WINDOW_MS)
 
     def summed(self, group: Longs, count: int) -> "SizeSums":
         """The sums over the logs of each group.

@@ -41,7 +41,8 @@ class DirFacts:
     """A log dir; sizes in bytes, -1 if they are not known.
 
     ``kinds``: what is in it by kind, on the disk and by length. ``device``: of its file system. ``unread``: what could not be read of it,
-    by path with the reason. ``waiting``: what is deleted and will be unlinked within the delay for that.
+    by path with the reason. ``waiting``: what is deleted and will be unlinked within the delay for that. ``others_day``: what
+    others take of its file system in a day.
     """
 
     broker: int
@@ -55,6 +56,7 @@ class DirFacts:
     kinds: Mapping[str, tuple[int, int]]
     unread: Mapping[str, str]
     waiting: int = 0
+    others_day: int = -1
     restart: RestartFacts = RestartFacts()
 
 

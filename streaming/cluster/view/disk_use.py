@@ -10,6 +10,7 @@ from streaming.cluster.usage.disk_answer import DiskContents
 from streaming.cluster.usage.reckoning import Reckoning
 from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes, RestartFacts
 from streaming.cluster.view.observer import AgentStatus
+from streaming.cluster.view.other_space import OtherSpace
 from streaming.cluster.view.view import View
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.rules.restart_cost import RecoveryPoints
@@ -36,12 +37,12 @@ def full_times(disk: DiskContents) -> Iterator[tuple[tuple[int, str], float]]:
             yield (each.broker, each.log_dir), at / 1000
 
 
-def full_by_dir(view: View, agents: Sequence[AgentStatus], now_ms: int) -> dict[tuple[int, str], float]:
+def full_by_dir(view: View, agents: Sequence[AgentStatus], now_ms: int, others: OtherSpace | None = None) -> dict[tuple[int, str], float]:
     """`full_times` of the log dirs of some agents."""
-    return dict(full_times(disk_found(view, agents, now_ms)))
+    return dict(full_times(disk_found(view, agents, now_ms, others)))
 
 
-def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int) -> DiskContents:
+def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int, others: OtherSpace | None = None) -> DiskContents:
     """What is known of the log dirs of some agents. Of topics that are not exported nothing is known but what they take.
 
     If an agent is down, what it has sent of its log dirs is out of date, and they count as not readable.
@@ -61,10 +62,9 @@ def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int) -> DiskCo
     place_of = np.full(len(observed.names), -1, np.int64)
     place_of[shown] = np.where(data[shown], np.arange(len(shown)), -1)  # retention frees nothing of the metadata log
     size = sizes[shown]
+    dirs = [_facts(agent, status, int(held[number]), number in with_metadata) for number, (agent, status) in enumerate(statuses.values())]
     return DiskContents(
-        dirs=[
-            _facts(agent, status, int(held[number]), number in with_metadata) for number, (agent, status) in enumerate(statuses.values())
-        ],
+        dirs=dirs if others is None else others.within(dirs, now_ms),
         replicas=ReplicaSizes(
             topics=[observed.names[item] for item in shown.tolist()],
             partition=observed.columns["partition"][shown],

@@ -9,6 +9,7 @@ from streaming.cluster.view.deletable_since import DeletableSince
 from streaming.cluster.view.limiter import Limiter
 from streaming.cluster.view.listed_segments import ListedMemory
 from streaming.cluster.view.log_growth import LogGrowth
+from streaming.cluster.view.other_space import OtherSpace
 from streaming.cluster.view.static_configs import assumed_configs, static_configs, topic_patterns
 from streaming.cluster.view.transaction_columns import READ_WITHIN_MS, TransactionJudge
 from streaming.cluster.view.waiting_groups import WaitingGroups
@@ -28,7 +29,7 @@ class PageContext:
     of the job's, where they are wrong. ``reassignments`` are those that are under way.
     ``away`` are the brokers that surely have no process, as far as agents that answer have asked: nothing is deleted in their log dirs.
     ``overdue_after_ms`` is the option of that name. ``waiting`` knows the groups that wait for hanging transactions, ``listed`` the
-    segments of the last page or round.
+    segments of the last page or round, ``other_space`` what others take of the disks.
     """
 
     transactions: TransactionJudge
@@ -46,6 +47,7 @@ class PageContext:
     reassignments: tuple[Reassignment, ...] = ()
     waiting: WaitingGroups = field(default_factory=WaitingGroups)
     listed: ListedMemory = field(default_factory=ListedMemory)
+    other_space: OtherSpace = field(default_factory=OtherSpace)
 
 
 def context_of(settings: Settings, *, once: bool = False, list_all: bool = False) -> PageContext:

@@ -20,6 +20,7 @@ from streaming.cluster.view.family import labels
 from streaming.cluster.view.full_times import FullTimes
 from streaming.cluster.view.ids import Ids
 from streaming.cluster.view.label_bound import NO_LIMIT
+from streaming.cluster.view.other_space import OtherSpace
 from streaming.cluster.view.page_context import PageContext
 from streaming.cluster.view.rounds import End, Round, Rounds
 from streaming.cluster.view.transaction_columns import TransactionJudge
@@ -137,6 +138,11 @@ class Table:
         self._whole = False  # everything that was there when the run was new is in the table
         self._decided = False  # what is decided is known of each agent that takes part
         self._ready = False
+
+    @property
+    def other_space(self) -> OtherSpace | None:
+        """What others take of the disks; None before all logs are in the table."""
+        return self._context.other_space if self.ready else None
 
     @property
     def transactions(self) -> TransactionJudge:

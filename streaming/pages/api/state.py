@@ -173,7 +173,8 @@ class State:
     def disk(self, query: str = "") -> DiskAnswer:
         """What fills log dirs, and when they are full."""
         judged = self._look()
-        found = disk_found(judged.look.view, judged.circumstances.agents, judged.look.now_ms)
+        others = judged.look.snapshot.context.other_space if judged.ready else None
+        found = disk_found(judged.look.view, judged.circumstances.agents, judged.look.now_ms, others)
         page = disk_page(found, query, self._largest)
         return replace(page, doubts=[*not_whole(judged.circumstances), *page.doubts], away=away_brokers(judged.circumstances.processes))
 

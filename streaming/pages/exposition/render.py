@@ -100,7 +100,7 @@ def _content(table: Table, observer: Observer, now: float, groups: GroupBoard | 
     observer.unlabelled(choice.label_series_dropped, choice.label_dropped)
 
     def full(up: Sequence[AgentStatus]) -> ByDir:
-        return table.full_times.of(lambda: full_by_dir(current, up, now_ms), now_ms)
+        return table.full_times.of(lambda: full_by_dir(current, up, now_ms, table.other_space), now_ms)
 
     own = observer.families(current.skipped_bytes, now, table.export, table.min_isr, full)
     return _Content(choice=choice, own=own)

@@ -1,7 +1,7 @@
 """The list of log dirs: how full each is, and when it has no room."""
 
 from streaming.broker.protocol.disk_json import FULL, NEVER, LogDirUse
-from streaming.common.formatting import NONE, format_name
+from streaming.common.formatting import NONE, format_name, format_size
 from streaming.pages.listings.list_cells import Cell, Times, Unit, size
 from streaming.pages.listings.listing import Field, Listing
 
@@ -17,8 +17,9 @@ def _full(row: LogDirUse, times: Times) -> Cell:
 
 
 def _growth(row: LogDirUse, _: Times) -> Cell:
-    note = f"without {row.growth_unknown:,} replicas" if row.growth_unknown and row.growth_day >= 0 else ""
-    return Cell(text=size(row.growth_day), note=note)
+    notes = [f"without {row.growth_unknown:,} replicas"] if row.growth_unknown and row.growth_day >= 0 else []
+    notes += [f"others on its disk take {format_size(row.others_day)} a day"] if row.others_day > 0 else []
+    return Cell(text=size(row.growth_day), note=", ".join(notes))
 
 
 LOG_DIRS = Listing(
@@ -52,6 +53,8 @@ LOG_DIRS = Listing(
         Field(name="free", unit=Unit.BYTES, meaning="of its file system", heading="Free", rank=4),
         Field(name="capacity", unit=Unit.BYTES, meaning="of its file system", heading="Capacity", rank=7),
         Field(name="growth_day", unit=Unit.BYTES, meaning="bytes a day", heading="Growth a day", rank=5, cell=_growth),
+        Field(name="growth_over_ms", unit=Unit.DURATION, meaning="over how long that is a mean"),
+        Field(name="others_day", unit=Unit.BYTES, meaning="what else on its file system took a day, as a job has seen it for an hour"),
         Field(name="growth_unknown", unit=Unit.COUNT, meaning="of how many replicas it is not known"),
         Field(name="growth_unread", unit=Unit.COUNT, meaning="of how many of these the log cannot be read"),
         Field(name="frees_now", unit=Unit.BYTES, meaning="what the next check deletes", heading="Next check frees", rank=9),

@@ -105,7 +105,7 @@ class JudgedLooks:
             export=self._table.export,
             stale=self._observer.is_stale(now),
             start=start,
-            full=self._table.full_times.of(lambda: full_by_dir(look.view, answering, look.now_ms), look.now_ms),
+            full=self._table.full_times.of(lambda: full_by_dir(look.view, answering, look.now_ms, self._table.other_space), look.now_ms),
             min_isr=self._table.min_isr,
         )
         return JudgedLook(

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from streaming.broker.protocol.disk_json import BY, FULL, KIND_WORDS, NEVER, UNKNOWN, DiskAnswer, LogDirUse
-from streaming.cluster.usage.disk_findings import Finding, full_sentence
+from streaming.cluster.usage.disk_findings import Finding, full_sentence, rough
 from streaming.common.formatting import format_count, format_duration, format_list, format_name, format_size, format_time
 from streaming.pages.listings.disk_list import DISK
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
+from streaming.rules.growth import WINDOW_MS
 from streaming.terminal.cli import away_lines
 
 _QUIET_MS = 60_000
@@ -127,7 +128,9 @@ def outlook(each: LogDirUse, now_ms: int) -> str:
     """When a log dir is full, in a sentence."""
     parts = []
     if each.growth_day >= 0:
-        parts.append(f"it grows by {format_size(each.growth_day)} a day")
+        over = f", by the last {format_duration(each.growth_over_ms / 1000)}" if 0 <= each.growth_over_ms < WINDOW_MS else ""
+        parts.append(f"it grows by {format_size(each.growth_day)} a day{over}")
+        parts += [f"others on its disk take {format_size(each.others_day)} a day"] if each.others_day > 0 else []
         parts.append(f"retention frees {format_size(each.frees_day)} of what is there within a day")
     because = f": {', and '.join(parts)}" if parts else ""
     if each.outlook == FULL:
@@ -141,6 +144,7 @@ def outlook(each: LogDirUse, now_ms: int) -> str:
 
 
 def _in(at_ms: int, now_ms: int) -> str:
+    at_ms = rough(at_ms, now_ms)
     return f"{format_duration((at_ms - now_ms) / 1000)} ({format_time(at_ms)})"
 
 
