@@ -181,13 +181,14 @@ def test_each_column_of_a_group_s_partitions_shows_its_own_value() -> None:
     ("changes", "note"),
     [
         ({"last_stable_offset": 9}, "up to 6 more wait for open transactions"),
-        ({"last_stable_offset": 12}, ""),  # the difference is aborted
-        ({"last_stable_offset": -1}, ""),
-        ({"last_stable_offset": 9, "isolation": "read_uncommitted"}, ""),
+        ({"last_stable_offset": 12}, "6 more if it reads with read_uncommitted"),  # the difference is aborted
+        ({"last_stable_offset": -1}, "6 more if it reads with read_uncommitted"),
+        ({"last_stable_offset": 12, "lag_records_read_committed": 6}, ""),
+        ({"last_stable_offset": 9, "isolation": "read_uncommitted"}, "as read with read_uncommitted"),
         ({"last_stable_offset": 9, "lag_records_read_committed": -1}, ""),
     ],
 )
-def test_what_waits_is_shown_beside_what_can_be_read(changes: dict[str, Any], note: str) -> None:
+def test_what_waits_and_what_another_isolation_reads_is_shown_beside_what_can_be_read(changes: dict[str, Any], note: str) -> None:
     of = {"high_watermark": 12, "lag_records_read_committed": 0, "lag_records_read_uncommitted": 6} | changes
     assert cells(GROUP_PARTITIONS, read(**of))["Records left"].note == note
 

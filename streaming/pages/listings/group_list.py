@@ -36,12 +36,16 @@ def verdict_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:
 def records_left_cell(row: GroupSummary, _: Times) -> Cell:
     """What is left to read, by the isolation of the group; a plus sign where that of some partition is not known."""
     known = row.records_left
-    return Cell(text=NONE if known < 0 else f"{known:,}+" if row.unknown else f"{known:,}", note=waiting_words(row))
+    return Cell(text=NONE if known < 0 else f"{known:,}+" if row.unknown else f"{known:,}", note=besides_words(row))
 
 
-def waiting_words(row: GroupSummary | GroupPartition) -> str:
-    """What waits beside what can be read, "" for nothing."""
-    return f"up to {row.records_waiting:,} more wait for open transactions" if row.records_waiting else ""
+def besides_words(row: GroupSummary | GroupPartition) -> str:
+    """What is not in the records that are left: those that wait, and those that only the other isolation reads; "" for nothing."""
+    waits = f"up to {row.records_waiting:,} more wait for open transactions" if row.records_waiting else ""
+    least, most = row.lag_records_read_committed, row.lag_records_read_uncommitted
+    others = most - least - row.records_waiting if min(least, most) >= 0 else 0
+    isolation = f"as read with {row.isolation}" if row.isolation else f"{others:,} more if it reads with read_uncommitted"
+    return ", ".join(filter(None, [waits, isolation if others > 0 else ""]))
 
 
 def counted_in(row: GroupSummary) -> str:

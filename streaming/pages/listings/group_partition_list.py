@@ -12,8 +12,8 @@ from streaming.pages.listings.group_list import (
     LAG_RECORDS_UNCOMMITTED,
     LOSS,
     START_OF,
+    besides_words,
     oldest_cell,
-    waiting_words,
 )
 from streaming.pages.listings.list_cells import Cell, Times, Unit, count
 from streaming.pages.listings.listing import ASCENDING, DESCENDING, WIDE, Field, Listing
@@ -28,7 +28,7 @@ _LEAST = "likewise, if the check comes as early as it may"
 
 def _left(row: GroupPartition, _: Times) -> Cell:
     at_most = f", at most {row.uncommitted_records:,} in the log" if row.uncommitted_records >= 0 else ""
-    return Cell(text=count(row.records_left), note=waiting_words(row) or row.unknown.replace("_", " ") + at_most)
+    return Cell(text=count(row.records_left), note=besides_words(row) or row.unknown.replace("_", " ") + at_most)
 
 
 def _next(row: GroupPartition, times: Times) -> Cell:

@@ -7,7 +7,7 @@ from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, Grou
 from streaming.broker.protocol.group_verdicts import NOTHING_TO_DO
 from streaming.cluster.verdicts.rebalance_words import last_rebalances
 from streaming.common.formatting import format_count, format_list, format_name, format_time
-from streaming.pages.listings.group_list import counted_in, waiting_words
+from streaming.pages.listings.group_list import besides_words, counted_in
 from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
@@ -103,7 +103,7 @@ def head(group: GroupDetail) -> str:
         if of.records_left >= 0
         else "records left not known"
     )
-    waits = f"; {words}" if (words := waiting_words(of)) else ""
+    waits = f"; {words}" if (words := besides_words(of)) else ""
     return f"{format_name(of.group)}: {state}{members}; {left} in {counted_in(of)}{waits}"
 
 
