@@ -8,6 +8,7 @@ import pytest
 from streaming.broker.agent.partition_counting import EXAMPLES, MOST_AFFECTED, PartitionCounter
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, PartitionName, Reassignment, TopicCounts
 from streaming.kafka.formats.cluster_image import ClusterImage
+from streaming.kafka.formats.uuids import uuid_text
 from streaming.rules.min_isr import KAFKA_3_7
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.metadata_writer import (
@@ -83,7 +84,7 @@ def test_of_real_clusters_they_are_what_kafka_s_tools_say(cluster: str) -> None:
 
 
 def test_healthy_topics_are_counted_and_nothing_more_is_stated(metadata: Metadata) -> None:
-    assert metadata.counts == PartitionCounts([TopicCounts(topic="orders", partitions=1)], [])
+    assert metadata.counts == PartitionCounts([TopicCounts(topic="orders", partitions=1, topic_id=uuid_text(ORDERS.bytes))], [])
 
 
 def test_a_partition_that_nobody_leads_is_offline_and_whoever_was_in_sync_must_come_back(metadata: Metadata) -> None:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from itertools import chain, islice
 
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, PartitionName, Reassignment, TopicCounts
-from streaming.kafka.formats.cluster_image import ClusterImage
+from streaming.kafka.formats.cluster_image import ClusterImage, Topic
 from streaming.kafka.formats.metadata_partitions import PartitionState
 from streaming.rules.min_isr import KAFKA_3_7
 
@@ -69,7 +69,7 @@ class PartitionCounter:
             made_of = image.topic_changes(topic.topic_id), min_isr, capped
             counted = before.get(topic.topic_id)
             if counted is None or counted.made_of != made_of:
-                counted = _count(topic.name, image.partitions_of(topic.topic_id), min_isr, capped, made_of)
+                counted = _count(topic, image.partitions_of(topic.topic_id), min_isr, capped, made_of)
             self._topics[topic.topic_id] = counted
         found = self._topics.values()
         affected = sorted(
@@ -102,7 +102,7 @@ def _is_capped(state: PartitionState, capped: frozenset[int]) -> bool:
 
 
 def _count(
-    topic: str, partitions: Mapping[int, PartitionState], min_isr: int, capped: frozenset[int], made_of: tuple[object, ...]
+    topic: Topic, partitions: Mapping[int, PartitionState], min_isr: int, capped: frozenset[int], made_of: tuple[object, ...]
 ) -> _TopicCount:
     states = sorted(partitions.items())
     found = {
@@ -113,14 +113,15 @@ def _count(
     return _TopicCount(
         made_of,
         TopicCounts(
-            topic=topic,
+            topic=topic.name,
+            topic_id=topic.topic_id,
             partitions=len(states),
             in_sync={} if min_isr else dict(Counter(_in_sync(state, capped) for _, state in states)),
             **{str(problem): len(some) for problem, some in found.items()},
         ),
-        list(_examples(topic, found)),
-        [PartitionName(topic, number) for number, state in states if state.recovering],
-        [_reassignment(topic, number, state) for number, state in states if state.adding_replicas or state.removing_replicas],
+        list(_examples(topic.name, found)),
+        [PartitionName(topic.name, number) for number, state in states if state.recovering],
+        [_reassignment(topic.name, number, state) for number, state in states if state.adding_replicas or state.removing_replicas],
     )
 
 

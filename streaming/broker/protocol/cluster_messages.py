@@ -52,6 +52,7 @@ class Registered(Message):
 class TopicCounts(Message):
     """How many partitions a topic has, and how many of them are offline, under min ISR, under-replicated.
 
+    ``topic_id`` is "" from an earlier agent.
     ``in_sync`` is set where neither the topic nor a dynamic configuration sets min.insync.replicas. It counts partitions by their in-sync
     replicas: "2/3" for two of three, or "2/" where the broker ignores how many replicas there are (before Kafka 3.7). ``under_min_isr`` is
     0 then.
@@ -63,6 +64,7 @@ class TopicCounts(Message):
     under_min_isr: int = 0
     under_replicated: int = 0
     in_sync: dict[InSync, int] = field(default_factory=dict)
+    topic_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from streaming.broker.protocol.status_messages import BrokerStatus, Status
 from streaming.cluster.view.broker_status import newest
-from streaming.cluster.view.cluster_counts import reassignments
+from streaming.cluster.view.cluster_counts import reassignments, topic_ids
 from streaming.cluster.view.host_clocks import clocks_ahead
 from streaming.cluster.view.host_families import coordinator_partitions, fenced
 from streaming.cluster.view.observer import AgentStatus
@@ -31,7 +31,9 @@ def apply(table: Table, statuses: Iterable[AgentStatus], answered: Iterable[Stat
     table.set_away(each.broker for each in away_brokers(processes))
     table.set_metadata_time(written_ms(brokers))
     table.set_clocks(clocks_ahead(up))
-    table.set_reassignments(reassignments(newest(status for each in up for status in each.broker_statuses if status.counts)))
+    counting = newest(status for each in up for status in each.broker_statuses if status.counts)
+    table.set_reassignments(reassignments(counting))
+    table.set_topic_ids(topic_ids(counting))
     table.set_unreadable(key_of(log) for each in up for log in each.unreadable_logs)
     unread = [(each.broker, each.log_dir) for status in answers for each in status.log_dirs if not each.up]
     table.set_unread_dirs([*unread, *((each.broker, each.log_dir) for status in answers for each in status.blocked)])

@@ -92,6 +92,12 @@ def topic_partitions(newest: BrokerStatus | None) -> dict[str, int] | None:
     return None if counts is None else {each.topic: each.partitions for each in counts.topics}
 
 
+def topic_ids(newest: BrokerStatus | None) -> dict[str, str] | None:
+    """The id of each topic of the cluster, "" where an earlier agent counts; None if that is not known."""
+    counts = None if newest is None else _unpacked(newest.counts)
+    return None if counts is None else {each.topic: each.topic_id for each in counts.topics}
+
+
 @lru_cache(maxsize=4)
 def _unpacked(packed: str) -> PartitionCounts | None:
     """The counts; None if there are none, or if they are not understood."""

@@ -95,7 +95,7 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
     names = [snapshot.topic_names[topic] for topic in there["topic"].tolist()]
     context = snapshot.context
     known, *ahead = ((each, _roles(there, each, silent, context.fenced)) for each in _decided(there, names, snapshot))
-    decided, roles = known
+    decided, roles = known[0], replace(known[1], speaks=known[1].speaks & ~_left_over(there, names, snapshot))
     replica_offsets = replica_offsets_of(
         there, carried, names, known, ahead, silent, context.fenced, context.limiter.now(), assume_replicated=context.assume_replicated
     )
@@ -151,6 +151,19 @@ def _decided(there: Columns, names: list[str], snapshot: Snapshot) -> Iterator[D
     ahead = {agent: rounds.ahead for agent, rounds in snapshot.rounds.items() if agent in speaks and rounds.ahead}
     for number in range(max(map(len, ahead.values()), default=0)):
         yield join(keys, there["agent"], speaks | {agent: each[min(number, len(each) - 1)] for agent, each in ahead.items()})
+
+
+def _left_over(there: Columns, names: list[str], snapshot: Snapshot) -> Flags:
+    """Replicas of topics that were deleted, and perhaps made anew, while their broker was down: its own disk does not show that.
+
+    Of a broker that is not fenced, the metadata log of that disk decides: a topic that has just been made is on its way here.
+    """
+    found, topic_ids = np.zeros(len(names), np.bool_), snapshot.context.topic_ids
+    if topic_ids is not None:
+        for item in np.flatnonzero(np.isin(there["broker"], [*snapshot.context.fenced])).tolist():
+            own, known = snapshot.topic_ids[int(there["slot"][item])], topic_ids.get(names[item])
+            found[item] = names[item] != METADATA_TOPIC and (known is None or (own != known and "" not in (own, known)))
+    return found
 
 
 def _roles(there: Columns, decided: Decided, silent: Flags, fenced: frozenset[int]) -> Roles:

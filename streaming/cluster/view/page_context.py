@@ -24,7 +24,8 @@ class PageContext:
 
     ``coordinator_partitions`` is the number of partitions of `__transaction_state` by the metadata log: 0 if there is no such topic, None
     if it is not known. ``deletable`` and ``growth`` are None if a page is made only once: there is nothing to remember. ``fenced`` are the
-    brokers that the controller has fenced off. ``metadata_ms`` is when the most advanced copy of the metadata log was last written to, in
+    brokers that the controller has fenced off. ``topic_ids``: of all topics of the cluster, by name; "" for one whose id is not known, None
+    if nothing is. ``metadata_ms`` is when the most advanced copy of the metadata log was last written to, in
     Unix milliseconds; None if that does not show whether the copy is old. ``clocks_ahead_ms``: by how much the clocks of brokers are ahead
     of the job's, where they are wrong. ``reassignments`` are those that are under way.
     ``away`` are the brokers that surely have no process, as far as agents that answer have asked: nothing is deleted in their log dirs.
@@ -39,6 +40,7 @@ class PageContext:
     assume_replicated: bool = False
     coordinator_partitions: int | None = None
     fenced: frozenset[int] = frozenset()
+    topic_ids: Mapping[str, str] | None = None
     away: frozenset[int] = frozenset()
     metadata_ms: int | None = None
     clocks_ahead_ms: Mapping[int, int] = field(default_factory=dict)

@@ -244,6 +244,11 @@ class Table:
         with self._lock:
             self._context = replace(self._context, fenced=frozenset(brokers))
 
+    def set_topic_ids(self, topic_ids: Mapping[str, str] | None) -> None:
+        """Set which topics there are, see `PageContext`."""
+        with self._lock:
+            self._context = replace(self._context, topic_ids=topic_ids)
+
     def set_away(self, brokers: Iterable[int]) -> None:
         """Set which brokers have no process, see `PageContext`."""
         with self._lock:
