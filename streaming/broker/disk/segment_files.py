@@ -22,7 +22,7 @@ from streaming.kafka.scan.whole_pieces import plain_size
 
 log = logging.getLogger(__name__)
 
-_LOG_NAMES = (".log", ".log.swap", ".log.cleaned", ".log.deleted")
+_LOG_NAMES = (".log", ".log.swap", ".cleaned", ".log.deleted")
 
 _INDEXES = (FileKind.INDEX, FileKind.TIMEINDEX, FileKind.TXNINDEX)
 
@@ -74,7 +74,8 @@ def list_segments(directory: Path) -> tuple[Segment, ...]:
 
     Between the renames of a compaction (`LocalLog.replaceSegments`) a segment exists under its ``.swap`` name: it counts as live, and
     instead of the one that it replaces. A start after a crash completes the renames so, too, unless a ``.cleaned`` file of it or of one
-    before it shows that not all of them were made: then it deletes the ``.swap`` (`LogLoader.removeTempFilesAndCollectSwapFiles`).
+    before it, be it of an index, shows that not all of them were made: then it deletes the ``.swap``
+    (`LogLoader.removeTempFilesAndCollectSwapFiles`).
     Of other segments that it replaces, see `streaming.broker.disk.replay.without_replaced`.
 
     A listing takes no moment alone. A segment that gets its own name back meanwhile may be found under neither, and its records would be
@@ -120,11 +121,13 @@ def _listed(directory: Path) -> tuple[tuple[Segment, ...], bool]:
             if not entry.name.endswith(_LOG_NAMES):  # three of four files: cheaper than parsing their names
                 continue
             name = names.parse_segment_file(entry.name)
-            if name is None or name.kind is not FileKind.LOG:
+            if name is None:
                 continue
-            moving |= name.stage is not FileStage.LIVE
             if name.stage is FileStage.CLEANED:
                 cleaned.append(name.base_offset)
+            if name.kind is not FileKind.LOG:
+                continue
+            moving |= name.stage is not FileStage.LIVE
             if name.stage not in (FileStage.LIVE, FileStage.SWAP):
                 continue
             try:
