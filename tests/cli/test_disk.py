@@ -155,6 +155,20 @@ def test_a_stray_is_found_and_what_to_do_is_stated(tmp_path: Path) -> None:
     assert reported(path, "--at", NOW, "--free", "1GiB", status=3)["leftovers"][0]["path"] == str(stray)
 
 
+def test_a_deleted_file_that_a_process_holds_open_takes_space_and_says_whose_it_is(tmp_path: Path) -> None:
+    path = _grows(tmp_path)
+    deleted = path / "orders-0" / f"{0:020}.log.deleted"
+    deleted.write_bytes(b"x" * 100_000)
+    with deleted.open("rb") as file, subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[file.fileno()]) as holder:
+        deleted.unlink()
+        (found,) = reported(path, "--at", NOW, "--free", "1GiB", status=3)["leftovers"]
+        first = segtail_disk(path, "--at", NOW, "--free", "1GiB").stdout.splitlines()[0]
+        holder.communicate()
+    assert (found["path"], found["kind"], found["taken"] >= 100_000) == (f"/proc/{holder.pid}/fd", "deleted_open", True)
+    assert first.endswith(f"of deleted files of log dirs that a process holds open: /proc/{holder.pid}/fd")
+    assert reported(path, "--at", NOW, "--free", "1GiB")["leftovers"] == []
+
+
 def test_what_is_young_and_on_its_way_out_is_no_problem_and_later_it_is_one(tmp_path: Path) -> None:
     path = _grows(tmp_path)
     deleted = path / "orders-0" / f"{0:020}.log.deleted"

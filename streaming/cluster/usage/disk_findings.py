@@ -25,6 +25,8 @@ ADVICE = {
     "the move again, or move the replica back. Never delete such a directory while the broker runs.",
     "delete": "the broker deletes them a minute after the replica. If it runs, see its log; at its next start it deletes them.",
     "deleted": "the broker unlinks them after a minute. If it runs, see its log; at its next start it unlinks them.",
+    "deleted_open": "the files are deleted, and a process holds them open: their space is free once it closes them. A broker does within "
+    "minutes, and segtail's agent once it has read them. If it stays, the directory shows the process and its files: start it again.",
     "cleaner": "compaction was interrupted, and the broker removes what it left at its next start. Check that the cleaner runs.",
 }
 """What to do about leftovers, by kind."""
@@ -85,5 +87,7 @@ def _leftovers(kind: str, held: list[LeftoverFiles]) -> str:
     some = format_list([format_name(each.path, 300) for each in held], 3)
     if kind == "unnamed":
         return f"{kind}: {format_count(len(held), 'log')} without partition.metadata: {some}"
+    if kind == "deleted_open":
+        return f"{kind}: {size} of deleted files of log dirs that a process holds open: {some}"
     state = {"stray_only": "with perhaps the only copy of live topics' records", "stray_unknown": "that no broker serves"}
     return f"{kind}: {size} in {format_count(len(held), 'place')} {state.get(kind, 'that should be gone')}: {some}"

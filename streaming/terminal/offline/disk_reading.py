@@ -15,6 +15,7 @@ from streaming.broker.agent.strays import StrayKind, strays_in
 from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.contents import was_shut_down_cleanly
+from streaming.broker.disk.deleted_open import deleted_open
 from streaming.broker.disk.dir_usage import DirUsage
 from streaming.broker.disk.file_kinds import DiskFileKind
 from streaming.broker.disk.logdirs import LogDir, load_offset_checkpoint
@@ -121,6 +122,10 @@ class _Reading:
             LeftoverFiles(path=path, kind=kind, taken=0, since_ms=_modified_ms(Path(path)))
             for path, kind in self._strays.items()
             if kind == StrayKind.UNNAMED
+        ]
+        self._leftovers += [
+            LeftoverFiles(path=each.path, kind="deleted_open", taken=each.taken, since_ms=-1)
+            for each in deleted_open([each.path for each in self._log_dirs.available])
         ]
         trials, logs = self._question.trials, self._logs_there(self._limiter.now())
         columns = np.concatenate(self._columns) if self._columns else np.empty((0, 8), np.int64)
