@@ -80,6 +80,28 @@ def test_what_is_at_stake_is_what_retention_deletes_with_the_next_record() -> No
     assert (job.one().loss_records, job.one().loss_bytes) == (6, 600)
 
 
+def test_a_danger_that_nobody_can_see_any_more_stays_as_of_when_it_was_seen_until_the_offset_moves() -> None:
+    job = world("2@990 +15", **kept(configs='{"topic":{"retention.ms":"10000000"}}'))
+    job.round(STOPPED_MS / 1000)
+
+    def told() -> tuple[set[str], int, int, list[str]]:
+        one = job.one()
+        series = [name for name in job.page() if name.startswith(("group_endangered", "group_loss", "group_stopped_partitions{"))]
+        return {each.verdict for each in job.about().findings} & {"will_lose", "stopped"}, one.loss_ms, one.stopped_since_ms, sorted(series)
+
+    before = told()
+    assert before[:2] == ({"will_lose", "stopped"}, 10_001_001)
+    assert len(before[3]) == 3
+    job.play("away +60*10")
+    assert (job.one().unknown, job.one().lag) == ("coordinator_not_observed", -1)
+    assert told() == before
+    texts = [each.text for each in job.about().findings]
+    assert "as of when its logs were read last" in texts[0]
+    assert not [each for each in texts if "-1" in each]
+    job.play("9 back +15*2")
+    assert told()[::2] == (set(), -1)
+
+
 def late(committed: int, *, retention_ms: int = 100_000, log_start: int = 0, **run: int) -> GroupPartition:
     """A group's partition in a log of ten records, of which those from 1 to 8 came when they were some 900 s old."""
     configs = f'{{"static":{{}},"topic":{{"retention.ms":"{retention_ms}"}}}}'

@@ -50,6 +50,7 @@ from streaming.cluster.consumers.group_shares import done_between, first_undone,
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
 from streaming.cluster.consumers.group_uncommitted import ExistingTopics, UncommittedFinder, with_logs
+from streaming.cluster.consumers.last_known import LastKnown
 from streaming.cluster.consumers.lost_records import lost_records, stopped_before
 from streaming.cluster.consumers.move_counting import MoveCounting
 from streaming.cluster.consumers.query_groups import CHECKPOINTS, PastOfQueries, QueryGroups, of_queries
@@ -161,7 +162,7 @@ class GroupTracker:
         self._places, self._deleted, self._parted = PlaceMemory(), PlaceMemory(), PlaceMemory()
         self._isolations, self._moved = Isolations(), MoveCounting(watches=past is None)
         self._unread: dict[LogName, _Unread] = {}
-        self._rebalances = RebalanceMemory(export)
+        self._rebalances, self._last_known = RebalanceMemory(export), LastKnown()
         self._uncommitted, self._pending = UncommittedFinder(), PendingTimes(watches=past is None)
 
     def recall(self, kept: Sequence[KeptCommit]) -> None:
@@ -351,6 +352,9 @@ class GroupTracker:
             ),
             left_over=left,
         )
+        if self._past is None:
+            found, since = self._last_known.within(rows, found, progress.stopped_since_ms)
+            progress = replace(progress, stopped_since_ms=since)
         pairs = pair_sums(rows, found)
         beyond = lag.reason == CODES[LagReason.BEYOND]
         topics = ExistingTopics.known_to(view.observed, view.topic_ids, view.cluster_topics, view.topic_names)

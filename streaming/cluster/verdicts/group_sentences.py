@@ -126,7 +126,8 @@ class Sentences:
         """Retention deletes what is not read."""
         limit = " by retention.bytes" if partition.loss_by_size else ""
         assumed = " by limits that are assumed," if partition.limits_assumed else ""
-        when = f"{self._checked(partition)} unless they are read before"
+        last = ", as of when its logs were read last," if partition.records_left < 0 and partition.lag_offsets < 0 else ""
+        when = f"{self._checked(partition)}{last} unless they are read before"
         return f"its oldest unread records will be deleted{limit}{assumed} {when}{self._stake(partition)}{_came_late(partition)}"
 
     def _checked(self, partition: GroupPartition) -> str:
@@ -394,6 +395,8 @@ class Sentences:
         return reset_words(self.type, self.protocol)
 
     def _left(self, partition: GroupPartition) -> str:
+        if partition.records_left < 0 and partition.lag_offsets < 0:
+            return "this is as of when its logs were read last, what is left now is not known"
         if partition.records_left < 0:
             return f"{format_count(partition.lag_offsets, 'offset')} left"
         size = f", {format_size(partition.lag_bytes)}" if partition.lag_bytes >= 0 else ""
