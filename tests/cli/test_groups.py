@@ -152,6 +152,21 @@ def test_a_group_that_was_deleted_is_no_typing_mistake(disk: Path, tmp_path: Pat
     assert on_disk(disk, "why", "nobody").stderr.count("no group nobody is known here\n") == 1
 
 
+def test_a_group_whose_offsets_were_deleted_with_their_topic_is_told_so(tmp_path: Path) -> None:
+    """It is still there, without members and without offsets, and begins again by auto.offset.reset."""
+    made = log_dir(tmp_path)
+    coordinator = partition(made, "__consumer_offsets", topic_id=7)
+    committed = offset_commit_record("left", "orders", 0, 50, NOW - HOUR)
+    empty = classic_group_record("left", 2, "orders", (), NOW - HOUR)
+    for each in (committed, empty, Record(committed.key, None, NOW - HOUR // 2), offset_commit_record("there", "orders", 0, 1, NOW)):
+        coordinator.append(Batch(records=(each,)))
+    made.write_high_watermarks()
+    said = on_disk(made.path, "why", "left").stdout
+    assert "none any more: its coordinator deleted them at 2023-11-14T21:43:20Z (30m ago), with their topic, by hand or because" in said
+    assert "it had committed orders-0: 50" in said
+    assert "deleted them" not in on_disk(made.path, "why", "there").stdout
+
+
 def test_a_text_means_the_same_to_a_job() -> None:
     with job(GROUPS) as url:
         table = run_command("groups", "--filter", "A", "--job", url)

@@ -11,7 +11,7 @@ import click
 from streaming import __version__
 from streaming.broker.protocol.group_doubts import doubts_of_groups, doubts_of_page
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupDetailPage, GroupPage, GroupSummary, ReadMoments, path_of
-from streaming.broker.protocol.group_verdicts import FINDINGS, is_finding
+from streaming.broker.protocol.group_verdicts import FINDINGS, GroupVerdict, is_finding
 from streaming.broker.protocol.group_verdicts import NOT_KNOWN as UNKNOWN_VERDICTS
 from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.common.formatting import format_name
@@ -101,7 +101,9 @@ class GroupSource:
         missing = tuple(name for name, group in details.items() if group is None) if wanted.names else ()
         groups = [group for group in details.values() if group is not None and (holding is None or group.summary.group in holding)]
         doubts = self._doubts(page, groups, missing)
-        ends = self._ends(missing)
+        empty = [each.summary.group for each in groups if each.summary.verdict == GroupVerdict.NO_OFFSETS.label]
+        ends = self._ends((*missing, *empty), missing)
+        groups = [_with_end(each, ends.get(each.summary.group, "")) for each in groups]
         if missing and not groups and not doubts:
             similar = similar_words(missing, {*self._known()} - {*missing})
             names_of = ", ".join(format_name(each) + (f" any more: {ends[each]}" if each in ends else "") for each in missing)
@@ -115,16 +117,18 @@ class GroupSource:
             return NamedGroups(groups=named, missing=missing, total=0 if page is None else page.total, ends=ends)
         return NamedGroups(groups=named, missing=missing, total=0, every=page, calm=page.total - len(names))
 
-    def _ends(self, missing: Collection[str]) -> dict[str, str]:
-        """What became of groups that are not there, as far as their coordinators' logs still show it: a job does not have them."""
-        if not missing or self._reading is None:
+    def _ends(self, names: Collection[str], gone: Collection[str]) -> dict[str, str]:
+        """What became of groups that are not there, or of the offsets of others, as far as their coordinators' logs still show it: a job
+        does not have them.
+        """
+        if not names or self._reading is None:
             return {}
         from streaming.broker.disk.log_dir_search import open_below
         from streaming.terminal.cli.history_report import end_of
         from streaming.terminal.offline.group_history import read_histories
 
-        page = read_histories(open_below(self._settings.log_dirs), missing, self._wanted.at)
-        return {row.group: end for row in page.rows if (end := end_of(row, page.at_ms))}
+        page = read_histories(open_below(self._settings.log_dirs), names, self._wanted.at)
+        return {row.group: end for row in page.rows if (end := end_of(row, page.at_ms, remains=row.group not in gone))}
 
     def _known(self) -> Collection[str]:
         """The names of all groups: log dirs were read for those that were named alone."""
@@ -214,6 +218,11 @@ def _read(settings: Settings, wanted: ListRequest) -> "GroupReading":
 
     with ProgressLine.on_stderr() as progress:
         return read_groups(open_below(settings.log_dirs), wanted.names, settings, wanted.at, progress=progress.add)
+
+
+def _with_end(group: GroupDetail, end: str) -> GroupDetail:
+    """A group that has no offsets, with what became of them."""
+    return replace(group, findings=[replace(each, text=f"{each.text}: {end}") for each in group.findings]) if end else group
 
 
 def _hint(names: Collection[str]) -> str:

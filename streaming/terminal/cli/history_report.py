@@ -26,8 +26,8 @@ def histories(groups: Sequence[GroupHistory]) -> Iterator[str]:
             yield from _runs(events) if ordinary else (_line(each, group.group) for each in events)
 
 
-def end_of(group: GroupHistory, now_ms: int) -> str:
-    """What became of a group that is not there any more, "" where its coordinator's log does not show it."""
+def end_of(group: GroupHistory, now_ms: int, *, remains: bool = False) -> str:
+    """What became of a group that is gone, or ``remains`` without offsets; "" where its coordinator's log does not show it."""
     begins = [number for number, each in enumerate(group.events[:-1]) if each.event == "gone"]
     life = group.events[begins[-1] + 1 if begins else 0 :]
     ends = [each for each in life if each.event in ("gone", "deleted")]
@@ -40,7 +40,9 @@ def end_of(group: GroupHistory, now_ms: int) -> str:
     left_ms = max((each.at_ms for each in life if each.event == "generation" and not each.members), default=-1)
     at = f" at {times.at(ends[-1].at_ms)}" if ends[-1].at_ms >= 0 else ""
     parts = [
-        f"its coordinator deleted it{at}, by hand or because its offsets expired",
+        f"its coordinator deleted them{at}, with their topic, by hand or because they expired"
+        if remains
+        else f"its coordinator deleted it{at}, by hand or because its offsets expired",
         f"it had committed {format_list(offsets, _MOST_NAMED)}" if offsets else "",
         f"its last member left at {times.at(left_ms)}" if left_ms >= 0 else "",
         "where a consumer begins that comes now, auto.offset.reset decides",
