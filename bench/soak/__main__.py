@@ -1,4 +1,4 @@
-"""Runs that take long, each with a table and a verdict: ``python -m bench.soak [steady|beside|kills|operations|groups]``."""
+"""Runs that take long, each with a table and a verdict: ``python -m bench.soak [steady|beside|kills|operations|groups|logs]``."""
 
 import argparse
 import random
@@ -16,6 +16,7 @@ from typing import TypeVar
 from bench.measuring import show
 from bench.soak import beside, fleet, moving, sampling, steady
 from streaming.common.units import parse_size
+from tests.broker.install import BROKER_VERSION
 from tests.broker.kills import run_kills
 from tests.operations.cluster import Cluster, cluster
 from tests.operations.day import Outcome, run_events
@@ -30,8 +31,9 @@ def main() -> int:
     parser.add_argument("name", nargs="*", help=f"which to run, of {', '.join(PARTS)}; all unless given")
     parser.add_argument("--kills", type=int, default=1000, help="how many processes are killed (%(default)s)")
     parser.add_argument("--child", action="store_true", help="the agent that is killed is the job's own (segtail run --log-dirs)")
-    parser.add_argument("--minutes", type=float, default=30, help="length of the steady run, and of that of groups (%(default)s)")
-    parser.add_argument("--comparisons", type=int, default=0, help="that of groups ends when so many committed offsets were compared")
+    parser.add_argument("--minutes", type=float, default=30, help="length of the steady run, and of those of groups and logs (%(default)s)")
+    parser.add_argument("--comparisons", type=int, default=0, help="those of groups and logs end when so much was compared")
+    parser.add_argument("--release", default=BROKER_VERSION, help="of Kafka, for these two (%(default)s)")
     parser.add_argument("--partitions", type=int, default=10_000, help="its partitions (%(default)s)")
     parser.add_argument("--active", type=int, default=1_000, help="of which so many are appended to (%(default)s)")
     parser.add_argument("--appends", type=int, default=1_000, help="appends a second, over all of these (%(default)s)")
@@ -153,14 +155,22 @@ def _outcomes(directory: Path, given: argparse.Namespace) -> Iterator[Outcome]:
     yield from run_events(partial(make, combined=True), taken(COMBINED))
 
 
-def _groups(directory: Path, given: argparse.Namespace) -> Sequence[str]:
+def _moving(
+    run: Callable[[Path, moving.Moving], moving.Counted], what: str, title: str, directory: Path, given: argparse.Namespace
+) -> Sequence[str]:
+    shown: set[str] = set()
+
     def show_counts(counted: moving.Counted) -> None:
         total = moving.total_of(counted)
+        new = [each for each in total.differ if each not in shown]
+        shown.update(new)
+        print(*new, sep="\n", end="\n" if new else "", flush=True)
         print(f"compared {total.compared:,}, differ {len(total.differ):,}, answered {total.answered:.2%}", flush=True)
 
-    counted = moving.run_moving(directory, given.minutes, given.comparisons, given.seed, show_counts)
-    heads = ("", "committed offsets compared", "differ", "answered where the log is current", "not known")
-    show(f"groups that commit while their coordinators move, seed {given.seed}", heads, [*moving.table_of(counted)])
+    plan = moving.Moving(version=given.release, minutes=given.minutes, compared=given.comparisons, seed=given.seed, show_counts=show_counts)
+    counted = run(directory, plan)
+    heads = ("", f"{what} compared", "differ", "answered where the log is current", "not known")
+    show(f"{title}, Kafka {given.release}, seed {given.seed}", heads, [*moving.table_of(counted)])
     return moving.problems_of(counted)
 
 
@@ -169,7 +179,8 @@ PARTS: dict[str, Callable[[Path, argparse.Namespace], Sequence[str]]] = {
     "beside": _beside,
     "kills": _kills,
     "operations": _operations,
-    "groups": _groups,
+    "groups": partial(_moving, moving.run_groups, "committed offsets", "groups that commit while their coordinators move"),
+    "logs": partial(_moving, moving.run_logs, "answers", "logs that grow while their leaders move"),
 }
 
 if __name__ == "__main__":

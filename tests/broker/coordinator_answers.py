@@ -23,7 +23,7 @@ WINDOW = 10.0
 NONE = -1
 """For an offset: there is none."""
 
-_PATIENCE_MS = 1000
+PATIENCE_MS = 1000
 _MOST_APART = 2.0
 """If two answers are further apart, one between them may have been missed."""
 
@@ -61,15 +61,18 @@ class Answers:
     def ask(self) -> None:
         """Ask about all groups once."""
         asked = time.monotonic()
-        rows_of = self._clients.ask("commits_of", groups=self._groups, sharers=self._sharers, patience_ms=_PATIENCE_MS)
-        offsets = {group: {(group, topic, number): offset for topic, number, offset in rows} for group, rows in rows_of.items()}
+        offsets = self._offsets()
         with self._lock:
             self._given.append(_Asked(asked, time.monotonic(), offsets))
             while self._given[0].answered < asked - _REMEMBERED:
                 self._given.popleft()
 
+    def _offsets(self) -> Mapping[str, Mapping[Key, int]]:
+        rows_of = self._clients.ask("commits_of", groups=self._groups, sharers=self._sharers, patience_ms=PATIENCE_MS)
+        return {group: {(group, topic, number): offset for topic, number, offset in rows} for group, rows in rows_of.items()}
+
     def committed(self, key: Key, offset: int) -> None:
-        """A client had this committed just now. Its next commit may have come before anybody asked."""
+        """It was so just now, because a client has committed it, or by what it did; it may have changed before anybody asked."""
         now = time.monotonic()
         with self._lock:
             self._committed.append(_Committed(now, key, offset))
@@ -116,7 +119,7 @@ def _with_between(offsets: set[int]) -> set[int]:
 
 def _is_whole(answers: Sequence[_Asked], since: float, until: float) -> bool:
     """Whether nothing can have been missed between two answers."""
-    begins = [since, *(each.answered for each in answers)]
+    begins = [since, *(each.asked for each in answers)]
     apart = [each.answered - before for before, each in zip(begins, answers, strict=False)]
     return bool(answers) and until - answers[-1].answered <= _MOST_APART and max(apart) <= _MOST_APART
 
@@ -127,7 +130,10 @@ _ANSWERED = frozenset({"", "not_committed"})
 OLD_DATA = "old data"
 """A job says by itself that what it knows is too old to be compared."""
 
-_ELSEWHERE = frozenset({"doubt", "coordinator_not_observed", "coordinator_behind", OLD_DATA})
+JUST_DELETED = "deleted just now"
+"""A broker that is down still has it, and the job has not heard yet that the topic is no more."""
+
+_ELSEWHERE = frozenset({"doubt", "coordinator_not_observed", "coordinator_behind", OLD_DATA, JUST_DELETED})
 """Reasons of which the log of the coordinator is not current here."""
 
 
@@ -158,7 +164,7 @@ class Counts:
                 self.equal += 1
             elif offset == NONE and reason not in _ANSWERED:
                 (self.elsewhere if reason in _ELSEWHERE else self.absent)[reason] += 1
-            elif doubt or reason in _ELSEWHERE:
+            elif doubt or (reason in _ELSEWHERE and (reason != JUST_DELETED or NONE in right)):
                 self.elsewhere[f"another answer, with {'a doubt' if doubt else reason}"] += 1
             else:
                 self.differ.append(f"{who}: {key}: {offset} {reason!r}, and not of {sorted(right)}")

@@ -48,6 +48,7 @@ class Sizes:
     reset: int = 1
     forgetting: int = 1
     lapsing: int = 1
+    sharing: int = 1
     partitions: int = 3
 
 
@@ -77,13 +78,14 @@ class MovingGroups:
             "lapsing": (sizes.lapsing, self._lapse),
         }
         self._work = {f"{kind}-{number}": work for kind, (count, work) in kinds.items() for number in range(count)}
-        self.answers = Answers(asking, self._work, ["sharing"])
+        self._sharers = [f"sharing-{number}" for number in range(sizes.sharing)]
+        self.answers = Answers(asking, self._work, self._sharers)
 
     @contextmanager
     def running(self) -> Iterator[None]:
         """From the beginning to the end of the body, groups commit and coordinators move."""
         create_topic(self._bootstrap, TOPIC, self._partitions)
-        work = {"sharing": self._share, "moving": self._move} | self._work
+        work = {"moving": self._move} | dict.fromkeys(self._sharers, self._share) | self._work
         threads = [threading.Thread(target=each, daemon=True) for each in (self._produce, self._ask)]
         threads += [
             threading.Thread(target=each, args=(name, random.Random(self._seed + number)), daemon=True)
@@ -232,12 +234,13 @@ class MovingGroups:
 
 
 def await_replicas(kafka: Kafka, what: str) -> None:
-    """Until every partition has a leader, and all of its replicas on brokers that run are in sync."""
+    """Until every partition with a replica on a broker that runs has a leader, and all of these replicas are in sync."""
 
     def others() -> list[tuple[str, int, list[int], list[int]]]:
         topics = AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics(timeout=_PATIENCE_SECONDS).topics
         states = [(name, state) for name, topic in topics.items() for state in topic.partitions.values()]
         up = [(name, state, {*state.replicas} - {*kafka.down}) for name, state in states]
-        return [(name, state.leader, state.replicas, state.isrs) for name, state, both in up if {*state.isrs} != both or state.leader < 0]
+        kept = [(name, state, both) for name, state, both in up if both]
+        return [(name, state.leader, state.replicas, state.isrs) for name, state, both in kept if {*state.isrs} != both or state.leader < 0]
 
     kafka.until(lambda: not others(), what, others)

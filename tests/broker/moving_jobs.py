@@ -1,7 +1,7 @@
 """Agents beside brokers, and jobs with some of these agents: what jobs and log dirs say of groups that move, against their coordinators."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,6 +13,7 @@ from urllib.request import urlopen
 
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, path_of
+from streaming.broker.protocol.listing_json import LARGEST_LIMIT
 from streaming.common.settings import Settings
 from streaming.terminal.offline.group_reading import read_groups
 from tests.broker.coordinator_answers import NONE, OLD_DATA, WINDOW, Answers, Counts, Key
@@ -23,9 +24,9 @@ from tests.limits import SECONDS
 from tests.ports import free_ports
 from tests.processes import Segtail, segtail, until
 
-_OPTIONS = ("--from", "latest", "--trigger", "1s", "--set", "state_shards=4")
+_OPTIONS = ("--from", "latest", "--trigger", "1s", "--set", "state_shards=4", "--set", "late_after=0s")
 
-_LOOKING = 2.0
+LOOKING = 2.0
 """An agent that is not behind publishes what it has found after so many seconds at most."""
 
 JOB, LOG_DIRS = "job", "log dirs"
@@ -47,8 +48,8 @@ class Job:
 
 
 @contextmanager
-def jobs(kafka: Kafka, directory: Path, sets: Iterable[tuple[int, ...]]) -> Iterator[list[Job]]:
-    """An agent beside each broker, and a job for each set of these; all of them know groups."""
+def jobs(kafka: Kafka, directory: Path, sets: Iterable[tuple[int, ...]], knows: Callable[[Job], bool] | None = None) -> Iterator[list[Job]]:
+    """An agent beside each broker, and a job for each set of these; all of them know groups, or what ``knows`` asks for."""
     ports = dict(zip((node.node_id for node in kafka.brokers), free_ports(len(kafka.brokers)), strict=True))
     with ExitStack() as stack:
         for node in kafka.brokers:
@@ -66,7 +67,7 @@ def jobs(kafka: Kafka, directory: Path, sets: Iterable[tuple[int, ...]]) -> Iter
             stated = directory / f"{name}.said"
             found.append(Job(agents, stack.enter_context(segtail("run", *where, *_OPTIONS, stated=stated, before=WITHOUT_SPARK))))
         for job in found:
-            until(f"the job of {job.agents} knows groups", partial(_knows, job))
+            until(f"the job of {job.agents} knows what there is", partial(knows or _knows, job))
         yield found
 
 
@@ -77,18 +78,26 @@ def _listens(agent: Segtail) -> bool:
 
 def _knows(job: Job) -> bool:
     """Whether a job that starts is through with the seconds in which what counts cannot be known yet."""
-    page = page_of(job) if job.url else None
+    page = page_of(job)
     return page is not None and any(row.partitions for row in page.rows) and not any(row.unknown == row.partitions > 0 for row in page.rows)
 
 
 def page_of(job: Job) -> GroupPage | None:
     """All groups, as a job lists them; None before it has looked at them once."""
+    answered = list_of(job, GROUPS_PATH)
+    return GroupPage.decode(answered) if answered else None
+
+
+def list_of(job: Job, path: str) -> bytes:
+    """All rows of a list; nothing before the job has looked once."""
+    if not job.url:
+        return b""
     try:
-        return GroupPage.decode(_get(f"{job.url}{GROUPS_PATH}?limit=1000"))
+        return _get(f"{job.url}{path}?limit={LARGEST_LIMIT}")
     except HTTPError as error:
         if error.code != HTTPStatus.SERVICE_UNAVAILABLE:
             raise
-        return None
+        return b""
 
 
 @dataclass(slots=True)
@@ -139,7 +148,7 @@ def stated(groups: Iterable[GroupDetail], now_ms: int) -> dict[Key, tuple[int, s
     """Committed offsets, and why something of them is not known, or not known of the last seconds."""
     found: dict[Key, tuple[int, str]] = {}
     for group in groups:
-        is_old = now_ms - group.at_ms + group.data_age_ms > 1000 * (WINDOW - _LOOKING)
+        is_old = now_ms - group.at_ms + group.data_age_ms > 1000 * (WINDOW - LOOKING)
         for each in group.partitions:
             key = group.summary.group, each.topic, each.partition
             found[key] = max(each.committed, NONE), each.unknown or (OLD_DATA if is_old else "")
@@ -157,6 +166,7 @@ def _detail(job: Job, group: str) -> GroupDetail | None:
 
 
 def _get(url: str) -> bytes:
+    """The answer at an address."""
     with urlopen(url, timeout=SECONDS) as answer:
         body: bytes = answer.read()
         return body

@@ -10,16 +10,20 @@ import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.NewPartitionReassignment;
+import org.apache.kafka.clients.admin.NewPartitions;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.consumer.AcknowledgeType;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaShareConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.ElectionType;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.TopicPartitionReplica;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** What becomes of groups, and of the logs of their coordinators. */
+/** What becomes of groups, of topics, and of logs. */
 class Working {
     private final String brokers;
     private final Admin admin;
@@ -90,6 +94,42 @@ class Working {
         request.get("replicas").forEach(each -> replicas.add(each.asInt()));
         admin.alterPartitionReassignments(Map.of(partition, Optional.of(new NewPartitionReassignment(replicas)))).all().get();
         admin.electLeaders(ElectionType.PREFERRED, Set.of(partition)).partitions().get();
+        return true;
+    }
+
+    /** "topic", "partitions", "copies", "configs". */
+    boolean create(JsonNode request) throws Exception {
+        Map<String, String> configs = new HashMap<>();
+        request.get("configs").fields().forEachRemaining(each -> configs.put(each.getKey(), each.getValue().asText()));
+        short copies = (short) request.get("copies").asInt();
+        admin.createTopics(Set.of(new NewTopic(request.get("topic").asText(), request.get("partitions").asInt(), copies).configs(configs))).all().get();
+        return true;
+    }
+
+    /** "topic" is deleted. */
+    boolean remove(JsonNode request) throws Exception {
+        admin.deleteTopics(Set.of(request.get("topic").asText())).all().get();
+        return true;
+    }
+
+    /** "topic", "partitions": it has more than before. */
+    boolean expand(JsonNode request) throws Exception {
+        admin.createPartitions(Map.of(request.get("topic").asText(), NewPartitions.increaseTo(request.get("partitions").asInt()))).all().get();
+        return true;
+    }
+
+    /** "topic", "partition", "before": an offset, -1 for the end. */
+    boolean truncate(JsonNode request) throws Exception {
+        RecordsToDelete before = RecordsToDelete.beforeOffset(request.get("before").asLong());
+        admin.deleteRecords(Map.of(partition(request), before)).all().get();
+        return true;
+    }
+
+    /** "topic", "partition", "broker", "log_dir": its replica is to go there. */
+    boolean rehouse(JsonNode request) throws Exception {
+        TopicPartition of = partition(request);
+        TopicPartitionReplica replica = new TopicPartitionReplica(of.topic(), of.partition(), request.get("broker").asInt());
+        admin.alterReplicaLogDirs(Map.of(replica, request.get("log_dir").asText())).all().get();
         return true;
     }
 
