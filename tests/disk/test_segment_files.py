@@ -8,7 +8,7 @@ import pytest
 
 from streaming.broker.disk.segment_files import OpenSegment, list_segments, log_start_offset, read_leader_epochs
 from streaming.kafka.formats.checkpoint_files import EpochEntry
-from streaming.simulator.batch_writer import Record
+from streaming.simulator.batch_writer import Record, encode
 from streaming.simulator.cleaner import compact
 from streaming.simulator.log import PartitionLog
 from tests.builders import NOW, batch, log_dir, partition
@@ -150,6 +150,16 @@ def test_an_epoch_that_begins_behind_old_messages_moves_no_log_start(tmp_path: P
     log.append(batch(1), leader_epoch=4)
     assert read_leader_epochs(log.directory) == (EpochEntry(4, 1),)
     assert log_start_offset(log.directory, list_segments(log.directory)) == 0
+
+
+def test_a_replica_that_was_made_of_a_compacted_log_begins_its_epochs_with_its_first_batch(tmp_path: Path) -> None:
+    """Kafka 3.9.2: after a move between log dirs, or to another broker, the log start stayed 0, and the file had ``0 12``."""
+    log = partition(log_dir(tmp_path), "t")
+    log.segments[0].path("log").write_bytes(encode(batch(2), 12, 0))
+    (log.directory / "leader-epoch-checkpoint").write_text("0\n1\n0 12\n")
+    assert log_start_offset(log.directory, list_segments(log.directory)) == 0
+    (log.directory / "leader-epoch-checkpoint").write_text("0\n1\n0 13\n")
+    assert log_start_offset(log.directory, list_segments(log.directory)) == 13
 
 
 def test_leader_epochs_that_cannot_be_read_are_none_and_reported(log: PartitionLog, caplog: pytest.LogCaptureFixture) -> None:

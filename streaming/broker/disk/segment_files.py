@@ -15,7 +15,7 @@ from streaming.broker.disk.opening import EPOCHS_BYTES, open_file, read_small
 from streaming.errors import FormatError
 from streaming.kafka.formats import names
 from streaming.kafka.formats.checkpoint_files import EpochEntry, parse_leader_epochs
-from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT
+from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES, LENGTH_AT, MAGIC_AT
 from streaming.kafka.formats.names import FileKind, FileStage, segment_file_name
 from streaming.kafka.scan.walk import Bytes, Positions
 from streaming.kafka.scan.whole_pieces import plain_size
@@ -220,8 +220,9 @@ def read_leader_epochs(directory: Path) -> tuple[EpochEntry, ...]:
 def log_start_offset(directory: Path, segments: tuple[Segment, ...], stored: Sequence[EpochEntry] | None = None) -> int:
     """The first offset that the log still serves, by its own directory: ``log-start-offset-checkpoint`` may raise it further.
 
-    ``leader-epoch-checkpoint`` is the first file that shows DeleteRecords. But if older batches have no epoch, its first entry may be above
-    the start of the log, too. So it is used only if the batch below it is of magic 2.
+    ``leader-epoch-checkpoint`` is the first file that shows DeleteRecords. But its first entry may be above the start of the log, too: if
+    older batches have no epoch, or if compaction had left nothing below it when the replica was made, which begins the file with the first
+    batch that it gets. So it is used only if a batch of magic 2 is below it.
 
     Args:
         stored: its entries, if they were read already.
@@ -237,7 +238,9 @@ def log_start_offset(directory: Path, segments: tuple[Segment, ...], stored: Seq
         head = file.read(0, MAGIC_AT + 1)
     finally:
         file.close()
-    return epochs[0].start_offset if len(head) > MAGIC_AT and head[MAGIC_AT] == CURRENT_MAGIC else first.base_offset
+    with_epoch = len(head) > MAGIC_AT and head[MAGIC_AT] == CURRENT_MAGIC
+    start = epochs[0].start_offset
+    return start if with_epoch and int.from_bytes(head[:LENGTH_AT]) < start else first.base_offset
 
 
 class OpenSegment:
