@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from streaming.broker.disk import segment_files
 from streaming.broker.disk.segment_files import OpenSegment
 
 PAGE = os.sysconf("SC_PAGESIZE")
@@ -84,6 +85,22 @@ def test_what_others_are_at_stays(
     ask_cache(monkeypatch, answer)
     segment.read_into(np.empty(2 * PAGE, np.uint8), 0, spare_cache=True)
     assert let_go == []
+
+
+def test_a_page_that_came_by_the_question_is_nobody_elses(segment: OpenSegment, let_go: Advice, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = iter([0, PAGE // 512])
+    monkeypatch.setattr(segment_files, "_blocks_read", lambda: next(blocks))
+    ask_cache(monkeypatch, lambda _: 1)
+    segment.read_into(np.empty(2 * PAGE, np.uint8), 0, spare_cache=True)
+    assert let_go == [(0, 2 * PAGE)]
+
+
+def test_no_page_is_asked_for_twice(segment: OpenSegment, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first question brings it."""
+    asked = ask_cache(monkeypatch, lambda position: absent(position) if position else 1)
+    segment.plain_headers(0, SIZE, spare_cache=True)
+    segment.read_into(np.empty(SIZE, np.uint8), 0, spare_cache=True)
+    assert [position // PAGE for position in asked] == [0, 9, 10]
 
 
 def test_a_reader_at_the_end_of_a_log_lets_go_of_nothing(segment: OpenSegment, let_go: Advice, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,7 @@ def test_a_backlog_that_was_read_is_not_left_in_the_page_cache(tmp_path: Path) -
     size = dropped(files)
     agent = Agent(disk.path, journal=tmp_path / "journal")
     assert sum(row.bytes for row in Reader(agent).begin().step()) == size
-    assert resident(files) < size / 10
+    assert resident(files[:-1]) < size / 100, "an agent looks at the end of the active one, where its broker is"
     agent.close()
 
 

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import logging
 import os
+import resource
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from mmap import PAGESIZE
@@ -37,6 +38,11 @@ LARGE_BYTES = 8 << 10
 
 _FEW_HEADERS = 16
 """So many calls are worth a try, whatever the size of the batches."""
+
+
+def _blocks_read() -> int:
+    """How much disks have read for this thread, in blocks of 512 bytes."""
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_inblock
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -351,7 +357,8 @@ class OpenSegment:
         if spare_cache:
             self._stop_reading_ahead()
         with Calling(self._path):  # the cache is asked before anything is read: that would bring more into it
-            if not (self._cached(position) and self._cached(end - 1)):
+            # not the last page, which `read_into` asks for: to ask brings a page into the cache
+            if not (self._cached(position) and self._cached(end - 1 - PAGESIZE)):
                 return [], position
             first = plain_size(os.pread(self._fd, HEADER_BYTES, position))
             return self._plain_headers(position, end) if first >= LARGE_BYTES else ([], position)
@@ -400,8 +407,10 @@ class OpenSegment:
 
         None if this file system cannot report it: then its cache is left alone, and nothing is expected of it.
         """
+        before = _blocks_read()
         try:
-            return os.preadv(self._fd, [bytearray(1)], max(0, position), os.RWF_NOWAIT) > 0
+            # A kernel that has not got the page begins to read it; on a busy machine it may be there before the answer is.
+            return os.preadv(self._fd, [bytearray(1)], max(0, position), os.RWF_NOWAIT) > 0 and _blocks_read() == before
         except BlockingIOError:
             return False
         except OSError as error:
