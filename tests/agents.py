@@ -31,6 +31,7 @@ from streaming.broker.watcher.watcher import RESCAN_MS, Watcher
 from streaming.common.event_row import EVENTS, EventRow
 from streaming.common.units import Address
 from streaming.rules import shard
+from streaming.spark.job.agent_statuses import AgentWatch
 from tests.builders import CLUSTER_ID, NOW
 from tests.ports import free_ports
 
@@ -254,3 +255,9 @@ class Reader:
 def event_rows(table: Any) -> list[EventRow]:
     """An Arrow table of events as values."""
     return [each for batch in table.to_batches() for each in shard.event_rows(batch)]
+
+
+def poll_until(watch: AgentWatch, check: Callable[[], bool]) -> None:
+    """Poll on: one that does not answer is asked on the side, and the answer counts in a later poll."""
+    while not check():
+        watch.poll()

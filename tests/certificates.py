@@ -1,5 +1,6 @@
 """Certificates and tokens in files, of a CA of the tests' own."""
 
+import ssl
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -62,3 +63,10 @@ def _replace(path: Path, data: bytes) -> None:
     temporary.write_bytes(data)
     temporary.chmod(0o600)
     temporary.replace(path)
+
+
+def trusting(authority: Authority, files: Files | None = None) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=authority.ca)
+    if files is not None:
+        context.load_cert_chain(files.cert, files.key)
+    return context

@@ -1,11 +1,13 @@
 """A command of `segtail` in the test's own process: streams and exit status as of a process, without the second that one takes to start."""
 
+import json
 import logging
 import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -41,3 +43,16 @@ def run_command(*arguments: object, environ: Mapping[str, str] | None = None, pr
         logging.captureWarnings(False)
         root.handlers[:] = before
         root.setLevel(level)
+
+
+Rows = dict[tuple[str, int], dict[str, Any]]
+
+
+def segtail_retention(*arguments: object, environ: Mapping[str, str] | None = None) -> CompletedProcess[str]:
+    return run_command("retention", *arguments, environ=environ)
+
+
+def found(*arguments: object, environ: Mapping[str, str] | None = None) -> Rows:
+    done = segtail_retention(*arguments, "--format", "json", environ=environ)
+    assert (done.returncode in (0, 3, 4), done.stderr) == (True, "")
+    return {(row["topic"], row["partition"]): row for row in json.loads(done.stdout)["rows"]}

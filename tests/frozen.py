@@ -1,11 +1,14 @@
 """Whole log dirs of real clusters, frozen, beside what the brokers and Kafka's own tools answered at that moment."""
 
 import os
+import shutil
 import tarfile
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
 
 from streaming.kafka.formats.names import HIGH_WATERMARK_CHECKPOINT, OFFSET_CHECKPOINTS
 from tests import unpacking
@@ -49,3 +52,27 @@ def unpack(name: str, directory: Path) -> Frozen:
     log_dirs = tuple(sorted(directory.glob("n*/d*")))
     as_running(log_dirs)
     return Frozen(log_dirs, tuple(tuple(line.split("\t")) for line in lines))
+
+
+FROZEN = {"overdue": 1795145309688, "deletions": 1795145276600, "node_down": 1795145961800}
+"""About when each was copied, Unix milliseconds."""
+
+
+def dirs(case: Path, *nodes: int) -> str:
+    chosen = [case / f"n{node}" for node in nodes] or sorted(case.glob("n*"))
+    return ",".join(str(path) for node in chosen for path in sorted(node.glob("d*")))
+
+
+def properties(case: Path) -> str:
+    return ",".join(map(str, sorted(case.glob("n*/server.properties"))))
+
+
+@pytest.fixture
+def case(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A copy of the log dirs of a case, the zeros of its preallocated segment put back."""
+    copied = tmp_path / "case"
+    shutil.copytree(LOG_DIRS / request.param, copied)
+    for segment in copied.glob("n1/*/prealloc-A-0/*.log"):
+        os.truncate(segment, 2 << 20)
+    as_running(copied.glob("n*/d*"))
+    return copied

@@ -75,6 +75,14 @@ def test_a_dump_imports_no_spark_and_little_else(arguments: list[str], heavy: se
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+def test_nothing_is_taken_from_a_module_of_tests() -> None:
+    """What two of them need has a module of its own. A test itself may be imported: one is run again in a copy of the code."""
+    of_a_module = r"(from|import) tests\S*\.test_\w+\b(?! import test_)"
+    taken = re.compile(rf"^ *({of_a_module}|from tests(\.(?!test_)\w+)* import .*\btest_)", re.MULTILINE)
+    modules = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")}
+    assert [str(path.relative_to(ROOT)) for path, text in modules.items() if taken.search(text)] == []
+
+
 def test_times_and_sizes_for_people_are_written_in_one_module() -> None:
     """Kafka's own files have times in another form, which the simulator writes."""
     by_hand = {"strftime", "isoformat", "filesize"}

@@ -3,6 +3,8 @@
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -55,3 +57,20 @@ def missing(what: str) -> NoReturn:
     if os.environ.get("CI") == "true":
         pytest.fail(f"{what}, and with CI=true every test has to run")
     pytest.skip(what)
+
+
+NOBODY = 65534
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user: run the tests as root")
+
+
+@contextmanager
+def nobody() -> Iterator[None]:
+    """Root may read everything, so for a while it is a user without rights. Import before: the checkout may be root's own."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(before)

@@ -1,7 +1,6 @@
 """What an agent knows of its cluster."""
 
 import csv
-import shutil
 from pathlib import Path
 from uuid import UUID
 
@@ -16,22 +15,11 @@ from streaming.rules.config_levels import read_configs
 from streaming.rules.config_values import ValueSource
 from streaming.simulator.log_dir import LogDir
 from tests.builders import CLUSTER_ID, log_dir
+from tests.formats.real_clusters import DATA, SEGMENT, metadata_of
 from tests.frozen import NAMES, unpack
 from tests.record_batches import read_batches
 
-DATA = Path(__file__).parents[1] / "data" / "metadata"
 CLUSTERS = ["kafka_3_9", "node_down", "three_nodes", "transactions", "unclean_election", "with_snapshots"]
-SEGMENT = "00000000000000000000.log"
-
-
-def metadata_of(directory: LogDir, cluster: str) -> Path:
-    """Lay the metadata log of a real cluster into a log dir, snapshots included."""
-    folder = directory.path / "__cluster_metadata-0"
-    folder.mkdir()
-    shutil.copy(DATA / cluster / "log.bin", folder / SEGMENT)
-    for snapshot in (DATA / cluster).glob("*.checkpoint"):
-        shutil.copy(snapshot, folder / snapshot.name)
-    return folder
 
 
 def view_of(*directories: LogDir) -> ClusterView:

@@ -14,7 +14,7 @@ from streaming.simulator.compressor import Codec
 from streaming.simulator.group_writer import SimulatedMember, classic_group_record
 from streaming.simulator.log import PartitionLog
 from streaming.spark.client.agent_client import AgentClient
-from tests.agent.test_group_following import OFFSETS, TOPIC_ID, committed
+from tests.agent.followed import OFFSETS, TOPIC_ID, committed
 from tests.agents import Agent, Reader
 from tests.builders import CLUSTER_ID, NOW, batch, log_dir, partition
 from tests.legacy_messages import Record, encode_message

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from streaming.broker.agent import coordinator_log, replay_reading
 from streaming.broker.agent.coordinator_log import ANEW_SECONDS
 from streaming.broker.agent.dir_threads import GONE_SECONDS
 from streaming.broker.agent.group_following import RETRY_SECONDS, GroupFollowing
-from streaming.broker.disk.availability import LogDirs, open_log_dirs
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.protocol.group_messages import Following, KnownLog
 from streaming.kafka.groups.commit_store import CommitStore
@@ -24,31 +22,16 @@ from streaming.kafka.groups.commit_table import Current
 from streaming.kafka.groups.group_rows import GroupChanges
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.cleaner import clean
-from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.log import PartitionLog
-from tests.agents import Agent, Reader
+from tests.agent.followed import OFFSETS, TOPIC_ID, Beside, beside, committed
 from tests.builders import NOW, abort, commit, delete, log_dir, partition
 from tests.formats.dumped import columns
-from tests.formats.test_consumer_offsets import records_of
+from tests.formats.offsets_topic import records_of
 from tests.groups.logs import segments
 from tests.scratch import scratch
 from tests.swaps import Swap
 
-OFFSETS = "__consumer_offsets"
 WAIT = 600.0
-
-
-def committed(group: str, offset: int | None, *, producer: int = -1, number: int = 0, metadata: int = 0) -> Batch:
-    """A batch with one commit, or with the tombstone of one. ``metadata``: bytes by which it is larger."""
-    record = offset_commit_record(group, "orders", number, offset or 0, NOW)
-    record = replace(record, value=None) if offset is None else replace(record, headers=(("m", bytes(metadata)),) if metadata else ())
-    return Batch(
-        records=(record,),
-        producer_id=producer,
-        producer_epoch=min(producer, 0),
-        base_sequence=min(producer, 0),
-        transactional=producer >= 0,
-    )
 
 
 @dataclass
@@ -76,43 +59,6 @@ class Job:
             self.commits[key] = {name: offset for name, offset in (before | rows).items() if offset >= 0}
             self.editions[key] = each.edition, each.version
         return self
-
-
-TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
-
-
-@dataclass
-class Beside:
-    """An agent beside one or two log dirs that follows groups."""
-
-    agent: Agent
-    log_dirs: LogDirs
-    following: GroupFollowing
-    paths: tuple[Path, ...]
-    now: float = 0.0
-
-    def settle(self) -> None:
-        """Let the watcher read what there is, and then follow it."""
-        self.agent.look()
-        self.follow()
-
-    def follow(self) -> None:
-        for path in self.paths:
-            while self.following.step(path) < 0.9:  # it has more
-                pass
-
-
-@contextmanager
-def beside(tmp_path: Path, *paths: Path, groups_limit: int = 100) -> Iterator[Beside]:
-    agent = Agent(*paths, journal=tmp_path / "journal")
-    Reader(agent).begin()
-    log_dirs = open_log_dirs(paths)
-    made = Beside(agent, log_dirs, None, paths)  # type: ignore[arg-type]
-    made.following = GroupFollowing(
-        log_dirs, lambda: agent.watcher.tails(), rate=1 << 60, groups_limit=groups_limit, cpu_share=1e9, clock=lambda: made.now
-    )
-    yield made
-    agent.close()
 
 
 def offsets_log(tmp_path: Path, name: str = "d0", number: int = 0, segment_bytes: int = 1 << 20) -> PartitionLog:

@@ -17,9 +17,9 @@ from streaming.simulator.cleaner import compact
 from streaming.simulator.controller import Controller
 from streaming.simulator.file_writer import uuid_text
 from streaming.simulator.log_dir import LogDir
-from tests.agent.test_cluster_view import metadata_of
 from tests.agents import Agent, Reader
 from tests.builders import CLUSTER_ID, NOW, batch, delete, log_dir, partition
+from tests.formats.real_clusters import metadata_of
 
 
 @pytest.fixture

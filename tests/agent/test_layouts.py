@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tests.agent.test_agents_of_one_broker import World, log_in, world
+from tests.agent.broker_world import World, log_in, world
 from tests.builders import batch
 
 __all__ = ["world"]

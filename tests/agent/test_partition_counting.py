@@ -20,7 +20,7 @@ from streaming.simulator.metadata_writer import (
     register_broker_record,
     topic_record,
 )
-from tests.formats.test_cluster_image import CLUSTERS, expected, log_of
+from tests.formats.real_clusters import CLUSTERS, expected, log_of
 from tests.simulated import remove_topic_record
 from tests.tables import each_row
 

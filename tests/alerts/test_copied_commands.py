@@ -14,7 +14,7 @@ from streaming.cluster.verdicts.commands import Commands, option
 from streaming.common.short_names import short_name
 from tests.alerts.promtool import cases_of, passes
 from tests.alerts.rendering import CONF
-from tests.cli.test_groups import GROUPS, job
+from tests.cli.served_groups import GROUPS, job
 from tests.commands import run_command
 from tests.tables import each_row
 

@@ -26,7 +26,7 @@ from streaming.pages.api.state import State
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.site.judged_looks import JudgedLooks
-from tests.api.test_row_verdicts import state as read_once
+from tests.api.looks import state as read_once
 from tests.group_snapshots import Group, snapshot_of
 from tests.view.reported import Facts
 from tests.view.rows import log, new_observer, new_table, states

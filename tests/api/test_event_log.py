@@ -2,40 +2,21 @@
 
 import re
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from streaming.broker.protocol.event_json import ClusterEvent
 from streaming.broker.protocol.history_json import KeptChanges
-from streaming.cluster.verdicts.group_judge import judge_groups
-from streaming.cluster.view.table import Table
-from streaming.cluster.view.view import view
 from streaming.errors import UsageError
 from streaming.pages.api.event_log import MOST_EVENTS, EventLog
 from streaming.pages.api.judged_look import JudgedLook
-from streaming.pages.api.look import Look
-from tests.group_snapshots import snapshot_of
+from tests.api.looks import fine, judged
 from tests.tables import each_row
-from tests.view.rows import log, new_table
 from tests.worlds.incidents import stuck
-from tests.worlds.problems import CASES, MINUTE, NOW_MS, READING, agent, well
-from tests.worlds.problems import around as around_agents
+from tests.worlds.problems import CASES, MINUTE, NOW_MS, READING
 
 HOUR = 60 * MINUTE
 _AGE = re.compile(r"\d[dhms]+ (ago|ahead)|\bin \d+(d|h|m|s|ms)\b")
-
-
-def judged(table: Table, at_ms: int = NOW_MS, **more: Any) -> JudgedLook:
-    snapshot = table.snapshot(at_ms / 1000)
-    look = Look(view(snapshot), snapshot)
-    groups = judge_groups(snapshot_of(now_ms=at_ms), at_ms)
-    of = around_agents(agent(well(appended_ms=at_ms)), table=table, groups=groups)
-    return JudgedLook(look=look, circumstances=replace(of, view=look.view, now_ms=at_ms), **more)
-
-
-def fine() -> Table:
-    return new_table(log())
 
 
 def kinds(events: EventLog, query: str = "") -> list[tuple[str, int]]:

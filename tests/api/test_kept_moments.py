@@ -1,7 +1,7 @@
 """How everything was when something had changed: kept, bounded, and found by its time."""
 
 from streaming.pages.api.kept_moments import MOST_MOMENTS, KeptMoments
-from tests.api.test_event_log import fine, judged
+from tests.api.looks import fine, judged
 from tests.worlds.incidents import stuck
 from tests.worlds.problems import MINUTE, NOW_MS
 

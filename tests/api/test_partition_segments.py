@@ -2,7 +2,7 @@
 
 from streaming.broker.protocol.partition_json import PartitionDetail
 from streaming.cluster.view.table import Table
-from tests.api.test_row_verdicts import state
+from tests.api.looks import state
 from tests.tables import each_row
 from tests.view.rows import new_table
 from tests.worlds.retention import HOUR, MS, NOW, SIZED, facts, orders

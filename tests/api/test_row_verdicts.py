@@ -1,23 +1,11 @@
 """Rows of every list say what is wrong with them, as the problems do."""
 
-from streaming.cluster.verdicts.circumstances import Circumstances
-from streaming.cluster.view.table import Table
-from streaming.cluster.view.view import view
-from streaming.pages.api.judged_look import JudgedLook
-from streaming.pages.api.look import Look
-from streaming.pages.api.state import State
+from tests.api.looks import state
 from tests.view.rows import new_table
 from tests.worlds.retention import BELOW, facts
 from tests.worlds.retention import orders as kept
 from tests.worlds.transactions import MS, transaction
 from tests.worlds.transactions import orders as opened
-
-
-def state(table: Table) -> State:
-    snapshot = table.snapshot(MS / 1000)
-    shown = view(snapshot)
-    judged = JudgedLook(look=Look(shown, snapshot), circumstances=Circumstances(view=shown, topics=snapshot.topic_names, now_ms=MS))
-    return State(lambda: judged)
 
 
 def test_partitions_and_retention_have_the_worst_of_their_own() -> None:

@@ -22,6 +22,7 @@ from streaming.common.settings import Settings
 from streaming.terminal.offline.group_reading import read_groups
 from tests.broker.clients import create_topic
 from tests.broker.kafka import Kafka, Node
+from tests.broker.observed import now_ms
 from tests.broker.retention_checks import LOGGER, Check, checks
 from tests.group_answers import detailed
 from tests.limits import SECONDS
@@ -122,11 +123,6 @@ class Outcome:
         for each, _ in self.judged:
             counts[each.topic] += 1
         return dict(counts)
-
-
-def now_ms() -> int:
-    """The clock of this machine, and of the broker's."""
-    return time.time_ns() // 1_000_000
 
 
 def deletions(node: Node) -> dict[str, list[Deletion]]:

@@ -1,7 +1,6 @@
 """Groups of each type on a live broker: what is said of them, and each command that is printed for them, run against it."""
 
 import shlex
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -16,7 +15,8 @@ from streaming.terminal.offline.group_reading import read_groups
 from tests.broker.clients import create_topic
 from tests.broker.kafka import Kafka
 from tests.broker.kafka_tools import run_tool
-from tests.broker.lab import Lab, Record, lab
+from tests.broker.lab import Lab, lab
+from tests.broker.observed import now_ms
 from tests.group_answers import detailed
 from tests.limits import SECONDS
 
@@ -47,11 +47,6 @@ def run(command: str) -> str:
     return run_tool(TOOLS[program], *arguments)
 
 
-def records(count: int) -> list[list[Record]]:
-    """That many batches of one record."""
-    return [[(None, 100, None)] for _ in range(count)]
-
-
 def delete(kafka: Kafka, topic: str, before: int) -> None:
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     for answer in admin.delete_records([Partition(topic, 0, before)]).values():
@@ -64,14 +59,10 @@ def lost(kafka: Kafka, group: str) -> GroupDetail:
     return why(kafka, group)
 
 
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 @pytest.mark.parametrize(("group", "kind"), RESETS.items())
 def test_the_command_for_what_a_group_has_lost_lets_it_begin_at_the_log_start(kafka: Kafka, clients: Lab, group: str, kind: str) -> None:
     create_topic(kafka.bootstrap, group)
-    clients.produce(group, 0, records(20))
+    clients.produce(group, 0, [[(None, 100, None)]] * 20)
     clients.commit(group, kind, [(group, 0, 2)])
     left_ms = now_ms()
     if kind != "assign":
@@ -89,7 +80,7 @@ def test_the_command_for_what_a_group_has_lost_lets_it_begin_at_the_log_start(ka
 
 def test_a_share_group_has_lost_what_it_was_not_done_with_and_goes_on_by_itself(kafka: Kafka, clients: Lab) -> None:
     create_topic(kafka.bootstrap, "shared")
-    clients.produce("shared", 0, records(20))
+    clients.produce("shared", 0, [[(None, 100, None)]] * 20)
     clients.ask("share", group="shared", topic="shared", answers="r" + 11 * "a" + 8 * "r")
     assert [(each.offset, each.lag) for each in clients.commits() if each.group == "shared"] == [(0, 9)]
     left_ms = now_ms()
@@ -118,7 +109,7 @@ def test_partitions_that_are_assigned_and_not_committed_are_those_that_kafka_sho
     group = topic = f"partly-{kind}"
     create_topic(kafka.bootstrap, topic, 3)
     for partition in range(3):
-        clients.produce(topic, partition, records(10 + partition))
+        clients.produce(topic, partition, [[(None, 100, None)]] * (10 + partition))
     clients.commit(group, kind, [(topic, 0, 10)])
     kafka.until(lambda: why(kafka, group).summary.uncommitted == 2, "the disk shows the assignment", saw=lambda: why(kafka, group))
     found = why(kafka, group)

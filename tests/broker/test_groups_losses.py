@@ -21,6 +21,7 @@ from tests.broker.clients import create_topic
 from tests.broker.group_comparing import Reported, reported_from_disk
 from tests.broker.kafka import Kafka
 from tests.broker.loss_experiment import commit
+from tests.broker.observed import now_ms
 from tests.broker.retention_checks import LOGGER, disproved
 from tests.broker.running import running
 from tests.group_answers import detailed, verdicts
@@ -158,10 +159,6 @@ def deleted(kafka: Kafka, appender: Appender) -> dict[str, Fate]:
 
     until("the broker has deleted what was not read", all_gone, saw=lambda: fates)
     return fates
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def create_topics(kafka: Kafka) -> None:

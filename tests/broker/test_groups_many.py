@@ -15,7 +15,7 @@ from tests.broker.clients import create_topic, producer, send
 from tests.broker.group_comparing import by_key, fetched
 from tests.broker.kafka import Kafka
 from tests.broker.many_groups import PARTITIONS, TOPIC, ManyGroups, first_offset
-from tests.broker.test_group_types import now_ms
+from tests.broker.observed import now_ms
 from tests.commands import run_command
 from tests.job_without_spark import WITHOUT_SPARK
 from tests.limits import SECONDS

@@ -21,8 +21,8 @@ from tests.broker.clients import create_topic
 from tests.broker.coordinator_answers import WINDOW
 from tests.broker.kafka import Kafka, Node
 from tests.broker.lab import Lab, lab
+from tests.broker.observed import now_ms
 from tests.broker.running import running
-from tests.broker.test_group_types import now_ms, records
 from tests.group_answers import detailed
 from tests.limits import SECONDS
 from tests.processes import until
@@ -150,7 +150,7 @@ def work(kafka: Kafka, clients: Lab) -> Worked:
     """Groups commit; the members of some stay."""
     for topic in (TOPIC, LEFT):
         create_topic(kafka.bootstrap, topic)
-        clients.produce(topic, 0, records(RECORDS))
+        clients.produce(topic, 0, [[(None, 100, None)]] * RECORDS)
     began_ms = now_ms()
     for group, kind in {**NOBODYS, "stays": "classic", "moved": "consumer", "deleted": "assign"}.items():
         clients.commit(group, kind, [(TOPIC, 0, COMMITTED)])

@@ -3,7 +3,6 @@
 import re
 import shutil
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from streaming.broker.scrub.scrub_progress import ScrubProgress
 from tests.broker.clients import CODECS, create_topic, delete_topic, producer, send, transaction
 from tests.broker.kafka import Kafka
 from tests.broker.kafka_tools import run_tool
+from tests.broker.observed import now_ms
 from tests.commands import run_command
 from tests.limits import SECONDS
 from tests.scrub.real import flip
@@ -30,10 +30,6 @@ TOPICS = {
     "scrubbed-kept": _SMALL,
 }
 ROUNDS = 60
-
-
-def now_ms() -> int:
-    return int(time.time() * 1000)
 
 
 def pass_of(log_dir: Path, scrub: LogDirScrub) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.builders import NOW, batch, log_dir, partition
-from tests.cli.test_retention import FROZEN, dirs, found, properties
-from tests.cli.test_retention import case as case
-from tests.cli.test_search_below import needs_root, nobody
-from tests.commands import run_command
+from tests.commands import found, run_command
+from tests.frozen import FROZEN, dirs, properties
+from tests.frozen import case as case
 from tests.scratch import scratch
+from tests.tools import needs_root, nobody
 
 HOUR, DAY = 3_600_000, 86_400_000
 

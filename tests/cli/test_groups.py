@@ -2,33 +2,22 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
-from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
 from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.group_doubts import OLD_DATA_MS
-from streaming.broker.protocol.group_json import (
-    GROUPS_PATH,
-    GroupDetail,
-    GroupDetailPage,
-    GroupFinding,
-    GroupPage,
-    GroupPartition,
-    GroupSummary,
-)
+from streaming.broker.protocol.group_json import GroupDetail, GroupDetailPage, GroupFinding, GroupPage, GroupSummary
 from streaming.common.short_names import short_name
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.group_writer import SimulatedMember, classic_group_record
 from tests.builders import NOW, batch, commit, log_dir, partition
+from tests.cli.served_groups import GROUPS, detail, job
 from tests.commands import run_command
-from tests.serving import answering
 
 HOUR = 3_600_000
 LONG = "g" * 10_240
@@ -251,53 +240,6 @@ def test_a_group_that_is_not_there_is_no_answer(disk: Path) -> None:
     assert "segtail: no group nobody is known here" in done.stderr
     assert run_command("why", "nobody").returncode == 2
     assert run_command("why").returncode == 2
-
-
-@contextmanager
-def job(
-    groups: list[GroupDetail],
-    *,
-    omitted: int = 0,
-    unavailable: str = "",
-    path: str = GROUPS_PATH,
-    away: Sequence[AwayBroker] = (),
-) -> Iterator[str]:
-    """Serves groups as a job does, two a page at most, at this path."""
-
-    def answer(asked_path: str) -> tuple[int, bytes]:
-        asked = urlsplit(asked_path)
-        name = unquote(asked.path.removeprefix(f"{path}/"))
-        found = page(parse_qs(asked.query)) if asked.path == path else next((g for g in groups if g.summary.group == name), None)
-        status = 503 if unavailable else 404 if found is None else 200
-        return status, unavailable.encode() if found is None or unavailable else found.encode()
-
-    def page(query: dict[str, list[str]]) -> GroupPage:
-        assert query.get("fetch_bytes", ["1048576"]) == ["1048576"]
-        offset = int(query.get("offset", ["0"])[0])
-        every = [group.summary for group in groups if query.get("filter", [""])[0].casefold() in group.summary.group]
-        rows = every[offset : offset + 2]
-        total, matched = len(groups), len(every)
-        facts = {"omitted": omitted, "data_age_ms": max((group.data_age_ms for group in groups), default=0)}
-        page = GroupPage(at_ms=NOW, rows=rows, total=total, matched=matched, offset=offset, sort="verdict", order="asc", **facts)
-        return replace(page, away=[*away])
-
-    with answering(answer) as url:
-        yield url
-
-
-def detail(name: str, verdict: str = "fine", severity: str = "", text: str = "nothing found", topic: str = "orders") -> GroupDetail:
-    judged = {"verdict": verdict, "severity": severity}
-    of = GroupPartition(topic="orders", partition=0, lag_offsets=5, lag_records_read_committed=4, **judged)  # type: ignore[arg-type]
-    summary = GroupSummary(group=name, partitions=1, lag_offsets=5, lag_records_read_committed=4, **judged)  # type: ignore[arg-type]
-    finding = GroupFinding(topic=topic, partition=0, text=text, **judged)  # type: ignore[arg-type]
-    return GroupDetail(at_ms=NOW, summary=summary, partitions=[of], findings=[finding])
-
-
-GROUPS = [
-    detail("late", "will_lose", "critical", "its oldest unread records will be deleted"),
-    detail("a b", "held", "warning", "held up"),
-    detail("fine"),
-]
 
 
 def test_a_job_is_asked_for_all_pages_and_for_the_groups_that_are_named() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from streaming.errors import SettingsError
 from streaming.terminal.configuration import load, render_yaml
-from tests.cli.test_groups import GROUPS, job
+from tests.cli.served_groups import GROUPS, job
 from tests.commands import run_command
 from tests.tables import each_row
 

@@ -8,10 +8,10 @@ import pytest
 from streaming.broker.protocol.status_json import Status
 from tests.broker.install import KAFKA_VERSION
 from tests.builders import NOW
-from tests.cli.test_groups import GROUPS, job
-from tests.cli.test_retention import FROZEN, LOG_DIRS
+from tests.cli.served_groups import GROUPS, job
 from tests.commands import run_command
-from tests.disk.test_broker_processes import Machine
+from tests.disk.machine import Machine
+from tests.frozen import FROZEN, LOG_DIRS
 from tests.recorded.recordings import replay
 from tests.serving import answering
 from tests.tables import each_row

@@ -3,24 +3,16 @@
 import json
 import os
 import shutil
-import subprocess
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from streaming.cluster.verdicts.blocked_remedies import REMEDIES
 from tests.builders import NOW, batch, log_dir, partition
-from tests.commands import run_command
-from tests.frozen import as_running
+from tests.commands import found, run_command, segtail_retention
+from tests.frozen import FROZEN, LOG_DIRS, as_running, dirs, properties
+from tests.frozen import case as case
 from tests.tables import each_row
-
-LOG_DIRS = Path(__file__).parents[1] / "data" / "log_dirs"
-FROZEN = {"overdue": 1795145309688, "deletions": 1795145276600, "node_down": 1795145961800}
-"""About when each was copied, Unix milliseconds."""
-
-Rows = dict[tuple[str, int], dict[str, Any]]
 
 LIMITS = {
     "retention.ms": ("retention_limit_ms", 1),
@@ -31,36 +23,6 @@ LIMITS = {
     "cleanup.policy": ("cleanup_policy", None),
     "min.insync.replicas": ("min_in_sync_replicas", 1),
 }
-
-
-def segtail_retention(*arguments: object, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return run_command("retention", *arguments, environ=environ)
-
-
-def found(*arguments: object, environ: Mapping[str, str] | None = None) -> Rows:
-    done = segtail_retention(*arguments, "--format", "json", environ=environ)
-    assert (done.returncode in (0, 3, 4), done.stderr) == (True, "")
-    return {(row["topic"], row["partition"]): row for row in json.loads(done.stdout)["rows"]}
-
-
-def dirs(case: Path, *nodes: int) -> str:
-    chosen = [case / f"n{node}" for node in nodes] or sorted(case.glob("n*"))
-    return ",".join(str(path) for node in chosen for path in sorted(node.glob("d*")))
-
-
-def properties(case: Path) -> str:
-    return ",".join(map(str, sorted(case.glob("n*/server.properties"))))
-
-
-@pytest.fixture
-def case(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A copy of the log dirs of a case, the zeros of its preallocated segment put back."""
-    copied = tmp_path / "case"
-    shutil.copytree(LOG_DIRS / request.param, copied)
-    for segment in copied.glob("n1/*/prealloc-A-0/*.log"):
-        os.truncate(segment, 2 << 20)
-    as_running(copied.glob("n*/d*"))
-    return copied
 
 
 def aged(case: Path) -> Path:

@@ -5,7 +5,7 @@ from typing import Any
 from streaming.broker.protocol.listing_json import RetentionRow
 from streaming.terminal.cli.disk_report import ASSUMED
 from streaming.terminal.cli.retention_report import ADVICE, report
-from tests.listings.test_lists import NOW_MS, kept
+from tests.listings.kept_rows import NOW_MS, kept
 
 HOUR = 3_600_000
 CALM: dict[str, Any] = {"kind": "", "retention_overdue": False}

@@ -1,25 +1,22 @@
 """Every command that reads log dirs finds them below a directory, and says what it could not search there."""
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
 
 from tests.builders import batch, log_dir, partition
-from tests.cli.test_retention import FROZEN, LOG_DIRS
 from tests.commands import run_command
+from tests.frozen import FROZEN, LOG_DIRS
 from tests.scratch import scratch
 from tests.tables import each_row
+from tests.tools import needs_root, nobody
 
-NOBODY = 65534
 NOT_KNOWN = 4
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user: run the tests as root")
 
 COMMANDS = {
     "disk": ("disk",),
@@ -46,16 +43,6 @@ def jbod() -> Iterator[Path]:
         for path in (Path(name), data, *data.rglob("*")):
             path.chmod(0o755 if path.is_dir() else 0o644)
         yield data
-
-
-@contextmanager
-def nobody() -> Iterator[None]:
-    """As a user without rights. What is imported has been imported before: the checkout may be root's own."""
-    os.seteuid(NOBODY)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
 
 
 def run(name: str, *more: object) -> CompletedProcess[str]:

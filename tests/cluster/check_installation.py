@@ -20,7 +20,7 @@ from tests.builders import batch, log_dir, partition
 from tests.cluster.control_plane import NODES, Cluster, cluster
 from tests.cluster.executors import container, driver
 from tests.cluster.letting_go import agent_of, attach, disk, end, leave_attaching_to_the_controller
-from tests.disk.test_process_lock import holder
+from tests.disk.machine import holder
 from tests.helm.charts import CASES, CHART, ROOT, SHARE, Manifest
 from tests.image.containers import require_image
 from tests.processes import until

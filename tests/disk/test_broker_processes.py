@@ -1,55 +1,13 @@
 """The settings of brokers that run on this machine, out of a directory like /proc."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from streaming.broker.disk.broker_processes import LOOKED_SECONDS, RunningBrokers
-from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.rules.config_levels import topic_configs
-from streaming.rules.config_values import ValueSource
-from streaming.rules.limits import effective_limits
-from tests.builders import log_dir
+from streaming.broker.disk.broker_processes import LOOKED_SECONDS
+from tests.disk.machine import Machine
 
 HOUR = 3_600_000
-
-
-@dataclass
-class Machine:
-    """A directory like /proc, and a log dir of each of three brokers: `d0` is that of broker 1, `d2` and `d3` are those of the others."""
-
-    path: Path
-    now: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.proc = self.path / "proc"
-        self.proc.mkdir()
-        (self.proc / "self").mkdir()
-        self.log_dirs = open_log_dirs([log_dir(self.path).path, *(log_dir(self.path, f"d{node}", broker=node).path for node in (2, 3))])
-        self.given = set[int]()
-        self.brokers = RunningBrokers(self.proc, lambda: self.now, self.given.__contains__)
-
-    def properties(self, name: str = "server.properties", *, node: int = 1, dirs: str = "", hours: int = 2) -> Path:
-        file = self.path / name
-        file.write_text(f"node.id={node}\nlog.dirs={dirs or self.path / 'd0'}\nlog.retention.hours={hours}\n")
-        return file
-
-    def run(self, *arguments: object, number: int = 77, main: str = "kafka.Kafka") -> None:
-        directory = self.proc / str(number)
-        directory.mkdir()
-        (directory / "cmdline").write_bytes(b"\0".join(str(each).encode() for each in ("java", "-Xmx1g", main, *arguments)) + b"\0")
-        (directory / "root").symlink_to("/")
-        (directory / "cwd").symlink_to(self.path)
-
-    def retention_ms(self, node: int = 1) -> int:
-        """What is found of the broker, -1 for nothing."""
-        found = self.brokers.configs(node, self.log_dirs.of(node))
-        if found is None:
-            return -1
-        limits = effective_limits("t", topic_configs([]).over(found))
-        assert limits.source is ValueSource.STATIC
-        return limits.retention_ms
 
 
 @pytest.fixture

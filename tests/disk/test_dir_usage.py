@@ -10,18 +10,9 @@ import pytest
 from streaming.broker.disk.dir_usage import DirUsage, read_usage
 from streaming.broker.disk.file_kinds import DiskFileKind
 from tests.builders import batch, delete, log_dir, partition
+from tests.disk.du import check
 
 HEX = "0" * 31 + "1"
-
-
-def du(path: Path, *options: str) -> int:
-    done = subprocess.run(["du", "-s", *options, str(path)], capture_output=True, text=True, check=True)
-    return int(done.stdout.split("\t")[0])
-
-
-def check(usage: DirUsage) -> None:
-    assert usage.apparent.sum() == du(usage.path, "-b")
-    assert usage.taken.sum() == du(usage.path, "-B1")
 
 
 def taken(usage: DirUsage, kind: DiskFileKind) -> int:

@@ -1,9 +1,6 @@
 """What lies in a log dir, and log dirs that are none."""
 
-import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
@@ -15,6 +12,7 @@ from streaming.errors import LogDirError
 from streaming.kafka.formats.names import DirState
 from streaming.simulator.file_writer import uuid_text
 from tests.builders import CLUSTER_ID, delete, log_dir, partition
+from tests.tools import nobody
 
 
 def test_whose_a_log_dir_is(tmp_path: Path) -> None:
@@ -115,24 +113,11 @@ def test_what_is_no_log_dir_is_named_with_what_is_wrong(tmp_path: Path, make: ob
     assert str(disk.path) in str(refused.value)
 
 
-@contextmanager
-def somebody_else() -> Iterator[None]:
-    """Root may read everything: for a while this process is nobody, unless it is no root anyway."""
-    root = os.geteuid() == 0
-    if root:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if root:
-            os.seteuid(0)
-
-
 def test_a_log_dir_that_may_not_be_read_says_as_whom_to_run(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
     disk.path.chmod(0)
     try:
-        with somebody_else(), pytest.raises(LogDirError, match="run as the broker's user"):
+        with nobody(), pytest.raises(LogDirError, match="run as the broker's user"):
             open_log_dirs([disk.path])
     finally:
         disk.path.chmod(0o755)

@@ -5,8 +5,6 @@ import fcntl
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,22 +14,8 @@ from streaming.broker.disk.calls import calls_of_this_thread
 from streaming.broker.disk.process_lock import ask_lock, last_write_ms
 from streaming.rules.broker_process import LockState
 from tests.builders import log_dir
+from tests.disk.machine import holder
 from tests.scratch import scratch
-
-_HOLDS = "import fcntl, sys; file = open(sys.argv[1], 'r+'); fcntl.lockf(file, int(sys.argv[2])); print(1, flush=True); sys.stdin.read()"
-
-
-@contextmanager
-def holder(path: Path, how: int = fcntl.LOCK_EX) -> Iterator[subprocess.Popen[bytes]]:
-    """Another process that holds a POSIX lock on the whole of a file, as a JVM does."""
-    process = subprocess.Popen([sys.executable, "-c", _HOLDS, str(path), str(how)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    try:
-        assert process.stdout is not None
-        assert process.stdout.readline()
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 @pytest.fixture

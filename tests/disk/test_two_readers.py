@@ -12,7 +12,7 @@ from streaming.broker.disk import two_readers
 from streaming.broker.disk.dir_usage import DirUsage, joined, read_usage
 from streaming.broker.disk.two_readers import read_log_dir
 from tests.builders import batch, delete, log_dir, partition
-from tests.disk.test_dir_usage import check
+from tests.disk.du import check
 
 
 @pytest.fixture

@@ -12,10 +12,7 @@ from streaming.terminal.doctor import permissions_check
 from tests.builders import batch, log_dir, partition
 from tests.doctor.examined import FAULT, FINE, WARNING, examined
 from tests.scratch import scratch
-
-NOBODY = 65534
-
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user: run the tests as root")
+from tests.tools import NOBODY, needs_root
 
 
 @pytest.fixture

@@ -3,8 +3,6 @@
 import json
 import os
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from tests.commands import run_command
 from tests.dump.running import LOGS, dumped, findings_at, rows
 from tests.dump.writing import batch_positions, cut, damage, log_of, segment_name
 from tests.tables import each_row
+from tests.tools import nobody
 
 SEGMENT = segment_name()
 
@@ -212,19 +211,6 @@ def test_a_small_file_that_kafka_writes_is_known_by_its_name(name: str, content:
     assert (done.returncode, json.loads(done.stdout)) == (0, {"file": str(path), **row})
 
 
-@contextmanager
-def without_privileges() -> Iterator[None]:
-    """For root, who may read everything, the rights of nobody."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
 def test_a_metadata_snapshot_that_this_user_may_not_read_holds_up_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # nobody may look for a file here, and need not pass the directories above
     tmp_path.chmod(0o755)
@@ -235,7 +221,7 @@ def test_a_metadata_snapshot_that_this_user_may_not_read_holds_up_nothing(tmp_pa
     expected = rows(directory)
     (directory / source.name).write_bytes(source.read_bytes())
     (directory / source.name).chmod(0o400 if os.geteuid() == 0 else 0)
-    with without_privileges():
+    with nobody():
         done = dumped(directory, format="json")
     assert (findings_at(done), done.status, done.rows) == ([(source.name, None)], 1, expected)
     assert "expected a file that this user may read" in done.findings[0].what

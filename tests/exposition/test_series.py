@@ -6,7 +6,7 @@ from streaming.cluster.view.family import Family
 from streaming.cluster.view.view import view
 from streaming.pages.exposition.series import choose
 from tests.exposition.reading import named, page, samples
-from tests.view.rows import Row, departed, log, new_observer, new_table
+from tests.view.rows import ROWS, new_observer, new_table
 
 TOTALS = (
     "segtail_partition_appended_bytes_total",
@@ -26,26 +26,6 @@ TOTALS = (
 DROPPED = "segtail_series_dropped_total"
 
 
-def share(records: int) -> Row:
-    """Values of a log to which `records` records were appended while it led, each in a batch of 100 bytes."""
-    return {
-        "appended_bytes": 1000 + 100 * records,
-        "share_codec_bytes": [60 * records, 40 * records, 0, 0, 0],
-        "share_batch_bytes_buckets": [records, 0, 0, 0, 0, 0, 0, 0, 0],
-        "share_batch_records_buckets": [records, 0, 0, 0, 0, 0, 0, 0, 0],
-        "share_records": records,
-    }
-
-
-ROWS = [
-    log("a", 0, broker=1, topic_id="a", leader=1, leader_epoch=0, last_append_ms=5000, max_timestamp_ms=-1, **share(3)),
-    log("a", 0, broker=2, topic_id="a", leader=1, leader_epoch=0, last_append_ms=9000, max_timestamp_ms=7000, truncations=1, **share(1)),
-    log(
-        "a", 1, broker=1, topic_id="a", leader=1, leader_epoch=0, last_append_ms=6000, max_timestamp_ms=4000, corrupt_batches=2, **share(0)
-    ),
-    departed("a", 2, broker=1, topic_id="a", **share(10)),
-    log("waiting", 0, settled=False, log_end_offset=4, **share(100)),
-]
 SERIES_OF_A_TOPIC = 5 + 11 + 11
 LATE_OMITTED = 1  # the one series that is always there besides
 TOTAL_SERIES = 2 * 9 + 2 + 2

@@ -1,11 +1,14 @@
 """What an agent hands out, read by a consumer that never commits, so that the whole journal comes each time."""
 
+import re
+
 from streaming.broker.protocol.consumer_messages import Range, Register
 from streaming.broker.protocol.status_messages import Status, StatusRequest
 from streaming.common.rows import Kind
 from streaming.errors import AgentError
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.client.client_files import NO_FILES, ClientFiles
+from tests.processes import Segtail, until
 
 Key = tuple[str, int]
 
@@ -55,3 +58,23 @@ class Consumer:
     def close(self) -> None:
         """Let go of the connection."""
         self._client.close()
+
+
+def address(agent: Segtail) -> str | None:
+    found = re.search(r"message=\"agent listens\" address=(\S+)", agent.stated)
+    return found[1] if found else None
+
+
+def registered(client: AgentClient) -> Status:
+    """How the agent is; a job that gets no answer in time asks again too."""
+
+    refused: list[AgentError] = []
+
+    def asked() -> Status | None:
+        try:
+            return client.register(Register("job", "earliest", False))
+        except AgentError as error:
+            refused[:] = [error]
+            return None
+
+    return until("the agent answers", asked, saw=lambda: refused)

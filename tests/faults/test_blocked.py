@@ -10,11 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.protocol.consumer_messages import Register
-from streaming.broker.protocol.status_messages import Status
-from streaming.errors import AgentError
 from streaming.spark.client.agent_client import AgentClient
 from tests.builders import batch, log_dir, partition
+from tests.faults.consuming import address, registered
 from tests.limits import SECONDS
 from tests.processes import Segtail, segtail, until
 from tests.unanswering import Unanswering
@@ -28,31 +26,11 @@ def running(*first: str) -> tuple[str, ...]:
     return (sys.executable, "-c", f"import sys; del sys.argv[0]; {'; '.join(first)}; from streaming.terminal.cli.app import main; main()")
 
 
-def address(agent: Segtail) -> str | None:
-    found = re.search(r"message=\"agent listens\" address=(\S+)", agent.stated)
-    return found[1] if found else None
-
-
 def health(agent: Segtail) -> str:
     found = re.search(r"message=\"agent metrics are served\" url=(\S+)", agent.stated)
     assert found is not None
     with urllib.request.urlopen(f"{found[1]}/-/healthy", timeout=SECONDS) as answer:
         return str(answer.read().decode())
-
-
-def registered(client: AgentClient) -> Status:
-    """How the agent is; a job that gets no answer in time asks again too."""
-
-    refused: list[AgentError] = []
-
-    def asked() -> Status | None:
-        try:
-            return client.register(Register("job", "earliest", False))
-        except AgentError as error:
-            refused[:] = [error]
-            return None
-
-    return until("the agent answers", asked, saw=lambda: refused)
 
 
 @pytest.mark.slow

@@ -6,18 +6,13 @@ import pytest
 
 from tests.faults.consuming import Consumer
 from tests.faults.disk import small_disk
-from tests.faults.writing import WritingBroker, writing_broker, written
+from tests.faults.writing import sizes, writing_broker, written
 from tests.ports import free_ports
 from tests.processes import Page, exported, read_page, until
 from tests.worlds.scraping import Scraper, scrape
 from tests.worlds.services import Service, service
 
 pytestmark = pytest.mark.live
-
-
-def sizes(broker: WritingBroker) -> dict[tuple[str, int], int]:
-    """Of every partition that holds something."""
-    return {key: int(counts.bytes) for key, counts in written(broker).items() if counts.bytes}
 
 
 def ended_again(running: Service) -> bool:

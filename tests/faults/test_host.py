@@ -18,8 +18,7 @@ from tests.agents import Agent, Reader
 from tests.builders import NOW, log_dir, partition
 from tests.faults.consuming import Consumer
 from tests.faults.disk import read_only
-from tests.faults.test_disk_full import sizes
-from tests.faults.writing import writing_broker
+from tests.faults.writing import sizes, writing_broker
 from tests.ports import free_ports
 from tests.processes import until
 from tests.tools import missing

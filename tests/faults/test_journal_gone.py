@@ -11,7 +11,7 @@ from streaming.broker.journal.journal import Journal
 from streaming.errors import JournalError
 from streaming.spark.client.agent_client import AgentClient
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
-from tests.faults.test_blocked import address, registered
+from tests.faults.consuming import address, registered
 from tests.processes import segtail, until
 
 

@@ -8,9 +8,8 @@ import pytest
 from streaming.broker.protocol.status_messages import Status
 from streaming.rules.broker_process import ProcessState
 from tests.builders import batch, log_dir, partition
-from tests.disk.test_process_lock import holder
-from tests.faults.consuming import Consumer
-from tests.faults.test_blocked import address
+from tests.disk.machine import holder
+from tests.faults.consuming import Consumer, address
 from tests.processes import Segtail, segtail, until
 
 

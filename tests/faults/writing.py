@@ -76,3 +76,8 @@ def written(broker: WritingBroker) -> dict[tuple[str, int], Counts]:
         (each.topic, each.partition): Counts(each.appended.bytes, each.appended.batches, each.appended.records, each.log_end_offset)
         for each in broker.facts()
     }
+
+
+def sizes(broker: WritingBroker) -> dict[tuple[str, int], int]:
+    """Of every partition that holds something."""
+    return {key: int(counts.bytes) for key, counts in written(broker).items() if counts.bytes}

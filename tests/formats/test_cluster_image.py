@@ -3,7 +3,6 @@
 import csv
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -18,12 +17,11 @@ from streaming.kafka.formats.metadata_partitions import PartitionState, without_
 from streaming.kafka.formats.names import parse_metadata_snapshot
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.metadata_writer import partition_change_record
+from tests.formats.real_clusters import CLUSTERS, DATA, Row, expected, log_of
 from tests.formats.vectors import METADATA_RECORDS, OTHER_ID, TOPIC_ID
 from tests.record_batches import image_of_snapshot
 from tests.tables import each_row
 
-DATA = Path(__file__).parents[1] / "data" / "metadata"
-CLUSTERS = ["kafka_3_9", "node_down", "three_nodes", "transactions", "unclean_election", "with_snapshots"]
 SNAPSHOTS = ["00000000000000000035-0000000001.checkpoint", "00000000000000000103-0000000001.checkpoint"]
 
 TOPIC, PARTITION, CHANGE, NO_OP = (METADATA_RECORDS[name] for name in ("topic", "partition", "partition change", "no-op"))
@@ -31,12 +29,6 @@ REMOVE_TOPIC = bytes.fromhex("010900000102030405060708090a0b0c0d0e0f00")
 BEGIN, END, ABORT = (bytes([1, key, 0, 0]) for key in (23, 24, 25))
 DIRECTORY = "AAAAAAAAAAAAAAAAAAAAZQ"
 CREATED = PartitionState(replicas=(1, 2), isr=(1,), leader=1, leader_epoch=5, partition_epoch=6, directories=(DIRECTORY, DIRECTORY))
-
-Row = tuple[str, str, int, int, int, str, str]
-
-
-def log_of(cluster: str) -> memoryview:
-    return memoryview((DATA / cluster / "log.bin").read_bytes())
 
 
 def snapshot_of(name: str) -> ClusterImage:
@@ -68,14 +60,6 @@ def rows(image: ClusterImage) -> list[Row]:
             nodes = (",".join(map(str, state.replicas)), ",".join(map(str, state.isr)))
             found.append((topic.name, topic.topic_id, number, state.leader, state.leader_epoch, *nodes))
     return sorted(found)
-
-
-def expected(cluster: str) -> list[Row]:
-    with (DATA / cluster / "expected.tsv").open(newline="") as file:
-        return sorted(
-            (r["topic"], r["topic_id"], int(r["partition"]), int(r["leader"]), int(r["leader_epoch"]), r["replicas"], r["isr"])
-            for r in csv.DictReader(file, delimiter="\t")
-        )
 
 
 @each_row("cluster", CLUSTERS)

@@ -30,27 +30,15 @@ from streaming.kafka.formats.consumer_offsets import (
     read_offsets_key,
     read_offsets_value,
 )
-from streaming.kafka.formats.entries import read_entry_records
 from streaming.kafka.formats.group_metadata import GroupMember, GroupMetadata, read_group_metadata
-from streaming.kafka.formats.records import Record
-from streaming.kafka.scan.headers import Batches
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.terminal.dump.plain import plain
 from tests.dump.reported import as_ours, shared
 from tests.formats.dumped import columns, files, read, reported
+from tests.formats.offsets_topic import PAYLOAD, records_of
 from tests.formats.vectors import CONSUMER_GROUP_RECORDS, CONSUMER_GROUPS, GROUPS, OFFSET_COMMITS, STREAMS_GROUP_RECORDS, TIME, TOPIC_ID
 from tests.groups.logs import dumped, segments
 from tests.tables import each_row
-
-PAYLOAD = re.compile(r" key: (.*?\}\}) payload: (.*)$")
-
-
-def records_of(data: bytes, headers: Batches) -> list[Record]:
-    """The records of a segment that are not control records."""
-    found: list[Record] = []
-    for position in headers.positions[~headers.control].tolist():
-        found += read_entry_records(memoryview(data), position) or ()
-    return found
 
 
 @each_row("version", range(5))

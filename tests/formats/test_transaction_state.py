@@ -19,7 +19,7 @@ from streaming.kafka.formats.transaction_state import (
 from streaming.simulator.coordinator_records import IdState, transaction_record
 from streaming.simulator.coordinator_records import StoredTransaction as Written
 from tests.formats.dumped import columns, files, read, reported
-from tests.formats.test_consumer_offsets import records_of
+from tests.formats.offsets_topic import records_of
 from tests.formats.vectors import TIME, TRANSACTION_VALUES
 from tests.tables import each_row
 

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from streaming.common.log_key import LogKey
+from streaming.kafka.groups.commit_table import Commits
 from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.replays import Replay, new_replay
 from tests.formats.dumped import columns
+from tests.groups.coordinator_model import Key
 
 DATA = Path(__file__).parents[1] / "data" / "groups"
 
@@ -34,3 +36,12 @@ def replayed(topic: str, partition: int, data: bytes, limit: GroupLimit) -> Repl
     log = new_replay(LogKey(1, topic, partition, "id"), f"{topic}-{partition}", limit)
     log.read(columns(data), np.frombuffer(data, np.uint8))()
     return log
+
+
+def reported(commits: Commits) -> dict[Key, int]:
+    rows = commits.rows
+    columns = (each.tolist() for each in (rows.group, rows.topic, rows.partition, rows.offset))
+    return {
+        (rows.group_names[group], rows.topic_names[topic], partition): offset
+        for group, topic, partition, offset in zip(*columns, strict=True)
+    }

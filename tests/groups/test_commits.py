@@ -19,6 +19,7 @@ from streaming.kafka.scan.group_records import Commit, GroupRecords
 from tests.groups.coordinator import LOG as LOG_KEY
 from tests.groups.coordinator import Log, record
 from tests.groups.coordinator_model import Coordinator, Counted, History, Key, compactions, histories
+from tests.groups.logs import reported
 from tests.tables import each_row
 
 TOPIC = "__consumer_offsets"
@@ -147,15 +148,6 @@ class Job:
     def at(self, high_watermark: int | None = None, agent: str = "a", broker: int = -1) -> dict[int, int]:
         """What counts in the partitions of topic t, of group g."""
         return {key[2]: offset for key, offset in reported(self.table(high_watermark, agent, broker)).items()}
-
-
-def reported(commits: Commits) -> dict[Key, int]:
-    rows = commits.rows
-    columns = (each.tolist() for each in (rows.group, rows.topic, rows.partition, rows.offset))
-    return {
-        (rows.group_names[group], rows.topic_names[topic], partition): offset
-        for group, topic, partition, offset in zip(*columns, strict=True)
-    }
 
 
 FOUR = {0: 10, 1: 20, 2: 30, 3: 40}

@@ -7,8 +7,7 @@ from streaming.kafka.groups.commit_store import CommitStore
 from streaming.kafka.groups.commit_table import Commits, Current
 from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.offset_ranges import pairs
-from tests.groups.logs import dumped, replayed, segments, stated
-from tests.groups.test_commits import reported
+from tests.groups.logs import dumped, replayed, reported, segments, stated
 
 OFFSETS, SHARE = "__consumer_offsets", "__share_group_state"
 HIGH = 2**62

@@ -22,7 +22,7 @@ from tests.formats.dumped import columns
 from tests.formats.segments import written
 from tests.groups.coordinator import filled
 from tests.groups.logs import dumped, segments
-from tests.scan.test_group_records import holding
+from tests.scan.coordinator import holding
 from tests.tables import each_row
 
 TOPIC = "__share_group_state"

@@ -11,7 +11,7 @@ from streaming.broker.protocol.status_messages import Status
 from streaming.errors import AgentError
 from streaming.spark.client.agent_client import AgentClient
 from tests.builders import batch, log_dir, partition
-from tests.faults.test_blocked import address
+from tests.faults.consuming import address
 from tests.processes import segtail, until
 
 LIMIT = 150

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.certificates import Authority
+from tests.certificates import Authority, trusting
 from tests.hostile.http_servers import PASSWORD, Server, address, agent, authorization, exporter, passwords
-from tests.web.test_gate import trusting
 
 pytestmark = pytest.mark.slow
 

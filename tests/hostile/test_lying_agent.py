@@ -33,7 +33,7 @@ from tests.agents import Agent, Reader, served
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.exposition.reading import page, samples
 from tests.protocol.built import built
-from tests.source.test_stream import next_batch, read, reader_of, records
+from tests.source.event_reading import next_batch, read, reader_of, records
 from tests.tables import each_row
 from tests.view.rows import new_observer, new_table
 

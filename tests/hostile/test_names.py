@@ -27,14 +27,14 @@ from streaming.kafka.scan.group_records import GroupRecord
 from streaming.rules.coordinator_join import Coordinators, newest
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
-from tests.agent.test_group_following import beside
+from tests.agent.followed import beside
 from tests.builders import NOW, batch, log_dir, partition
 from tests.commands import run_command
 from tests.consumers.group_agents import FakeAgent, Records
 from tests.consumers.group_world import GroupJob, world
 from tests.exposition.reading import page, samples
 from tests.groups.coordinator import Log
-from tests.scan.test_coordinator_entries import entries, holding, state
+from tests.scan.coordinator import entries, holding, state
 from tests.tables import each_row
 from tests.view.rows import new_observer, new_table
 

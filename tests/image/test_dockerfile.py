@@ -6,6 +6,7 @@ import subprocess
 import tomllib
 from pathlib import Path
 
+from tests.install.built import pins
 from tests.tables import each_row
 from tests.tools import require_tool
 
@@ -63,10 +64,6 @@ def test_the_locks_of_image_and_package_are_that_of_the_project_without_what_the
     assert spark <= set(run), "make lock"
     assert not spark & set(agent)
     assert not tools & set(run)
-
-
-def pins(lock: Path) -> dict[str, str]:
-    return dict(re.findall(r"(?m)^([a-z0-9-]+)==(\S+)", lock.read_text()))
 
 
 def name(requirement: str) -> str:

@@ -101,3 +101,7 @@ def installed_bytes(distributions: Sequence[Distribution]) -> int:
     """What these take on a disk, in bytes, without the modules that Python compiles."""
     paths = (Path(str(file.locate())) for each in distributions for file in each.files or () if not re.search(r"\.pyc$", str(file)))
     return sum(path.stat().st_size for path in paths if path.is_file())
+
+
+def pins(lock: Path) -> dict[str, str]:
+    return dict(re.findall(r"(?m)^([a-z0-9-]+)==(\S+)", lock.read_text()))

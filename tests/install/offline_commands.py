@@ -42,3 +42,15 @@ USES = {
     "why": Use("why --log-dirs {log_dirs} nobody", "there is no group nobody", (2,)),
 }
 """Every command but those of the extra: a new one gets a line here (tests/test_architecture.py compares)."""
+
+MOUNTED = {"log_dirs": "/kafka/log_dirs/overdue/n1/d0,/kafka/log_dirs/overdue/n1/d1", "segments": "/kafka/logs/transactions/pay-0"}
+TRIED = {name: use for name, use in USES.items() if name != "agent"}
+OFFLINE = "".join(f"s=0; segtail {' '.join(use.filled('/tmp', MOUNTED))} || s=$?; echo {name} $s\n" for name, use in TRIED.items())
+
+
+def answers(out: str) -> None:
+    """Every offline command has answered, and there was no Java that could have helped."""
+    for name, use in TRIED.items():
+        assert use.prints in out
+        assert any(f"{name} {status}\n" in out for status in use.statuses), out
+    assert "Traceback" not in out

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from install.licences import OWN, Licence, licence, lines, main
-from tests.image.test_dockerfile import pins
-from tests.install.built import ROOT
+from tests.install.built import ROOT, pins
 
 
 def package(site: Path, name: str, metadata: str, *texts: str) -> Path:

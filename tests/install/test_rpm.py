@@ -10,9 +10,8 @@ import pytest
 import streaming
 from tests.install.built import ROOT, build_versions
 from tests.install.debian import require_package
-from tests.install.offline_commands import DATA
+from tests.install.offline_commands import DATA, OFFLINE, answers
 from tests.install.redhat import PROVIDED, BareRoot, bare_root, require_rpm, stub
-from tests.install.test_bare_machine import OFFLINE, answers
 from tests.tools import require_tool
 
 pytestmark = [pytest.mark.image, pytest.mark.slow, pytest.mark.xdist_group("image")]

@@ -5,7 +5,7 @@ import logging
 import shutil
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +31,7 @@ from streaming.spark.job.agent_statuses import CLOCK_SECONDS, STUCK_SECONDS, Age
 from streaming.spark.job.expected_agents import GONE_SECONDS
 from streaming.spark.source import agent_connections
 from streaming.spark.source.source_options import SourceOptions, parse_options
-from tests.agents import Agent
+from tests.agents import Agent, poll_until
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
 from tests.exposition.reading import page, samples
@@ -106,12 +106,6 @@ def nobody() -> str:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{free.getsockname()[1]}"
-
-
-def poll_until(watch: AgentWatch, check: Callable[[], bool]) -> None:
-    """Poll on: one that does not answer is asked on the side, and the answer counts in a later poll."""
-    while not check():
-        watch.poll()
 
 
 # --- up and down

@@ -15,8 +15,7 @@ from tests.builders import NOW, batch, log_dir, partition
 from tests.jobs import serving
 from tests.limits import SECONDS
 from tests.processes import read_page, until
-from tests.queries.test_formats import CHECKPOINTS
-from tests.queries.written import Written
+from tests.queries.written import CHECKPOINTS, Written
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

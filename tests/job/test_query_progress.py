@@ -23,7 +23,7 @@ from tests.agents import Agent, event_rows
 from tests.builders import batch
 from tests.events import Shard
 from tests.exposition.reading import named
-from tests.source.test_stream import agent_has_seen, next_batch, reader_of, ready
+from tests.source.event_reading import agent_has_seen, next_batch, reader_of, ready
 from tests.view.rows import new_observer, new_table
 
 NOBODY = "127.0.0.1:1"

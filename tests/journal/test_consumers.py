@@ -12,7 +12,7 @@ from streaming.broker.journal.journal import Journal
 from streaming.common.rows import Kind
 from tests.builders import CLUSTER_ID
 from tests.clocks import Clock
-from tests.journal.test_journal import appended
+from tests.journal.appends import appended
 from tests.watcher.journalled import events_of
 
 HOUR = 3_600_000

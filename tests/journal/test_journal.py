@@ -3,7 +3,7 @@
 import itertools
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from random import Random
@@ -27,11 +27,10 @@ from streaming.errors import JournalBusyError, JournalError
 from streaming.kafka.scan.sums import joined
 from tests.builders import CLUSTER_ID
 from tests.clocks import Clock
+from tests.journal.appends import LOGS, appended
 from tests.scratch import scratch
 from tests.watcher.joined import join
 from tests.watcher.journalled import events_of
-
-LOGS = [LogKey(1, "t", number, "id") for number in range(3)]
 
 
 def opened(directory: Path) -> Journal:
@@ -41,32 +40,6 @@ def opened(directory: Path) -> Journal:
 @pytest.fixture
 def journal(tmp_path: Path) -> Journal:
     return opened(tmp_path / "journal")
-
-
-def appended(start: int, size: int, *, number: int = 0, **more: object) -> Event:
-    """An append of ``size`` bytes at ``start``, a record a byte, so that offsets are positions."""
-    log = LOGS[number]
-    event = Event(
-        kind=Kind.APPENDED,
-        broker=log.broker,
-        log_dir="/d",
-        topic=log.topic,
-        partition=log.partition,
-        topic_id=log.topic_id,
-        segment=0,
-        start_position=start,
-        end_position=start + size,
-        base_offset=start,
-        next_offset=start + size,
-        log_epoch=1,
-        leads=1,
-        bytes=size,
-        batches=1,
-        records=size,
-        max_timestamp=start,
-        codec_bytes=(size, 0, 0, 0, 0),
-    )
-    return replace(event, **more)  # type: ignore[arg-type]
 
 
 def cursor(number: int, position: int) -> Cursor:

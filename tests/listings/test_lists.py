@@ -11,7 +11,7 @@ from streaming.broker.protocol.broker_json import BrokerRow
 from streaming.broker.protocol.disk_json import FULL, NEVER, LogDirUse
 from streaming.broker.protocol.group_json import GroupPartition, GroupSummary
 from streaming.broker.protocol.json_message import PublicMessage
-from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
+from streaming.broker.protocol.listing_json import PartitionRow, TransactionRow
 from streaming.broker.protocol.numbers_json import ClusterNumbers
 from streaming.broker.protocol.problem_json import CRITICAL, WARNING, Consequence, Problem
 from streaming.broker.protocol.topic_json import TopicRow
@@ -30,10 +30,9 @@ from streaming.pages.listings.text_table import text_table
 from streaming.pages.listings.topic_list import TOPICS
 from streaming.pages.listings.transaction_list import TRANSACTIONS
 from streaming.pages.site.page_tables import columns_of
+from tests.listings.kept_rows import HOUR, NOW_MS, kept
 from tests.tables import each_row
 
-NOW_MS = 1_700_000_000_000
-HOUR = 3_600_000
 TIMES = Times(NOW_MS)
 LISTS = (PROBLEMS, TOPICS, PARTITIONS, TRANSACTIONS, RETENTION, GROUPS, GROUP_PARTITIONS, BROKERS)
 
@@ -51,18 +50,6 @@ PARTITION: dict[str, Any] = {
     "segments": 10,
     "rates": [-1.0, 1.0, 8.0],
 }
-KEPT: dict[str, Any] = {
-    "size_bytes": 1 << 20,
-    "segments": 2,
-    "oldest_record_ms": NOW_MS - 3 * HOUR,
-    "retention_limit_ms": 4 * HOUR,
-    "retention_limit_bytes": 5 << 20,
-    "retention_lag_ms": 6 * HOUR,
-    "retention_overdue_ms": 7 * HOUR,
-    "retention_reclaimable_bytes": 8 << 20,
-    "next_deletion_ms": NOW_MS + 9 * HOUR,
-    "cleanup_policy": "delete",
-}
 READ: dict[str, Any] = {
     "committed": 7,
     "commit_ms": NOW_MS - 3 * HOUR,
@@ -79,10 +66,6 @@ READ: dict[str, Any] = {
 
 def partition(**values: Any) -> PartitionRow:
     return PartitionRow(broker=1, topic="t", partition=0, **PARTITION | values)
-
-
-def kept(named: str = "t", **values: Any) -> RetentionRow:
-    return RetentionRow(broker=1, topic=named, partition=0, **KEPT | values)
 
 
 def transaction(**values: Any) -> TransactionRow:

@@ -16,7 +16,7 @@ from tests.builders import NOW, batch, commit, partition
 from tests.elections import MetadataCopy
 from tests.file_times import written_at
 from tests.group_answers import verdicts
-from tests.offline.test_group_reading import HOUR, Cluster
+from tests.offline.group_cluster import HOUR, Cluster
 
 DAY = 24 * HOUR
 MINUTE = 60_000

@@ -12,7 +12,7 @@ from streaming.terminal.offline.group_reading import read_groups
 from tests.builders import NOW
 from tests.commands import run_command
 from tests.group_answers import Groups, detailed
-from tests.offline.test_group_reading import Cluster, old
+from tests.offline.group_cluster import Cluster, old
 from tests.queries.written import Written
 
 HOUR_S = 3600

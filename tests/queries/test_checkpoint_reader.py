@@ -11,8 +11,7 @@ from streaming.errors import QueryCheckpointError
 from streaming.queries.checkpoint_reader import CheckpointReader
 from streaming.queries.local_checkpoint import LocalCheckpoint
 from streaming.queries.query_look import QueryLook, QueryPosition
-from tests.queries.test_formats import CHECKPOINTS
-from tests.queries.written import Written
+from tests.queries.written import CHECKPOINTS, Written
 from tests.tables import each_row
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,9 +9,9 @@ from hypothesis import strategies as st
 
 from streaming.errors import FormatError, SegtailError
 from streaming.queries.formats import LARGEST_BYTES, SourceOffset, check_commit, parse_offsets, parse_query_id
+from tests.queries.written import CHECKPOINTS
 from tests.tables import each_row
 
-CHECKPOINTS = Path(__file__).parents[1] / "data" / "spark_checkpoints"
 ORDERS = {("orders", 0): 30, ("orders", 1): 15}
 KAFKA = '{"orders":{"0":30,"1":15}}'
 

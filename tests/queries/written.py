@@ -39,3 +39,6 @@ class Written:
         file = self.directory / path
         file.write_text(text)
         os.utime(file, (at, at))
+
+
+CHECKPOINTS = Path(__file__).parents[1] / "data" / "spark_checkpoints"

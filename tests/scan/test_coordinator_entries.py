@@ -11,47 +11,14 @@ from hypothesis import strategies as st
 from streaming.common.rows import COORDINATOR, NOT_UNDERSTOOD, TOMBSTONE
 from streaming.kafka.formats.transaction_state import read_transaction_key, read_transaction_value
 from streaming.kafka.scan.coordinator_entries import CoordinatorEntries, CoordinatorEntry, coordinator_entries
-from streaming.kafka.scan.headers import read_headers
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.compressor import Codec
-from streaming.simulator.coordinator_records import IdState, StoredTransaction, transaction_record
-from tests.builders import NOW, batch, commit
+from streaming.simulator.coordinator_records import IdState
+from tests.builders import NOW, commit
 from tests.formats.dumped import columns, files, read, reported
-from tests.formats.segments import Content, written
+from tests.formats.segments import written
+from tests.scan.coordinator import entries, entries_in, holding, state
 from tests.tables import each_row
-
-
-def state(
-    transactional_id: str,
-    state: IdState = IdState.ONGOING,
-    *,
-    producer: int = 7,
-    partitions: tuple[tuple[str, int], ...] = (),
-) -> Record:
-    return transaction_record(
-        StoredTransaction(
-            transactional_id=transactional_id,
-            producer_id=producer,
-            epoch=3,
-            timeout_ms=60_000,
-            state=state,
-            partitions=partitions,
-            updated=NOW + 1,
-            started=NOW,
-        )
-    )
-
-
-def entries(*batches: Batch) -> CoordinatorEntries:
-    return entries_in(written(batches))
-
-
-def entries_in(content: Content) -> CoordinatorEntries:
-    return coordinator_entries(read_headers(content.buffer, np.array(content.positions, np.int64)), content.buffer)
-
-
-def holding(*records: Record, codec: Codec = Codec.NONE) -> Batch:
-    return replace(batch(1, codec=codec), records=records)
 
 
 def holding_some(drawn: list[tuple[str, IdState, bool]], codec: Codec, late_by: int) -> Batch:

@@ -19,16 +19,13 @@ from streaming.kafka.scan.single_commits import read_single_commit
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.compressor import Codec
 from streaming.simulator.coordinator_records import offset_commit_record
-from tests.builders import NOW, abort, batch, commit
+from tests.builders import NOW, abort, commit
 from tests.formats.dumped import columns, files, read, reported
+from tests.formats.offsets_topic import PAYLOAD
 from tests.formats.segments import Content, empty, written
-from tests.formats.test_consumer_offsets import PAYLOAD
 from tests.formats.vectors import CONSUMER_GROUPS, GROUPS, OFFSET_COMMITS, TIME
+from tests.scan.coordinator import holding
 from tests.tables import each_row
-
-
-def holding(*records: Record, codec: Codec = Codec.NONE, producer: int = -1) -> Batch:
-    return replace(batch(1, codec=codec, producer=producer, transactional=producer >= 0), records=records)
 
 
 def records(*batches: Batch) -> GroupRecords:

@@ -16,8 +16,7 @@ from streaming.kafka.formats.consumer_offsets import OffsetCommit, OffsetCommitK
 from streaming.simulator.broker import SimulatedBroker
 from streaming.simulator.facts import Facts
 from tests.formats.dumped import columns
-from tests.formats.test_consumer_offsets import records_of
-from tests.simulator.test_group_writer import read
+from tests.formats.offsets_topic import read, records_of
 
 pytestmark = pytest.mark.xdist_group("simulator/test_broker")  # one process makes the busy broker, not each
 

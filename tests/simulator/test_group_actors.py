@@ -14,8 +14,7 @@ from streaming.simulator.log import PartitionLog
 from streaming.simulator.workload import Reading
 from tests.builders import NOW, batch, commit, log_dir, partition
 from tests.formats.dumped import columns
-from tests.formats.test_consumer_offsets import records_of
-from tests.simulator.test_group_writer import read
+from tests.formats.offsets_topic import read, records_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,26 +14,17 @@ from streaming.kafka.formats.consumer_groups import (
     TargetMember,
     TargetPartitions,
 )
-from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetsKey, OffsetsValue, read_offsets_key, read_offsets_value
+from streaming.kafka.formats.consumer_offsets import GroupKey
 from streaming.kafka.formats.group_metadata import GroupMetadata
-from streaming.kafka.formats.records import Record
-from streaming.simulator import batch_writer
 from streaming.simulator.group_writer import SESSION_TIMEOUT_MS, SimulatedMember, classic_group_record, consumer_group_records
 from tests.formats.dumped import columns
 from tests.formats.dumped import read as read_file
-from tests.formats.test_consumer_offsets import records_of
+from tests.formats.offsets_topic import read, records_of
 
 T = 1_700_000_000_000
 TOPIC_ID = UUID("000102030405060708090a0b0c0d0e0f")
 SPELLED = "AAECAwQFBgcICQoLDA0ODw"
 REAL = "transactions/__consumer_offsets-1/00000000000000000000.log"
-
-
-def read(record: Record | batch_writer.Record) -> tuple[OffsetsKey, OffsetsValue]:
-    assert record.key is not None
-    assert record.value is not None
-    key = read_offsets_key(record.key)
-    return key, read_offsets_value(key, record.value)
 
 
 def test_a_classic_group_with_members_and_an_empty_one() -> None:

@@ -11,7 +11,7 @@ from streaming.cluster.view.table import Table
 from streaming.pages.site.exporter import Exporter
 from tests.clocks import Clock
 from tests.exposition.reading import page, samples
-from tests.site.test_exporter import Job, ask
+from tests.site.served_job import Job, ask
 from tests.view.rows import log, new_context, states
 
 WALL = 1_800_000_000.0

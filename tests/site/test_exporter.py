@@ -1,48 +1,23 @@
 """The exporter over real connections."""
 
 import gzip
-import http.client
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from threading import Event
 
 import pytest
 
-from streaming.cluster.view.observer import Observer
-from streaming.cluster.view.table import Table
 from streaming.common.web.client_limits import CONNECTION_SECONDS, HEAD_SECONDS, PROBES, REQUESTS, REQUESTS_PER_CLIENT, SILENT_PER_CLIENT
 from streaming.common.web.negotiation import OPENMETRICS_TYPE, TEXT_TYPE
 from streaming.errors import UsageError
 from streaming.pages.site.exporter import Exporter
 from tests.exposition.reading import page, samples
 from tests.limits import SECONDS
+from tests.site.served_job import Job, ask
 from tests.view.rows import log, new_observer, new_table, recalled, states
 
 """For sockets of the tests: so that a server which hangs fails the test and does not hold it."""
-
-
-@dataclass
-class Job:
-    """What stands behind an exporter: everything that may be turned by hand."""
-
-    table: Table
-    observer: Observer
-    exporter: Exporter
-    healthy_is: Callable[[], bool] = lambda: True
-    on_scrape: Callable[[], object] = lambda: None
-    scraped: list[str] = field(default_factory=list)
-    watched: int = 0
-    now: float = 1_700_000_000.0
-    monotonic: float = 0.0
-
-    def scrape(self, who: str) -> None:
-        self.scraped.append(who)
-        self.on_scrape()
-
-    def look(self) -> None:
-        self.watched += 1
 
 
 @pytest.fixture
@@ -82,23 +57,6 @@ def test_who_takes_the_metrics_is_reported_and_that_a_person_looks(job: Job) -> 
     open_connection(job, b"GET /metr").close()  # gone before it has asked
     ask(job, "/metrics")
     assert job.scraped[1:] == ["127.0.0.1 "]
-
-
-@dataclass(frozen=True)
-class Answer:
-    status: int
-    headers: http.client.HTTPMessage
-    body: bytes
-
-
-def ask(job: Job, path: str, method: str = "GET", *, body: bytes | None = None, **headers: str) -> Answer:
-    connection = http.client.HTTPConnection(*job.exporter.address, timeout=SECONDS)
-    try:
-        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
-        response = connection.getresponse()
-        return Answer(response.status, response.headers, response.read())
-    finally:
-        connection.close()
 
 
 def open_connection(job: Job, request: bytes = b"", source: str = "127.0.0.1") -> socket.socket:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from streaming.broker.agent.service import Service
 from streaming.broker.protocol.consumer_messages import Range
@@ -19,13 +18,9 @@ from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.client.client_files import NO_FILES
 from streaming.spark.source import agent_connections
 from streaming.spark.source.agent_connections import AgentLine, Backoff, ask_all, line
-from streaming.spark.source.stream import EventStreamReader
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition
-from tests.events import Shard
-from tests.source.test_stream import agent_has_seen, read, reader_of
-
-ALL = ReadAllAvailable()
+from tests.source.event_reading import ALL, Stream, agent_has_seen, read
 
 
 @pytest.fixture(autouse=True)
@@ -51,42 +46,6 @@ def hosts(tmp_path: Path) -> Iterator[list[Host]]:
     yield made
     for host in made:
         host.agent.close()
-
-
-class Stream:
-    """A query over the agents, by hand: what it has folded is what it has counted."""
-
-    def __init__(self, *addresses: str, **options: object) -> None:
-        self.reader: EventStreamReader = reader_of(*addresses, **options)
-        self.shard = Shard()
-        self.end: dict[str, Any] = {}
-
-    def step(self) -> None:
-        """A micro-batch, if there is anything to do."""
-        following = self.reader.latestOffset(self.end, ALL)
-        if following != self.end:
-            self.take(following)
-
-    def take(self, following: dict[str, Any]) -> None:
-        """The micro-batch that was planned."""
-        self.shard.fold(*read(self.reader, self.end, following))
-        self.reader.commit(following)
-        self.end = following
-
-    def until(self, check: Callable[[dict[str, int]], bool]) -> None:
-        while not check(self.records):
-            self.step()
-
-    @property
-    def records(self) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for state in self.shard.states.values():
-            found[state.topic] = found.get(state.topic, 0) + state.appended_records
-        return found
-
-    @property
-    def skipped(self) -> int:
-        return sum(sum(state.skipped_bytes) for state in self.shard.states.values())
 
 
 def test_all_agents_are_planned_and_read_together(hosts: list[Host]) -> None:

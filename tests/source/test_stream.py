@@ -1,18 +1,16 @@
 """The stream reader with real agents, without Spark: what it plans, asks for and hands on."""
 
-import pickle
 import time
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
+from pyspark.sql.streaming.datasource import ReadMaxBytes
 
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Plan
-from streaming.common.event_row import EVENTS, EventRow
+from streaming.common.event_row import EVENTS
 from streaming.common.pace.pace_files import WorkCheck, last_check
 from streaming.common.pace.waiting import Hurry, Turns
 from streaming.common.rows import ROWS, Kind, unpack_rows
@@ -22,59 +20,19 @@ from streaming.simulator.log import PartitionLog
 from streaming.spark.source import agent_connections as agents_module
 from streaming.spark.source import stream
 from streaming.spark.source.source_options import parse_options
-from streaming.spark.source.stream import ARROW_SCHEMA, EventStreamReader
-from tests.agents import Agent, event_rows
+from streaming.spark.source.stream import EventStreamReader
+from tests.agents import Agent
 from tests.builders import batch, log_dir, partition
 from tests.events import Shard
 from tests.ports import free_ports
+from tests.source.event_reading import ALL, SHARDS, agent_has_seen, next_batch, read, reader_of, ready, records
 from tests.tables import each_row
-
-ALL = ReadAllAvailable()
-SHARDS = 4
 
 
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """An agent that is away is given up at once."""
     monkeypatch.setattr(agents_module, "PATIENCE_SECONDS", 0.0)
-
-
-def reader_of(*addresses: str, **options: Any) -> EventStreamReader:
-    given = {"agents": ",".join(addresses), "consumer": "job", "start_from": "earliest", "shards": SHARDS, **options}
-    return EventStreamReader(parse_options({name: str(value) for name, value in given.items()}))
-
-
-def read(reader: EventStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[EventRow]:
-    """The rows of all tasks; each task runs in a process of its own."""
-    tasks = [pickle.loads(pickle.dumps((reader, task))) for task in reader.partitions(start, end)]
-    batches = [found for its_reader, task in tasks for found in its_reader.read(task)]
-    assert all(found.schema == ARROW_SCHEMA for found in batches)
-    packed = pa.Table.from_batches(batches, ARROW_SCHEMA)[ROWS].to_pylist()
-    return event_rows(pa.Table.from_batches([unpack_rows(each, EVENTS) for each in packed], EVENTS))
-
-
-def next_batch(reader: EventStreamReader, start: dict[str, Any], limit: Any = ALL) -> dict[str, Any]:
-    """The end of the next micro-batch; asked for until there is one."""
-    while (end := reader.latestOffset(start, limit)) == start:
-        pass
-    return end
-
-
-def records(rows: list[EventRow]) -> int:
-    return sum(row.records for row in rows if row.kind == Kind.APPENDED)
-
-
-def agent_has_seen(agent: Agent, log: PartitionLog) -> None:
-    """Wait until everything in the log is published."""
-    while agent.journal.end().total < log.active.size:
-        pass
-
-
-def ready(reader: EventStreamReader) -> EventStreamReader:
-    """One that takes all that the agents have, which is there now."""
-    reader.prepareForTriggerAvailableNow()
-    reader._targets = reader._everything({})
-    return reader
 
 
 # --- plans

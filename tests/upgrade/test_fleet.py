@@ -14,12 +14,10 @@ from streaming.simulator.log import PartitionLog
 from streaming.spark.job.agent_statuses import AgentWatch
 from streaming.spark.source import agent_connections
 from streaming.spark.source.source_options import parse_options
-from tests.agents import Agent
+from tests.agents import Agent, poll_until
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.exposition.reading import named
-from tests.job.test_agent_statuses import poll_until
-from tests.source.test_agent_connections import Stream
-from tests.source.test_stream import ready
+from tests.source.event_reading import Stream, ready
 from tests.upgrade.other_version import RECORDS, OtherVersion, other_version
 from tests.view.rows import new_observer, new_table
 

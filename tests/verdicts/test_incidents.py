@@ -17,8 +17,8 @@ from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.rules.broker_process import ProcessState
 from tests.group_snapshots import Group, snapshot_of
 from tests.tables import each_row
-from tests.view import test_retention_columns as retention
 from tests.view.rows import log, new_table, states
+from tests.worlds import retention
 from tests.worlds.hosts import log_dir
 from tests.worlds.incidents import groups, stuck, waiting
 from tests.worlds.problems import CASES, HOUR, LATE, MINUTE, NOW_MS, OLD, agent, around, well

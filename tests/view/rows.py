@@ -91,3 +91,25 @@ def new_context(**judged: Any) -> PageContext:
 
 def new_observer() -> Observer:
     return Observer(query="segtail", versions=Versions(segtail="0.1.0", spark="4.3.0", python="3.11.7"), thresholds=[])
+
+
+def share(records: int) -> Row:
+    """Values of a log to which `records` records were appended while it led, each in a batch of 100 bytes."""
+    return {
+        "appended_bytes": 1000 + 100 * records,
+        "share_codec_bytes": [60 * records, 40 * records, 0, 0, 0],
+        "share_batch_bytes_buckets": [records, 0, 0, 0, 0, 0, 0, 0, 0],
+        "share_batch_records_buckets": [records, 0, 0, 0, 0, 0, 0, 0, 0],
+        "share_records": records,
+    }
+
+
+ROWS = [
+    log("a", 0, broker=1, topic_id="a", leader=1, leader_epoch=0, last_append_ms=5000, max_timestamp_ms=-1, **share(3)),
+    log("a", 0, broker=2, topic_id="a", leader=1, leader_epoch=0, last_append_ms=9000, max_timestamp_ms=7000, truncations=1, **share(1)),
+    log(
+        "a", 1, broker=1, topic_id="a", leader=1, leader_epoch=0, last_append_ms=6000, max_timestamp_ms=4000, corrupt_batches=2, **share(0)
+    ),
+    departed("a", 2, broker=1, topic_id="a", **share(10)),
+    log("waiting", 0, settled=False, log_end_offset=4, **share(100)),
+]

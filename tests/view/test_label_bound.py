@@ -7,8 +7,7 @@ from streaming.cluster.view.view import view
 from streaming.pages.exposition.family_lines import lines_of
 from streaming.pages.exposition.series import choose
 from tests.exposition.reading import page
-from tests.exposition.test_series import ROWS
-from tests.view.rows import new_observer, new_table
+from tests.view.rows import ROWS, new_observer, new_table
 
 WHOLE = 1_000_000
 

@@ -27,7 +27,7 @@ from tests.builders import NOW, batch, log_dir, partition
 from tests.clocks import Clock
 from tests.file_times import written_at
 from tests.watcher.station import Station
-from tests.watcher.test_tail import begun
+from tests.watcher.tails import begun
 
 
 @pytest.fixture

@@ -19,10 +19,9 @@ from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.segment_writer import LogConfig
 from tests.builders import NOW, abort, batch, commit, delete, partition
+from tests.watcher.coordinated import P, Q, entries, state
 from tests.watcher.joined import join
 from tests.watcher.station import Station
-
-P, Q = 4000, 4001
 
 
 def data(producer: int, records: int = 1, *, timestamp: int = NOW) -> Batch:
@@ -155,25 +154,6 @@ def test_a_marker_that_is_not_understood_stops_the_log_before_it(station: Statio
 
 
 # --- coordinators
-
-
-def state(name: str, state: IdState, producer: int = P) -> Batch:
-    reported = StoredTransaction(
-        transactional_id=name,
-        producer_id=producer,
-        epoch=3,
-        timeout_ms=60_000,
-        state=state,
-        partitions=(("t", 1),),
-        updated=NOW,
-        started=NOW,
-    )
-    return Batch(records=(transaction_record(reported),))
-
-
-def entries(events: list[Event]) -> list[tuple[str, str, int]]:
-    rows = [unpack_rows(event.coordinator, COORDINATOR).to_pylist() for event in events if event.coordinator is not None]
-    return [(row["transactional_id"], row["state"], row["offset"]) for some in rows for row in some]
 
 
 @pytest.mark.parametrize("start_from", ["earliest", "active", "latest"])

@@ -16,8 +16,8 @@ from streaming.simulator.coordinator_records import IdState, StoredTransaction, 
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.builders import NOW, partition
+from tests.watcher.coordinated import entries, state
 from tests.watcher.station import Station
-from tests.watcher.test_range_transactions import entries, state
 
 PRESENT = [("b", "Empty", 1), ("a", "PrepareCommit", 3)]
 

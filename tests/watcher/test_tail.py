@@ -11,25 +11,20 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import streaming
 from streaming.broker.disk.calls import ThreadCalls
-from streaming.broker.disk.identity import LogDir
 from streaming.broker.disk.locate import beginning, find_offset, walk_on, window
-from streaming.broker.disk.logdirs import Partition
-from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.journal.cursor import Replays
-from streaming.broker.journal.producer_pages import KnownProducers
 from streaming.broker.watcher import tail as tail_module
-from streaming.broker.watcher.cursors import cursor_at, log_id
+from streaming.broker.watcher.cursors import cursor_at
 from streaming.broker.watcher.relocation import LossColumns, Open, Relocation
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.tail_states import TRANSITIONS, Cause, TailState, TransitionError, step
 from streaming.common.rows import Kind
-from streaming.kafka.formats.names import DirState
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.producer_states import Producers
-from streaming.simulator.log import PartitionLog
 from tests.builders import NOW, batch, log_dir, partition
 from tests.scratch import scratch
 from tests.tables import each_row
+from tests.watcher.tails import begun
 
 PACKAGE = Path(streaming.__file__).parent
 OWN = PACKAGE / "broker" / "watcher" / "tail.py"
@@ -100,15 +95,6 @@ def test_only_a_tail_s_own_file_changes_it() -> None:
     assert len(about) > 20
     found = {str(path.relative_to(PACKAGE)): those for path in about if (those := changes(path.read_text(encoding="utf-8")))}
     assert found == {}
-
-
-def begun(log: PartitionLog, *, remembered: bool = False, stopped: bool = False, held: bool = False) -> Tail:
-    """A tail at the beginning of a log."""
-    where = Partition(LogDir(log.directory.parent, 1, "", ""), log.directory, log.topic, log.partition, "", DirState.LIVE)
-    segments = list_segments(log.directory)
-    first = cursor_at(log_id(where), beginning(segments[0]), segments, 0)
-    cursor = first._replace(stopped="a flaw" if stopped else "", wanted="earliest" if held else "")
-    return Tail(where, cursor, segments, KnownProducers(9), remembered=remembered)
 
 
 def states_of(tail: Tail) -> set[TailState]:

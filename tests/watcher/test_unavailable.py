@@ -21,10 +21,10 @@ from streaming.broker.disk.logdirs import partitions_by_name
 from streaming.broker.watcher import log_listing
 from streaming.common.rows import Kind
 from streaming.simulator.log_dir import LogDir
-from tests.agent.test_cluster_view import metadata_of
 from tests.agents import Agent, Reader
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.events import Shard
+from tests.formats.real_clusters import metadata_of
 from tests.watcher.scene import Scene, scene
 from tests.watcher.station import Station
 
@@ -163,7 +163,7 @@ def test_topic_counters_do_not_double_when_a_log_dir_was_unmounted(tmp_path: Pat
 MOUNTS = """
 import subprocess, sys
 from pathlib import Path
-from tests.agent.test_cluster_view import metadata_of
+from tests.formats.real_clusters import metadata_of
 from tests.agents import Agent, Reader
 from tests.builders import batch, log_dir, partition
 

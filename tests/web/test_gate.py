@@ -20,7 +20,7 @@ from streaming.common.web.messages import HttpRequest, Response
 from streaming.common.web.server import Server as WebServer
 from streaming.common.web.web_config import read_web_config
 from streaming.errors import UsageError
-from tests.certificates import Authority, Files
+from tests.certificates import Authority, Files, trusting
 from tests.limits import SECONDS
 
 PASSWORD = "ein Passwort"
@@ -94,13 +94,6 @@ def open_server() -> Iterator[Server]:
 @pytest.fixture
 def guarded(path: Path) -> Iterator[Server]:
     yield from serving(config(path, basic_auth_users={"prometheus": hashed()}))
-
-
-def trusting(authority: Authority, files: Files | None = None) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=authority.ca)
-    if files is not None:
-        context.load_cert_chain(files.cert, files.key)
-    return context
 
 
 def test_without_a_file_everybody_may_ask(open_server: Server) -> None:

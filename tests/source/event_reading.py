@@ -1,0 +1,95 @@
+"""Reads the stream of events in the test's process, as Spark's planner and its tasks do."""
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from streaming.common.event_row import EVENTS, EventRow
+from streaming.common.rows import ROWS, Kind, unpack_rows
+from streaming.simulator.log import PartitionLog
+from streaming.spark.source.source_options import parse_options
+from streaming.spark.source.stream import ARROW_SCHEMA, EventStreamReader
+from tests.agents import Agent, event_rows
+from tests.events import Shard
+
+ALL = ReadAllAvailable()
+
+
+SHARDS = 4
+
+
+def reader_of(*addresses: str, **options: Any) -> EventStreamReader:
+    given = {"agents": ",".join(addresses), "consumer": "job", "start_from": "earliest", "shards": SHARDS, **options}
+    return EventStreamReader(parse_options({name: str(value) for name, value in given.items()}))
+
+
+def read(reader: EventStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[EventRow]:
+    """The rows of all tasks; each task runs in a process of its own."""
+    tasks = [pickle.loads(pickle.dumps((reader, task))) for task in reader.partitions(start, end)]
+    batches = [found for its_reader, task in tasks for found in its_reader.read(task)]
+    assert all(found.schema == ARROW_SCHEMA for found in batches)
+    packed = pa.Table.from_batches(batches, ARROW_SCHEMA)[ROWS].to_pylist()
+    return event_rows(pa.Table.from_batches([unpack_rows(each, EVENTS) for each in packed], EVENTS))
+
+
+def next_batch(reader: EventStreamReader, start: dict[str, Any], limit: Any = ALL) -> dict[str, Any]:
+    """The end of the next micro-batch; asked for until there is one."""
+    while (end := reader.latestOffset(start, limit)) == start:
+        pass
+    return end
+
+
+def records(rows: list[EventRow]) -> int:
+    return sum(row.records for row in rows if row.kind == Kind.APPENDED)
+
+
+def agent_has_seen(agent: Agent, log: PartitionLog) -> None:
+    """Wait until everything in the log is published."""
+    while agent.journal.end().total < log.active.size:
+        pass
+
+
+def ready(reader: EventStreamReader) -> EventStreamReader:
+    """One that takes all that the agents have, which is there now."""
+    reader.prepareForTriggerAvailableNow()
+    reader._targets = reader._everything({})
+    return reader
+
+
+class Stream:
+    """A query over the agents, by hand: what it has folded is what it has counted."""
+
+    def __init__(self, *addresses: str, **options: object) -> None:
+        self.reader: EventStreamReader = reader_of(*addresses, **options)
+        self.shard = Shard()
+        self.end: dict[str, Any] = {}
+
+    def step(self) -> None:
+        """A micro-batch, if there is anything to do."""
+        following = self.reader.latestOffset(self.end, ALL)
+        if following != self.end:
+            self.take(following)
+
+    def take(self, following: dict[str, Any]) -> None:
+        """The micro-batch that was planned."""
+        self.shard.fold(*read(self.reader, self.end, following))
+        self.reader.commit(following)
+        self.end = following
+
+    def until(self, check: Callable[[dict[str, int]], bool]) -> None:
+        while not check(self.records):
+            self.step()
+
+    @property
+    def records(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for state in self.shard.states.values():
+            found[state.topic] = found.get(state.topic, 0) + state.appended_records
+        return found
+
+    @property
+    def skipped(self) -> int:
+        return sum(sum(state.skipped_bytes) for state in self.shard.states.values())
