@@ -47,6 +47,7 @@ if settings.default.derandomize:
     providers._get_local_constants = lambda: providers._local_constants
 
 _JVM_MARKS = ("broker", "first", "spark")
+_OF_THE_SESSION = ("spark", "kafka", "kafka_cluster", "kafka_that_deletes", "kafka_with_quorum")
 _LONG_MARKS = ("image", "slow")
 _ROOT = Path(__file__).parent
 _LONGEST = (
@@ -89,10 +90,8 @@ def _module(item: pytest.Item) -> str:
 
 
 def _group(item: pytest.Item) -> str:
-    """Its module, whose tests share what they start; those that share the session's Spark are one group."""
-    if "spark" in getattr(item, "fixturenames", ()):
-        return "spark session"
-    return _module(item)
+    """Its module, whose tests share what they start; those that share the session's Spark or one of its brokers are one group."""
+    return next((name for name in _OF_THE_SESSION if name in getattr(item, "fixturenames", ())), _module(item))
 
 
 @pytest.fixture(autouse=True)

@@ -83,13 +83,6 @@ def test_a_log_dir_without_replicas_is_known_to_be_empty(three: Three) -> None:
     assert {each.registered for each in three.log_dirs(1).values()} == {True}
 
 
-def test_a_broker_that_is_killed_is_down_and_one_that_starts_runs_again(three: Three) -> None:
-    three.kafka.kill(3)
-    three.until_phase(3, Phase.DOWN)
-    three.kafka.start(3)
-    three.until_phase(3, Phase.RUNNING)
-
-
 def test_a_broker_that_is_stopped_in_an_orderly_way_is_not_down(three: Three) -> None:
     """One that leads nothing is fenced without a record of its shutdown: the metadata log alone takes it for one that is down."""
     leading = three.newest().led[0].broker  # of the one partition
@@ -107,14 +100,20 @@ def test_a_broker_that_is_stopped_in_an_orderly_way_is_not_down(three: Three) ->
         three.until_phase(number, Phase.RUNNING)
 
 
-def test_an_agent_that_starts_while_a_broker_is_down_or_was_stopped_says_the_same(three: Three) -> None:
-    three.kafka.kill(2)
-    three.until_phase(2, Phase.DOWN)
-    three.until_fenced(2)  # those that were there have seen its process end before its session was over
+def test_a_broker_that_is_killed_is_down_also_for_an_agent_that_starts_then(three: Three) -> None:
+    three.kafka.kill(3)
+    three.until_phase(3, Phase.DOWN)
+    three.until_fenced(3)  # those that were there have seen its process end before its session was over
     anew = [Observed(node).look()[0] for node in three.kafka.nodes]
-    assert {each.broker: each.phase for each in broker_phases(anew)}[2] is Phase.DOWN
+    assert {each.broker: each.phase for each in broker_phases(anew)}[3] is Phase.DOWN
+
+
+def test_without_a_majority_of_controllers_no_copy_grows(three: Three) -> None:
+    three.kafka.kill(2, 3)
+    three.kafka.until(lambda: three.idle_seconds() > IDLE_SECONDS, "no copy grows any more", three.idle_seconds)
+    stood_ms = three.grown_ms()
     three.kafka.start(2)
-    three.until_phase(2, Phase.RUNNING)
+    three.kafka.until(lambda: three.grown_ms() > stood_ms, "a controller is elected", three.statuses)
 
 
 def test_a_replaced_disk_is_used_again_without_a_restart_of_its_observer(three: Three) -> None:
@@ -136,12 +135,3 @@ def test_a_replaced_disk_is_used_again_without_a_restart_of_its_observer(three: 
         lambda: three.log_dirs(3),
     )
     assert set(three.observed[2].look()[0].log_dirs) != set(before)
-
-
-def test_without_a_majority_of_controllers_no_copy_grows(three: Three) -> None:
-    three.kafka.kill(2, 3)
-    three.kafka.until(lambda: three.idle_seconds() > IDLE_SECONDS, "no copy grows any more", three.idle_seconds)
-    stood_ms = three.grown_ms()
-    three.kafka.start(2)
-    three.kafka.until(lambda: three.grown_ms() > stood_ms, "a controller is elected", three.statuses)
-    three.kafka.start(3)

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-import pytest
 from confluent_kafka import Producer
 from confluent_kafka import TopicPartition as Partition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
@@ -22,28 +21,20 @@ from tests.broker.group_comparing import Reported, reported_from_disk
 from tests.broker.kafka import Kafka
 from tests.broker.loss_experiment import commit
 from tests.broker.observed import now_ms
-from tests.broker.retention_checks import LOGGER, disproved
-from tests.broker.running import running
+from tests.broker.retention_checks import disproved
 from tests.group_answers import detailed, verdicts
 from tests.limits import SECONDS
 from tests.processes import until
 
-_CHECK_MS = 500
-_BROKER = {"log.initial.task.delay.ms": 500, "log.retention.check.interval.ms": _CHECK_MS}
 _BATCH = (10, 90)  # records, bytes of each
 _EVERY_MS = 250
 _SMALL = {"internal.segment.bytes": "6000"}
 BY_TIME, BY_SIZE = TOPICS = ("by-time", "by-size")
 _BYTES_A_SECOND = 4_000
 _LEAST_SECONDS = 20
-_GROUP = "stands-still"
+_GROUP = "stands-at-75"
 _COMMITTED = 75
 """In the middle of a batch of the second segment."""
-
-
-@pytest.fixture(scope="module")
-def kafka_that_deletes(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    yield from running(Kafka(tmp_path_factory.mktemp("kafka-that-deletes"), settings=_BROKER, loggers=[LOGGER]))
 
 
 @dataclass(slots=True)

@@ -1,21 +1,11 @@
 """A hundred losses that were foretold: by time and by size, in segments that roll and do not, of stamps that are late or ahead."""
 
-from collections.abc import Iterator
-
-import pytest
-
 from tests.broker.kafka import Kafka
-from tests.broker.loss_experiment import BROKER, LOGGERS, TOPICS, Outcome, experiment
-from tests.broker.running import running
+from tests.broker.loss_experiment import TOPICS, Outcome, experiment
 
 _FORECASTS = 100
 _STILL = ("size-still",)
 """Whose only deletion may come before anything is foretold."""
-
-
-@pytest.fixture(scope="module")
-def kafka_that_deletes(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    yield from running(Kafka(tmp_path_factory.mktemp("kafka-that-deletes"), settings=BROKER, loggers=LOGGERS))
 
 
 def test_no_record_goes_before_it_was_foretold_and_each_goes_at_the_first_check_after_it(kafka_that_deletes: Kafka) -> None:

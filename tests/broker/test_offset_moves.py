@@ -3,7 +3,6 @@
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,13 +72,12 @@ class Watched:
 
 
 @pytest.fixture
-def watched(kafka_jars: None, tmp_path: Path) -> Iterator[Watched]:
+def watched(kafka_cluster: Kafka, tmp_path: Path) -> Iterator[Watched]:
     """Three brokers, one of which may be killed, and a group that has read a part of a log with transactions, and has left."""
-    kafka = Kafka(tmp_path / "kafka", nodes=3, heap_mb=384)
-    with ExitStack() as stack:
-        stack.callback(kafka.kill)
-        kafka.start()
-        clients = stack.enter_context(lab(kafka.bootstrap, tmp_path / "lab.log"))
+    kafka = kafka_cluster
+    if kafka.down:
+        kafka.start(*kafka.down)
+    with lab(kafka.bootstrap, tmp_path / "lab.log") as clients:
         create_topic(kafka.bootstrap, TOPIC)
         for number in range(6):
             with clients.transaction(f"writer {number}", commit=number % 2 == 0):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, Reassignment, TopicCounts
 from streaming.broker.protocol.status_messages import BrokerStatus
@@ -18,7 +18,7 @@ from streaming.rules.log_state import LogState
 from streaming.rules.shard import state_rows
 from tests.agents import Agent, Reader
 from tests.broker.clients import create_topic, producer, send
-from tests.broker.kafka import CONTROLLER_ID, Kafka
+from tests.broker.kafka import Kafka
 from tests.events import Shard
 from tests.exposition.reading import page, samples
 from tests.limits import SECONDS
@@ -26,18 +26,14 @@ from tests.operations import actions
 from tests.processes import until
 from tests.view.rows import new_table
 
-BROKERS = (1, 2, 3, 4)
-"""Of three that lose a partition's replicas nobody would be left who hears that nobody leads it."""
-
 _REMAINING = "segtail_partition_reassignment_remaining_"
-_SETTINGS = {"replica.high.watermark.checkpoint.interval.ms": 500}
 
 
 class Hosts:
     """Brokers with an agent each, and what a job folds of the agents."""
 
     def __init__(self, directory: Path, kafka: Kafka) -> None:
-        self.brokers = BROKERS
+        self.brokers = [node.node_id for node in kafka.brokers]
         self.kafka = kafka
         self.agents: dict[int, Agent] = {}
         self.fold = Shard()
@@ -118,115 +114,18 @@ class Hosts:
         return reported.leader, list(reported.replicas), sorted(reported.isrs)
 
 
-@pytest.fixture(scope="module")
-def kafka(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """Brokers beside a controller of its own: whichever is killed, there is a quorum."""
-    made = Kafka(tmp_path_factory.mktemp("partitions"), len(BROKERS), _SETTINGS, controller=True, heap_mb=256)
-    try:
-        made.start(CONTROLLER_ID)
-        made.start(*BROKERS)
-        yield made
-    finally:
-        made.kill()
-
-
 @pytest.fixture
-def hosts(kafka: Kafka, tmp_path: Path) -> Iterator[Hosts]:
+def hosts(kafka_with_quorum: Kafka, tmp_path: Path) -> Iterator[Hosts]:
     """All of them up, and everything replicated."""
-    if kafka.down:
-        kafka.start(*kafka.down)
-    actions.await_replicated(kafka)
-    made = Hosts(tmp_path, kafka)
+    if kafka_with_quorum.down:
+        kafka_with_quorum.start(*kafka_with_quorum.down)
+    actions.await_replicated(kafka_with_quorum)
+    made = Hosts(tmp_path, kafka_with_quorum)
     try:
         yield made
     finally:
         for agent in made.agents.values():
             agent.close()
-
-
-def test_a_host_that_dies_takes_partitions_offline_and_an_unclean_election_loses_what_was_produced(hosts: Hosts) -> None:
-    kafka = hosts.kafka
-    create_topic(kafka.bootstrap, "lossy", replicas=2, config={"unclean.leader.election.enable": "true", "min.insync.replicas": "1"})
-    old, replicas, _ = hosts.replicas("lossy")
-    (new,) = set(replicas) - {old}
-    hosts.up(*hosts.brokers)
-    send(producer(kafka.bootstrap), "lossy", 0, 3, 10)
-    hosts.wait("both replicas are read", lambda: all(hosts.log("lossy", broker).log_end_offset == 30 for broker in replicas))
-    kafka.kill(new)
-    hosts.wait("one is in sync", lambda: [each.in_sync for each in hosts.affected("lossy")] == [[old]])
-    send(producer(kafka.bootstrap), "lossy", 0, 5, 10)
-    hosts.wait("the high watermark is written down", lambda: hosts.log("lossy", old).high_watermark == 80)
-
-    kafka.kill(old)
-    hosts.down(old)
-    hosts.wait(
-        "it is offline by the other copies",
-        lambda: hosts.topic("lossy") == TopicCounts(topic="lossy", partitions=1, offline=1, under_min_isr=1, under_replicated=1),
-    )
-    (affected,) = hosts.affected("lossy")
-    assert (affected.problem, affected.leader, affected.electable) == ("offline", -1, [old])
-
-    kafka.start(new)
-    hosts.wait("the election is counted", lambda: hosts.log("lossy", new).unclean_elections == 1)
-    assert [(each.topic, each.partition) for each in hosts.counts().recovering] == [("lossy", 0)]
-    send(producer(kafka.bootstrap), "lossy", 0, 1, 5)
-    for _ in range(2):
-        hosts.down(new)  # the metadata is read again: the same election
-        hosts.up(new)
-        hosts.read()
-    state = hosts.log("lossy", new)
-    assert (state.unclean_elections, state.unclean_from, state.unclean_lost_upper, state.unclean_lost_acknowledged) == (1, old, 50, 50)
-
-    hosts.up(old)
-    kafka.start(old)
-    hosts.wait("the old leader has cut its log off", lambda: hosts.log("lossy", old).log_end_offset == 35)
-    hosts.wait("both are in sync", lambda: hosts.affected("lossy") == [])
-    assert (hosts.log("lossy", old).truncations, hosts.log("lossy", old).truncated_committed) == (1, 50)
-    state = hosts.log("lossy", new)
-    assert (state.unclean_elections, state.unclean_lost_upper, state.unclean_lost_acknowledged) == (1, 50, 50)
-
-
-def test_an_eligible_leader_replica_is_elected_without_loss(hosts: Hosts) -> None:
-    kafka = hosts.kafka
-    create_topic(kafka.bootstrap, "safe", replicas=3, config={"min.insync.replicas": "2"})
-    leader, replicas, _ = hosts.replicas("safe")
-    first, second = (broker for broker in replicas if broker != leader)
-    hosts.up(*hosts.brokers)
-    send(producer(kafka.bootstrap), "safe", 0, 3, 10)
-    hosts.wait("all replicas are read", lambda: all(hosts.log("safe", broker).log_end_offset == 30 for broker in replicas))
-    kafka.kill(first)
-    hosts.wait("two are in sync", lambda: [each.in_sync for each in hosts.affected("safe")] == [sorted({leader, second})])
-    kafka.stop(second)  # cleanly: it stays eligible
-    hosts.wait("one is in sync", lambda: [each.in_sync for each in hosts.affected("safe")] == [[leader]])
-    assert hosts.affected("safe")[0].problem == "under_min_isr"
-    assert second in hosts.affected("safe")[0].electable
-    kafka.kill(leader)
-    hosts.wait("it is offline", lambda: [each.problem for each in hosts.affected("safe")] == ["offline"])
-    assert hosts.affected("safe")[0].electable == sorted({leader, second})
-    epoch = hosts.log("safe", second).leader_epoch
-    kafka.start(second)
-    hosts.wait("it leads", lambda: hosts.log("safe", second).leader == second and hosts.log("safe", second).leader_epoch > epoch)
-    hosts.read()
-    assert hosts.log("safe", second).unclean_elections == 0
-    assert hosts.counts().recovering == []
-
-
-def test_a_crash_of_the_only_replica_is_no_unclean_election(hosts: Hosts) -> None:
-    kafka = hosts.kafka
-    create_topic(kafka.bootstrap, "alone", replicas=1)
-    leader, _, _ = hosts.replicas("alone")
-    hosts.up(*hosts.brokers)
-    send(producer(kafka.bootstrap), "alone", 0, 3, 10)
-    hosts.wait("it is read", lambda: hosts.log("alone", leader).log_end_offset == 30)
-    kafka.kill(leader)
-    hosts.wait("it is offline", lambda: [each.problem for each in hosts.affected("alone")] == ["offline"])
-    epoch = hosts.log("alone", leader).leader_epoch
-    kafka.start(leader)
-    hosts.wait("it leads again", lambda: hosts.log("alone", leader).leader_epoch > epoch and hosts.affected("alone") == [])
-    send(producer(kafka.bootstrap), "alone", 0, 1, 5)
-    hosts.wait("it is read on", lambda: hosts.log("alone", leader).log_end_offset == 35)
-    state = hosts.log("alone", leader)
-    assert (state.unclean_elections, state.truncations) == (0, 0)
 
 
 def test_a_throttled_reassignment_shows_what_is_left_to_copy_and_nothing_is_missing_meanwhile(hosts: Hosts, tmp_path: Path) -> None:
@@ -262,3 +161,81 @@ def test_a_throttled_reassignment_shows_what_is_left_to_copy_and_nothing_is_miss
     assert 0 < left[len(left) // 2] < whole
     assert any(reported.get("seconds", 0) > 0 for reported in seen)
     assert hosts.remaining("moving", new) == {}
+
+
+def test_a_host_that_dies_takes_partitions_offline_and_an_unclean_election_loses_what_was_produced(hosts: Hosts) -> None:
+    kafka = hosts.kafka
+    create_topic(kafka.bootstrap, "lossy", replicas=2, config={"unclean.leader.election.enable": "true", "min.insync.replicas": "1"})
+    old, replicas, _ = hosts.replicas("lossy")
+    (new,) = set(replicas) - {old}
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    admin.create_topics([NewTopic("alone", num_partitions=1, replica_assignment=[[new]])])["alone"].result(SECONDS)
+    hosts.up(*hosts.brokers)
+    for topic in ("lossy", "alone"):
+        send(producer(kafka.bootstrap), topic, 0, 3, 10)
+    hosts.wait("both replicas are read", lambda: all(hosts.log("lossy", broker).log_end_offset == 30 for broker in replicas))
+    hosts.wait("what is on one alone is read", lambda: hosts.log("alone", new).log_end_offset == 30)
+    kafka.kill(new)
+    hosts.wait("one is in sync", lambda: [each.in_sync for each in hosts.affected("lossy")] == [[old]])
+    hosts.wait("what was on it alone is offline", lambda: [each.problem for each in hosts.affected("alone")] == ["offline"])
+    epoch = hosts.log("alone", new).leader_epoch
+    send(producer(kafka.bootstrap), "lossy", 0, 5, 10)
+    hosts.wait("the high watermark is written down", lambda: hosts.log("lossy", old).high_watermark == 80)
+
+    kafka.kill(old)
+    hosts.down(old)
+    hosts.wait(
+        "it is offline by the other copies",
+        lambda: hosts.topic("lossy") == TopicCounts(topic="lossy", partitions=1, offline=1, under_min_isr=1, under_replicated=1),
+    )
+    (affected,) = hosts.affected("lossy")
+    assert (affected.problem, affected.leader, affected.electable) == ("offline", -1, [old])
+
+    kafka.start(new)
+    hosts.wait("the election is counted", lambda: hosts.log("lossy", new).unclean_elections == 1)
+    assert ("lossy", 0) in [(each.topic, each.partition) for each in hosts.counts().recovering]
+    hosts.wait("it leads what it has alone", lambda: hosts.log("alone", new).leader_epoch > epoch and hosts.affected("alone") == [])
+    send(producer(kafka.bootstrap), "alone", 0, 1, 5)
+    hosts.wait("that is read on", lambda: hosts.log("alone", new).log_end_offset == 35)
+    send(producer(kafka.bootstrap), "lossy", 0, 1, 5)
+    for _ in range(2):
+        hosts.down(new)  # the metadata is read again: the same election
+        hosts.up(new)
+        hosts.read()
+    state = hosts.log("lossy", new)
+    assert (state.unclean_elections, state.unclean_from, state.unclean_lost_upper, state.unclean_lost_acknowledged) == (1, old, 50, 50)
+
+    hosts.up(old)
+    kafka.start(old)
+    hosts.wait("the old leader has cut its log off", lambda: hosts.log("lossy", old).log_end_offset == 35)
+    hosts.wait("both are in sync", lambda: hosts.affected("lossy") == [])
+    assert (hosts.log("lossy", old).truncations, hosts.log("lossy", old).truncated_committed) == (1, 50)
+    state = hosts.log("lossy", new)
+    assert (state.unclean_elections, state.unclean_lost_upper, state.unclean_lost_acknowledged) == (1, 50, 50)
+    alone = hosts.log("alone", new)
+    assert (alone.unclean_elections, alone.truncations) == (0, 0), "a crash of the only replica is no unclean election"
+
+
+def test_an_eligible_leader_replica_is_elected_without_loss(hosts: Hosts) -> None:
+    kafka = hosts.kafka
+    create_topic(kafka.bootstrap, "safe", replicas=3, config={"min.insync.replicas": "2"})
+    leader, replicas, _ = hosts.replicas("safe")
+    first, second = (broker for broker in replicas if broker != leader)
+    hosts.up(*hosts.brokers)
+    send(producer(kafka.bootstrap), "safe", 0, 3, 10)
+    hosts.wait("all replicas are read", lambda: all(hosts.log("safe", broker).log_end_offset == 30 for broker in replicas))
+    kafka.kill(first)
+    hosts.wait("two are in sync", lambda: [each.in_sync for each in hosts.affected("safe")] == [sorted({leader, second})])
+    kafka.stop(second)  # cleanly: it stays eligible
+    hosts.wait("one is in sync", lambda: [each.in_sync for each in hosts.affected("safe")] == [[leader]])
+    assert hosts.affected("safe")[0].problem == "under_min_isr"
+    assert second in hosts.affected("safe")[0].electable
+    kafka.kill(leader)
+    hosts.wait("it is offline", lambda: [each.problem for each in hosts.affected("safe")] == ["offline"])
+    assert hosts.affected("safe")[0].electable == sorted({leader, second})
+    epoch = hosts.log("safe", second).leader_epoch
+    kafka.start(second)
+    hosts.wait("it leads", lambda: hosts.log("safe", second).leader == second and hosts.log("safe", second).leader_epoch > epoch)
+    hosts.read()
+    assert hosts.log("safe", second).unclean_elections == 0
+    assert "safe" not in {each.topic for each in hosts.counts().recovering}

@@ -30,28 +30,28 @@ def test_sinks_hold_every_row_once_whatever_is_killed(kafka_jars: None, tmp_path
     assert min(report.rows.values()) > 0
 
 
-def test_the_documented_examples_do_what_they_say(kafka: Kafka, connector: None, tmp_path: Path) -> None:
-    create_topic(kafka.bootstrap, "orders", 2)
-    create_topic(kafka.bootstrap, "orders-recovered", 2)
-    send(producer(kafka.bootstrap), "orders", 0, 5, 100)
-    paying = producer(kafka.bootstrap, transactional_id="slow")
+def test_the_documented_examples_do_what_they_say(kafka_alone: Kafka, connector: None, tmp_path: Path) -> None:
+    create_topic(kafka_alone.bootstrap, "orders", 2)
+    create_topic(kafka_alone.bootstrap, "orders-recovered", 2)
+    send(producer(kafka_alone.bootstrap), "orders", 0, 5, 100)
+    paying = producer(kafka_alone.bootstrap, transactional_id="slow")
     paying.init_transactions(SECONDS)
     with transaction(paying):
         paying.produce("orders", b"paid", partition=1, timestamp=time.time_ns() // 1_000_000 - 120_000, headers={"by": b"card"})
         paying.flush(SECONDS)
-    send(producer(kafka.bootstrap), "orders", 1, 1, 2)
+    send(producer(kafka_alone.bootstrap), "orders", 1, 1, 2)
     (port,) = free_ports(1)
-    dirs = ",".join(map(str, kafka.log_dirs))
+    dirs = ",".join(map(str, kafka_alone.log_dirs))
     words = ("agent", "--log-dirs", dirs, "--journal", tmp_path / "journal", "--listen", f"127.0.0.1:{port}")
     with segtail(*words, stated=tmp_path / "messages"):
-        command = [sys.executable, "-m", "tests.broker.documented_spark", kafka.bootstrap, f"127.0.0.1:{port}", dirs, str(tmp_path)]
+        command = [sys.executable, "-m", "tests.broker.documented_spark", kafka_alone.bootstrap, f"127.0.0.1:{port}", dirs, str(tmp_path)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=spark_environment(), timeout=600)
     assert done.returncode == 0, done.stderr[-5000:]
     found = json.loads(done.stdout)
     assert found["hours"] == {"orders": 50}
     assert [(row["topic"], row["partition"], row["first_offset"], row["seconds"] > 60) for row in found["slow"]] == [("orders", 1, 0, True)]
     assert [(row["topic"], row["partition"]) for row in found["hot"]] == [("orders", 0)]
-    assert read_all(kafka, "orders-recovered") == read_all(kafka, "orders")
+    assert read_all(kafka_alone, "orders-recovered") == read_all(kafka_alone, "orders")
 
 
 def read_all(kafka: Kafka, topic: str) -> list[tuple[object, ...]]:

@@ -1,10 +1,8 @@
 """What a running job says of every partition and log dir of three brokers, held against their own answers, whatever befalls them."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
@@ -18,7 +16,6 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from tests.broker.clients import create_topic, delete_topic, producer, send
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import log_sizes
-from tests.broker.running import running
 from tests.job_without_spark import WITHOUT_SPARK
 from tests.limits import SECONDS
 from tests.processes import Page, segtail, until
@@ -173,13 +170,10 @@ def fenced(page: Page) -> set[str]:
     return {dict(series.labels)["broker"] for series, value in page.items() if series.name == "segtail_broker_fenced" and value}
 
 
-@pytest.fixture
-def three(kafka_jars: None, tmp_path: Path) -> Iterator[Kafka]:
-    yield from running(Kafka(tmp_path / "kafka", nodes=3, settings={"log.retention.hours": 48}))
-
-
-def test_every_partition_is_as_its_brokers_say_through_changes_a_crash_and_a_return(three: Kafka, tmp_path: Path) -> None:
-    kafka = three
+def test_every_partition_is_as_its_brokers_say_through_changes_a_crash_and_a_return(kafka_cluster: Kafka, tmp_path: Path) -> None:
+    kafka = kafka_cluster
+    if kafka.down:
+        kafka.start(*kafka.down)
     properties = ",".join(str(node.properties) for node in kafka.nodes)
     create_topic(kafka.bootstrap, "kept", partitions=3, config={"retention.bytes": "1000000", "min.insync.replicas": "2"})
     create_topic(kafka.bootstrap, "alone", partitions=3, replicas=1, config={"retention.ms": "-1"})

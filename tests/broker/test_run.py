@@ -2,15 +2,12 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.broker.clients import CODECS, create_topic, delete_topic, producer, send, transaction
 from tests.broker.kafka import Kafka
 from tests.broker.oracle import end_offsets, log_totals
+from tests.job_without_spark import WITHOUT_SPARK
 from tests.limits import SECONDS
 from tests.processes import Counts, Page, exported, segtail, until
-
-pytestmark = pytest.mark.spark
 
 METADATA = "__cluster_metadata"
 """Grows while we look at it, and no client can ask for its end."""
@@ -30,31 +27,31 @@ def stated_by_kafka(kafka: Kafka, log_dirs: tuple[Path, ...]) -> Counted:
     return {key: Counts(value.bytes, value.data_batches, value.data_records, ends[key]) for key, value in totals.items()}
 
 
-def test_live_metrics_are_what_kafkas_tools_say(kafka: Kafka, tmp_path: Path) -> None:
-    create_topic(kafka.bootstrap, "run.before")
-    send(producer(kafka.bootstrap), "run.before", 0, 2, 10)
-    arguments = ("--log-dirs", ",".join(map(str, kafka.log_dirs)), "--from", "earliest", "--checkpoint", tmp_path / "c")
-    with segtail("run", *arguments, "--listen", "127.0.0.1:0", stated=tmp_path / "said") as job:
+def test_live_metrics_are_what_kafkas_tools_say(kafka_alone: Kafka, tmp_path: Path) -> None:
+    create_topic(kafka_alone.bootstrap, "run.before")
+    send(producer(kafka_alone.bootstrap), "run.before", 0, 2, 10)
+    arguments = ("--log-dirs", ",".join(map(str, kafka_alone.log_dirs)), "--from", "earliest", "--checkpoint", tmp_path / "c")
+    with segtail("run", *arguments, "--listen", "127.0.0.1:0", stated=tmp_path / "said", before=WITHOUT_SPARK) as job:
         until("it exports what was there", lambda: ("run.before", 0) in of_topics(job.page()))
-        create_topic(kafka.bootstrap, "run.deleted", partitions=2)
-        send(producer(kafka.bootstrap), "run.deleted", 1, 1, 10)
+        create_topic(kafka_alone.bootstrap, "run.deleted", partitions=2)
+        send(producer(kafka_alone.bootstrap), "run.deleted", 1, 1, 10)
         for codec in CODECS:
-            create_topic(kafka.bootstrap, f"run-{codec}", partitions=2)
-            client = producer(kafka.bootstrap, codec, idempotent=codec == "zstd")
+            create_topic(kafka_alone.bootstrap, f"run-{codec}", partitions=2)
+            client = producer(kafka_alone.bootstrap, codec, idempotent=codec == "zstd")
             for partition in range(2):
                 send(client, f"run-{codec}", partition, 3 + partition, 20, value_bytes=500)
-        send(producer(kafka.bootstrap), "run.before", 0, 1, 10)
-        create_topic(kafka.bootstrap, "run.txn", partitions=3)
-        client = producer(kafka.bootstrap, "lz4", transactional_id="run")
+        send(producer(kafka_alone.bootstrap), "run.before", 0, 1, 10)
+        create_topic(kafka_alone.bootstrap, "run.txn", partitions=3)
+        client = producer(kafka_alone.bootstrap, "lz4", transactional_id="run")
         client.init_transactions(SECONDS)
         for round_ in range(4):
             with transaction(client, commit=round_ != 2):
                 send(client, "run.txn", round_ % 3, 2, 5)
                 send(client, "run.txn", 1, 1, 5)
         until("it exports the topic that will be deleted", lambda: of_topics(job.page()).get(("run.deleted", 1)))
-        delete_topic(kafka.bootstrap, "run.deleted")
+        delete_topic(kafka_alone.bootstrap, "run.deleted")
 
-        expected = stated_by_kafka(kafka, kafka.log_dirs)
+        expected = stated_by_kafka(kafka_alone, kafka_alone.log_dirs)
         assert {topic for topic, _ in expected} >= {"run.before", "run.txn", "__transaction_state", *(f"run-{codec}" for codec in CODECS)}
         until(f"it exports {expected}", lambda: of_topics(job.page()) == expected, saw=lambda: of_topics(job.page()))
         # What metadata says of it comes by a road of its own, and may leave a page later.

@@ -20,7 +20,6 @@ from streaming.terminal.offline.group_reading import read_groups
 from tests.broker.clients import create_topic, producer, send, transaction
 from tests.broker.install import spark_environment
 from tests.broker.kafka import Kafka
-from tests.broker.running import running
 from tests.group_answers import detailed
 from tests.limits import SECONDS
 from tests.processes import until
@@ -75,13 +74,6 @@ def _started(kafka: Kafka, directory: Path) -> Iterator[Queries]:
         yield Queries(process, kafka, directory)
     finally:
         process.communicate(timeout=SECONDS)  # at the end of its stdin it ends, and its JVM with it
-
-
-@pytest.fixture(scope="module")
-def kafka(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """A broker that writes its log starts at once: by default it does so each minute."""
-    settings = {"log.flush.start.offset.checkpoint.interval.ms": 1000, "log.initial.task.delay.ms": 500}
-    yield from running(Kafka(tmp_path_factory.mktemp("kafka-queries"), settings=settings))
 
 
 @pytest.fixture(scope="module")

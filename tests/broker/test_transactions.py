@@ -361,12 +361,14 @@ def end_what_hangs(kafka: Kafka) -> None:
         run_tool("transactions", *arguments)
 
 
-def test_every_replica_is_reported_as_the_leader_shows_it_over_changes_of_leader_and_a_truncation(kafka_jars: None, tmp_path: Path) -> None:
-    kafka = Kafka(tmp_path / "kafka", nodes=3)
+def test_every_replica_is_reported_as_the_leader_shows_it_over_changes_of_leader_and_a_truncation(
+    kafka_with_quorum: Kafka, tmp_path: Path
+) -> None:
+    kafka = kafka_with_quorum
     runner = Runner(kafka, tmp_path)
+    if kafka.down:
+        kafka.start(*kafka.down)
     with ExitStack() as running:
-        running.callback(kafka.kill)
-        kafka.start()
         create_on(kafka, "moved", [1, 2])
         opened(kafka, "warm", [("moved", 0, 1)]).abort_transaction(SECONDS)  # the coordinators' topic is there
         job = runner.start(running, "job", "earliest", "--set", "replicas=all", before=WITHOUT_SPARK)
@@ -421,7 +423,7 @@ def await_led(kafka: Kafka, wanted: tuple[int, list[int]], what: str) -> None:
 def agree_on(kafka: Kafka, job: Segtail, *, leader: int, replicas: tuple[int, ...], opened: int) -> None:
     """The leader, the disks and the job say the same, the job of each of these replicas."""
     topics: Topics = {"moved": 1}
-    reported = at_rest(kafka.nodes[leader - 1].port, topics, opened)
+    reported = at_rest(kafka.broker(leader).port, topics, opened)
     assert_offline(kafka, reported)
     expected = as_page(reported)
     for replica in replicas:

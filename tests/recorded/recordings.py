@@ -31,6 +31,7 @@ WORLDS: Mapping[str, tuple[str, ...]] = {
     "min_isr": NEWEST,
     "moves": NEWEST,
     "rebalances": BOTH,
+    "records": (BROKER_VERSION,),
     "replicated": NEWEST,
     "retention": NEWEST,
     "simulator": NEWEST,

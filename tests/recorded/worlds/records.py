@@ -1,15 +1,15 @@
-"""``relation=records`` of a broker's disk equals what a consumer gets, byte for byte: while the broker runs, and after it was killed."""
+"""Every kind of batch on the disk of a broker at work, and of one that was killed, beside what a consumer got, byte for byte."""
 
-from typing import NamedTuple, cast
+from contextlib import ExitStack
+from typing import Any, NamedTuple, cast
 
-import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.broker.clients import CODECS, create_topic, producer, send, transaction
 from tests.broker.kafka import Kafka
 from tests.limits import SECONDS
-from tests.recorded.worlds.count import COMPACTED, SMALL_SEGMENTS, place_old_messages, write_compacted
-from tests.source.record_reading import record_rows
+from tests.recorded.making import Making
+from tests.recorded.worlds.count import COMPACTED, ISOLATIONS, SMALL_SEGMENTS, place_old_messages, write_compacted
 
 SEGMENTS = {"internal.segment.bytes": "20000"}
 CODEC_TOPICS = {f"records-{codec}": {**SEGMENTS, "compression.type": codec.replace("none", "uncompressed")} for codec in CODECS}
@@ -20,24 +20,53 @@ TOPICS = {
     "count-compacted": COMPACTED,
     "count-old": {"retention.ms": "-1"},
 }
-ISOLATIONS = ("read_committed", "read_uncommitted")
 
 
 class Row(NamedTuple):
-    """A record, as both have it; ``timestamp`` in milliseconds."""
+    """A record; bytes are hexadecimal, ``timestamp`` is in milliseconds."""
 
     topic: str
     offset: int
-    key: bytes | None
-    value: bytes | None
+    key: str | None
+    value: str | None
     timestamp: int
     timestamp_type: int
-    headers: tuple[tuple[str, bytes | None], ...]
+    headers: list[tuple[str, str | None]]
 
 
-@pytest.fixture(scope="module")
-def written(kafka: Kafka) -> Kafka:
-    """Every kind of batch; a transaction stays open until the end."""
+def make(making: Making) -> None:
+    """The states are `at_work`, with all high watermarks on the disk, and `killed`; a transaction stays open until the end."""
+    kafka = Kafka(making.directory / "kafka", version=making.version)
+    with ExitStack() as stack:
+        stack.callback(kafka.kill)
+        kafka.start()
+        still_open = write(kafka)
+        for isolation in ISOLATIONS:
+            making.answer(isolation, consumed(kafka, isolation), by=f"a consumer with isolation.level={isolation}")
+        kafka.until(lambda: watermarks(kafka) == ends(kafka), "the high watermarks are written", lambda: (watermarks(kafka), ends(kafka)))
+        making.disk(kafka, "at_work")
+        kafka.kill()
+        making.disk(kafka, "killed")
+        del still_open
+
+
+def watermarks(kafka: Kafka) -> dict[str, int]:
+    """Of each topic's only partition, as the broker has written them down."""
+    lines = [line.split() for each in kafka.log_dirs for line in (each / "replication-offset-checkpoint").read_text().splitlines()]
+    return {words[0]: int(words[2]) for words in lines if len(words) == 3 and words[0] in TOPICS}
+
+
+def ends(kafka: Kafka) -> dict[str, int]:
+    """The same, as it says itself."""
+    client = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": "ends", "isolation.level": "read_uncommitted"})
+    try:
+        return {topic: client.get_watermark_offsets(TopicPartition(topic, 0), SECONDS)[1] for topic in TOPICS}
+    finally:
+        client.close()
+
+
+def write(kafka: Kafka) -> Producer:
+    """Every kind of batch. Returns the client of the transaction that stays open."""
     for topic, config in TOPICS.items():
         create_topic(kafka.bootstrap, topic, config=config)
     write_compacted(kafka)
@@ -60,7 +89,7 @@ def written(kafka: Kafka) -> Kafka:
     first.begin_transaction()
     send(first, "records-txn", 0, 1, 5)
     send(client, "records-txn", 0, 1, 7)
-    return kafka
+    return first
 
 
 def write_special(client: Producer, topic: str) -> None:
@@ -87,35 +116,12 @@ def consumed(kafka: Kafka, isolation: str) -> list[Row]:
             continue
         kind, timestamp = message.timestamp()
         sent = cast("list[tuple[str, bytes | None]]", message.headers() or [])
-        headers = tuple((name, None if value is None else bytes(value)) for name, value in sent)
+        headers = [(name, shown(value)) for name, value in sent]
         dated = (timestamp, kind - 1) if kind else (-1, -1)
-        rows.append(Row(topic, message.offset(), message.key(), message.value(), *dated, headers))
+        rows.append(Row(topic, message.offset(), shown(message.key()), shown(message.value()), *dated, headers))
     consumer.close()
     return sorted(rows, key=lambda row: row[:2])
 
 
-def read(kafka: Kafka, isolation: str) -> list[Row]:
-    """All that is read of the disk."""
-    rows = record_rows(*kafka.log_dirs, topics=",".join(TOPICS), isolation=isolation)
-    found = []
-    for row in rows:
-        timestamp = round(row["timestamp"].timestamp() * 1000)
-        headers = tuple((each["key"], each["value"]) for each in row["headers"] or ())
-        found.append(Row(row["topic"], row["offset"], row["key"], row["value"], timestamp, row["timestampType"], headers))
-    return sorted(found, key=lambda row: row[:2])
-
-
-@pytest.mark.parametrize("isolation", ISOLATIONS)
-def test_what_a_consumer_gets(written: Kafka, isolation: str) -> None:
-    """The watermarks on the disk are up to five seconds old; then all of it is there."""
-    expected = consumed(written, isolation)
-    written.until(lambda: len(read(written, isolation)) == len(expected), "the watermarks are written")
-    assert read(written, isolation) == expected
-    assert {row.timestamp_type for row in expected} == {-1, 0, 1}
-
-
-def test_of_a_broker_that_was_killed_the_same(written: Kafka) -> None:
-    expected = {isolation: consumed(written, isolation) for isolation in ISOLATIONS}
-    written.kill()
-    assert {isolation: read(written, isolation) for isolation in ISOLATIONS} == expected
-    written.start()
+def shown(value: Any) -> str | None:
+    return None if value is None else bytes(value).hex()
