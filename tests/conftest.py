@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,11 +104,13 @@ def _logging_as_before() -> Iterator[None]:
     root.setLevel(level)
 
 
-@pytest.fixture(autouse=True)
-def _brokers_of_tests_alone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs the tests may run a broker, too: it is nobody's in a test that starts none."""
-    if not request.node.get_closest_marker("live"):
-        monkeypatch.setattr("streaming.broker.agent.topic_configs.RunningBrokers", _no_brokers)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Whoever runs the tests may run a broker, too: it is nobody's in a test that starts none, nor in what its module makes once."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not item.get_closest_marker("live"):
+            patch.setattr("streaming.broker.agent.topic_configs.RunningBrokers", _no_brokers)
+        return (yield)
 
 
 def _no_brokers(given: "Callable[[int], bool]") -> "RunningBrokers":
