@@ -5,6 +5,7 @@ Each broker has an agent of its own, without a process; what they publish is fol
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -97,7 +98,8 @@ class Hosts:
         return PartitionCounts.unpack(found.counts)
 
     def topic(self, name: str) -> TopicCounts | None:
-        return next((each for each in self.counts().topics if each.topic == name), None)
+        """Its counts, without the id that each topic has of its own."""
+        return next((replace(each, topic_id="") for each in self.counts().topics if each.topic == name), None)
 
     def affected(self, topic: str) -> list[AffectedPartition]:
         return [each for each in self.counts().affected if each.topic == topic]
