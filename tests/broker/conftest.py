@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.broker import rebalancing
 from tests.broker.archive_training import make_archive
 from tests.broker.install import UnavailableError, spark_kafka_jars
 from tests.broker.kafka import CONTROLLER_ID, Kafka
@@ -43,8 +44,8 @@ def connector() -> None:
 @pytest.fixture(scope="session")
 def kafka(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """One broker for the tests of several modules: each uses topics and groups of its own and leaves the broker up."""
-    settings = {"log.flush.start.offset.checkpoint.interval.ms": 1000, "log.initial.task.delay.ms": 500}  # what is deleted shows at once
-    yield from running(Kafka(tmp_path_factory.mktemp("kafka"), settings=settings))
+    deletes_at_once = {"log.flush.start.offset.checkpoint.interval.ms": 1000, "log.initial.task.delay.ms": 500}
+    yield from running(Kafka(tmp_path_factory.mktemp("kafka"), settings={**deletes_at_once, **rebalancing.SETTINGS}))
 
 
 @pytest.fixture(scope="module")

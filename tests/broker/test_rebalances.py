@@ -20,7 +20,6 @@ from tests.broker.kafka import Kafka
 from tests.broker.lab import lab
 from tests.broker.rebalance_comparing import ELECTION, agree
 from tests.broker.rebalancing import COOPERATIVE, EAGER, NEWER, Members, Step, described_epoch, members
-from tests.broker.running import running
 from tests.group_answers import detailed
 from tests.job_without_spark import WITHOUT_SPARK
 from tests.limits import SECONDS
@@ -96,12 +95,6 @@ class Watched:
         return {name: float(each.generation()) for name, each in self.groups.items()}
 
 
-@pytest.fixture(scope="module")
-def quick(kafka_jars: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """One broker whose members of newer groups hear at once what is new."""
-    yield from running(Kafka(tmp_path_factory.mktemp("kafka"), settings=rebalancing.SETTINGS))
-
-
 @pytest.mark.long
 def test_rebalances_are_those_that_members_made_over_elections_and_restarts(kafka_jars: None, tmp_path: Path) -> None:
     kafka = Kafka(tmp_path / "kafka", nodes=3, settings=rebalancing.SETTINGS)
@@ -159,16 +152,16 @@ def test_rebalances_are_those_that_members_made_over_elections_and_restarts(kafk
             )
 
 
-def test_share_groups_rebalance_by_their_epochs(quick: Kafka, tmp_path: Path) -> None:
-    create_topic(quick.bootstrap, "shared", 1)
-    with lab(quick.bootstrap, tmp_path / "lab.log") as clients:
+def test_share_groups_rebalance_by_their_epochs(kafka: Kafka, tmp_path: Path) -> None:
+    create_topic(kafka.bootstrap, "rebalanced", 1)
+    with lab(kafka.bootstrap, tmp_path / "lab.log") as clients:
         for _ in range(3):
-            clients.produce("shared", 0, [[(None, 100, None)]])
-            clients.ask("share", group="shared", topic="shared", answers="a")
-            clients.ask("leave", group="shared")
-    quick.until(lambda: shown(quick, "shared").summary.members == 0, "the disk shows that everybody has left")
-    found = shown(quick, "shared")
-    assert found.summary.epoch == described_epoch(quick.bootstrap, "shared", "share-groups")
+            clients.produce("rebalanced", 0, [[(None, 100, None)]])
+            clients.ask("share", group="rebalanced", topic="rebalanced", answers="a")
+            clients.ask("leave", group="rebalanced")
+    kafka.until(lambda: shown(kafka, "rebalanced").summary.members == 0, "the disk shows that everybody has left")
+    found = shown(kafka, "rebalanced")
+    assert found.summary.epoch == described_epoch(kafka.bootstrap, "rebalanced", "share-groups")
     changes = [(each.kind, each.joined_members, each.left_members) for each in found.rebalances[::-1]]
     joined, left = ("members", 1, 0), ("members", 0, 1)
     assert changes == [joined, ("metadata", 0, 0), left, joined, left, joined, left], "its partition became ready once"
