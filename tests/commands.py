@@ -52,7 +52,7 @@ def segtail_retention(*arguments: object, environ: Mapping[str, str] | None = No
     return run_command("retention", *arguments, environ=environ)
 
 
-def found(*arguments: object, environ: Mapping[str, str] | None = None) -> Rows:
+def retention_rows(*arguments: object, environ: Mapping[str, str] | None = None) -> Rows:
     done = segtail_retention(*arguments, "--format", "json", environ=environ)
     assert (done.returncode in (0, 3, 4), done.stderr) == (True, "")
     return {(row["topic"], row["partition"]): row for row in json.loads(done.stdout)["rows"]}

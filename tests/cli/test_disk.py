@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.builders import NOW, batch, log_dir, partition
-from tests.commands import found, run_command
+from tests.commands import retention_rows, run_command
 from tests.frozen import FROZEN, dirs, properties
 from tests.frozen import case as case
 from tests.scratch import scratch
@@ -35,7 +35,7 @@ def reported(*arguments: object, status: int = 0) -> dict[str, Any]:
 def test_what_is_freed_is_what_segtail_retention_says_and_the_sum_is_that_of_du(case: Path, request: pytest.FixtureRequest) -> None:
     name = request.node.callspec.params["case"]
     here = ("--server-properties", properties(case), "--at", FROZEN[name])
-    kept = found("--log-dirs", dirs(case), *here)
+    kept = retention_rows("--log-dirs", dirs(case), *here)
     answer = reported(case, *here, "--by", "partition")
     frees = {(row["topic"], row["partition"], row["broker"]): row["frees_now"] for row in answer["rows"]}
     compared = Counter[bool]()

@@ -9,7 +9,7 @@ import pytest
 
 from streaming.cluster.verdicts.blocked_remedies import REMEDIES
 from tests.builders import NOW, batch, log_dir, partition
-from tests.commands import found, run_command, segtail_retention
+from tests.commands import retention_rows, run_command, segtail_retention
 from tests.frozen import FROZEN, LOG_DIRS, as_running, dirs, properties
 from tests.frozen import case as case
 from tests.tables import each_row
@@ -40,7 +40,7 @@ def lines(path: Path) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("case", FROZEN, indirect=True)
 def test_offsets_sizes_and_leaders_are_those_that_the_brokers_reported(case: Path) -> None:
-    rows = found("--log-dirs", dirs(case), "--server-properties", properties(case), "--at", "1970-01-01T00:00:01Z")
+    rows = retention_rows("--log-dirs", dirs(case), "--server-properties", properties(case), "--at", "1970-01-01T00:00:01Z")
     expected = lines(case / "expected.tsv")
     assert len(rows) == len(expected) + 1  # no broker reports the metadata log
     for reported in expected:
@@ -58,7 +58,7 @@ def test_offsets_sizes_and_leaders_are_those_that_the_brokers_reported(case: Pat
 
 @pytest.mark.parametrize("case", FROZEN, indirect=True)
 def test_limits_are_those_that_the_brokers_reported(case: Path) -> None:
-    rows = found("--log-dirs", dirs(case), "--server-properties", properties(case))
+    rows = retention_rows("--log-dirs", dirs(case), "--server-properties", properties(case))
     by_topic = {topic: row for (topic, _), row in rows.items()}
     compared = 0
     for reported in lines(case / "configs.tsv"):
@@ -84,7 +84,7 @@ def test_what_is_overdue_or_blocked_is_found_as_top_finds_it(case: Path, status:
 
 @pytest.mark.parametrize("case", ["overdue"], indirect=True)
 def test_what_a_broker_should_have_deleted_is_overdue(case: Path) -> None:
-    rows = found("--log-dirs", dirs(case), "--at", FROZEN["overdue"])
+    rows = retention_rows("--log-dirs", dirs(case), "--at", FROZEN["overdue"])
     for number in (0, 1):
         row = rows["lag-time-A", number]
         assert row["retention_reclaimable_bytes"] == row["size_bytes"]
@@ -101,7 +101,7 @@ def test_what_a_broker_should_have_deleted_is_overdue(case: Path) -> None:
 
 @pytest.mark.parametrize("case", ["node_down"], indirect=True)
 def test_where_leaders_are_not_here_a_replica_speaks_and_says_so(case: Path) -> None:
-    rows = found("--log-dirs", dirs(case, 3), "--topic", "rep")
+    rows = retention_rows("--log-dirs", dirs(case, 3), "--topic", "rep")
     assert {(row["broker"], row["leader"]) for row in rows.values()} == {(3, False)}
     assert len(rows) == 3
 
@@ -109,7 +109,7 @@ def test_where_leaders_are_not_here_a_replica_speaks_and_says_so(case: Path) -> 
 @pytest.mark.parametrize("case", ["overdue"], indirect=True)
 def test_a_log_dir_that_cannot_be_read_is_named_and_the_others_are_shown(case: Path, tmp_path: Path) -> None:
     done = segtail_retention("--log-dirs", f"{dirs(aged(case))},{tmp_path}/away", "--format", "json")
-    assert (done.returncode, len(json.loads(done.stdout)["rows"])) == (3, len(found("--log-dirs", dirs(case))))
+    assert (done.returncode, len(json.loads(done.stdout)["rows"])) == (3, len(retention_rows("--log-dirs", dirs(case))))
     assert done.stderr == f"segtail: log dir {tmp_path}/away does not exist: name a broker's log.dirs\n"
     table = segtail_retention("--log-dirs", f"{dirs(case)},{tmp_path}/away")
     assert table.stdout.splitlines()[-1].startswith(f"- log dir {tmp_path}/away does not exist")
@@ -119,7 +119,7 @@ def test_a_log_dir_that_cannot_be_read_is_named_and_the_others_are_shown(case: P
 def test_offsets_that_nobody_knows_are_null(case: Path) -> None:
     """No file that is read tells how far the quorum has committed, and a checkpoint that is damaged tells nothing."""
     names = ("high_watermark", "last_stable_offset")
-    rows = found("--log-dirs", dirs(case))
+    rows = retention_rows("--log-dirs", dirs(case))
     for checkpoint in case.glob("n1/*/replication-offset-checkpoint"):
         checkpoint.write_text("what?")
     shutil.rmtree(case / "n1" / "d0" / "__cluster_metadata-0")
@@ -133,9 +133,9 @@ def test_offsets_that_nobody_knows_are_null(case: Path) -> None:
 
 @pytest.mark.parametrize("case", ["overdue"], indirect=True)
 def test_without_server_properties_defaults_are_assumed_and_marked(case: Path) -> None:
-    assert found("--log-dirs", dirs(case))["lag-default-A", 0]["limit_source"] == "assumed"
-    assert found("--log-dirs", dirs(case), "--server-properties", properties(case))["lag-default-A", 0]["limit_source"] == "static"
-    given = found("--log-dirs", dirs(case), environ={"SEGTAIL_BROKER_CONFIG": "{log.retention.hours: 3}"})
+    assert retention_rows("--log-dirs", dirs(case))["lag-default-A", 0]["limit_source"] == "assumed"
+    assert retention_rows("--log-dirs", dirs(case), "--server-properties", properties(case))["lag-default-A", 0]["limit_source"] == "static"
+    given = retention_rows("--log-dirs", dirs(case), environ={"SEGTAIL_BROKER_CONFIG": "{log.retention.hours: 3}"})
     assert (given["lag-default-A", 0]["limit_source"], given["lag-default-A", 0]["retention_limit_ms"]) == ("static", 3 * 3_600_000)
     assert given["lag-time-A", 0]["limit_source"] == "topic"
     table = segtail_retention("--log-dirs", dirs(case)).stdout
@@ -205,7 +205,7 @@ def test_a_table_shows_partitions_and_totals(case: Path) -> None:
 @pytest.mark.parametrize(("by", "name"), [("size_bytes", "size_bytes"), ("retention_lag_ms", "retention_lag_ms")])
 def test_rows_come_in_the_order_that_is_asked_for(case: Path, by: str, name: str) -> None:
     arguments = ("--log-dirs", dirs(case), "--sort", by, "--at", FROZEN["deletions"] + 20 * 86_400_000)
-    values = [row[name] for row in found(*arguments).values()]
+    values = [row[name] for row in retention_rows(*arguments).values()]
     known = [value for value in values if value is not None]
     assert known == sorted(known, reverse=True)
     assert values[: len(known)] == known
