@@ -363,11 +363,14 @@ def test_logs_of_live_topics_that_a_broker_has_set_aside_or_will_are_named(tmp_p
     partition(disk, "orders", topic_id=8).append(batch(1))
     aside = partition(disk, "orders", topic_id=None, name=f"orders-0.{1:032x}-stray")
     aside.append(batch(3), batch(2))
-    unnamed = partition(disk, "orders", 1, topic_id=None)
+    unnamed = partition(disk, "orders", 1, topic_id=8)
     unnamed.append(batch(4))
     made = Agent(disk.path, journal=tmp_path / "journal")
     Reader(made).register()
     made.now += CHECK_EVERY_MS
+    assert (state_of(made).stray_only, state_of(made).unnamed) == (1, 0)
+    (unnamed.directory / "partition.metadata").unlink()  # while the agent knows its topic id
+    made.now += 60_000
     found = state_of(made)
     assert (found.stray_only, found.unnamed, found.set_aside) == (1, 1, [aside.directory.name, "orders-1"])
     (unnamed.directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {uuid_text(UUID(int=8))}\n")

@@ -152,7 +152,8 @@ class StrayWatch:
         at_ms, names, found = self._looked.get(log_dir.path, (-_LOOK_EVERY_MS, (), ()))
         if names != contents.strays or not 0 <= now_ms - at_ms < _LOOK_EVERY_MS:
             aside = [_partition(log_dir, name) for name in contents.strays[:_MOST_JUDGED]]
-            unnamed = [each for each in live if not each.topic_id and each.log_dir.path == log_dir.path]
+            own = (each for each in live if each.log_dir.path == log_dir.path)
+            unnamed = [replace(each, topic_id="") for each in own if not _named(each.path)]
             there = judged([*aside, *unnamed], list(self._log_dirs.available), self._cluster)
             found = tuple(each for each in there if each.kind in (StrayKind.ONLY, StrayKind.UNNAMED))
             self._looked[log_dir.path] = now_ms, contents.strays, found
