@@ -7,6 +7,7 @@ import pytest
 
 from streaming.common.rows import SEGMENTS, Kind
 from tests.agent.broker_world import World, log_in
+from tests.agent.broker_world import world as world
 from tests.builders import batch, delete
 
 

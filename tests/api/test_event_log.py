@@ -7,6 +7,7 @@ import pytest
 
 from streaming.broker.protocol.event_json import ClusterEvent
 from streaming.broker.protocol.history_json import KeptChanges
+from streaming.cluster.verdicts.cluster_changes import SURE_MS
 from streaming.errors import UsageError
 from streaming.pages.api.event_log import MOST_EVENTS, EventLog
 from streaming.pages.api.judged_look import JudgedLook
@@ -116,12 +117,14 @@ def test_the_next_job_goes_on_where_one_has_ended() -> None:
     after = EventLog()
     after.recall(KeptChanges.decode(kept.encode()))
     assert after.kept() == kept
+    assert not after.notice(judged(stuck(0), NOW_MS - SURE_MS, started_ms=NOW_MS - MINUTE)), "it may lack what comes in a moment"
     assert after.notice(judged(fine(), NOW_MS, started_ms=NOW_MS - MINUTE)), "how everything is at the start is kept, too"
     assert kinds(after) == [("job_started", 1), ("problem_began", 1)]
     assert after.page("", judged(fine())).since_ms == NOW_MS - 3 * MINUTE
     after.notice(judged(fine(), NOW_MS + MINUTE, started_ms=NOW_MS - MINUTE))
     ended, *_ = page(after)
     assert (ended.kind, ended.at_ms) == ("problem_ended", NOW_MS)
+    assert ended.what == "Stuck transactions in topic orders, partition 0"
 
 
 def test_what_a_job_finds_after_a_while_has_not_ended_because_it_is_young() -> None:

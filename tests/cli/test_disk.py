@@ -164,8 +164,8 @@ def test_a_deleted_file_that_a_process_holds_open_takes_space_and_says_whose_it_
         (found,) = reported(path, "--at", NOW, "--free", "1GiB", status=3)["leftovers"]
         first = segtail_disk(path, "--at", NOW, "--free", "1GiB").stdout.splitlines()[0]
         holder.communicate()
-    assert (found["path"], found["kind"], found["taken"] >= 100_000) == (f"/proc/{holder.pid}/fd", "deleted_open", True)
-    assert first.endswith(f"of deleted files of log dirs that a process holds open: /proc/{holder.pid}/fd")
+    assert (found["path"], found["kind"], found["taken"] >= 100_000) == (f"/proc/{holder.pid}/fd (cat)", "deleted_open", True)
+    assert first.endswith(f'of deleted files of log dirs that a process holds open: "/proc/{holder.pid}/fd (cat)"')
     assert reported(path, "--at", NOW, "--free", "1GiB")["leftovers"] == []
 
 

@@ -60,7 +60,7 @@ def test_a_problem_begins_when_it_began_and_ends_when_it_is_not_there_any_more()
     missing = changes(seen(stuck_orders, at_ms=NOW_MS + MINUTE), seen(at_ms=NOW_MS + 3 * MINUTE))
     assert missing.events == ()
     ended = one(missing.now, seen(at_ms=NOW_MS + 4 * MINUTE))
-    assert (ended.kind, ended.at_ms, ended.what) == ("problem_ended", NOW_MS + 3 * MINUTE, stuck_orders.summary)
+    assert (ended.kind, ended.at_ms, ended.what) == ("problem_ended", NOW_MS + 3 * MINUTE, f"{stuck_orders.summary}, partition 3")
     assert ended.lasted_ms == 3 * MINUTE - 20_000
 
 

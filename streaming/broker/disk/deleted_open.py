@@ -14,7 +14,7 @@ _DELETED = " (deleted)"
 
 @dataclass(frozen=True, slots=True)
 class DeletedOpen:
-    """What one process holds of log dirs. ``path``: the directory in ``/proc`` that shows it. ``taken``: bytes on the disk."""
+    """What one process holds of log dirs. ``path``: the directory in ``/proc`` that shows it, and the process' name. ``taken``: bytes."""
 
     path: str
     files: int
@@ -29,7 +29,14 @@ def deleted_open(log_dirs: Sequence[Path], proc: Path = Path("/proc")) -> Iterat
             continue
         held = dict(_held(process / "fd", within))
         if held:
-            yield DeletedOpen(str(process / "fd"), len(held), sum(held.values()))
+            yield DeletedOpen(f"{process}/fd ({_name(process)})", len(held), sum(held.values()))
+
+
+def _name(process: Path) -> str:
+    try:
+        return (process / "comm").read_text(errors="replace").strip()
+    except OSError:  # it has ended
+        return "ended"
 
 
 def _held(descriptors: Path, within: tuple[str, ...]) -> Iterator[tuple[tuple[int, int], int]]:

@@ -25,8 +25,7 @@ REMEDIES = {
     MOVING: BlockedRemedy(
         why="A copy of the log is being made in another log dir of its broker, and until that move is over, nothing of the log is deleted "
         "or compacted.",
-        mend="Wait for the move, or raise replica.alter.log.dirs.io.max.bytes.per.second, which slows it down; a restart begins the copy "
-        "again.",
+        mend="Wait for the move, or raise replica.alter.log.dirs.io.max.bytes.per.second, which slows it down; a restart does not end it.",
     ),
     FUTURE: BlockedRemedy(
         why="The first segment holds a record dated in the future, so nothing behind it is deleted by time before that date.",

@@ -14,7 +14,7 @@ from streaming.broker.protocol.event_json import ClusterEvent, EventKind
 from streaming.broker.protocol.problem_json import SEVERITIES, Problem
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.all_problems import MOST_PROBLEMS
-from streaming.cluster.verdicts.cluster_moments import ClusterMoment, Sighting, key_of
+from streaming.cluster.verdicts.cluster_moments import BY_PARTITION, ClusterMoment, Sighting, key_of
 from streaming.common.formatting import format_count, format_list, format_name
 
 _MANY = 3
@@ -112,11 +112,12 @@ def _together(kind: EventKind, sightings: Sequence[Sighting], before: ClusterMom
 def _of_problem(kind: EventKind, sighting: Sighting, before: ClusterMoment, after: ClusterMoment) -> ClusterEvent:
     problem, ended = sighting.problem, kind is EventKind.PROBLEM_ENDED
     began_here = kind is EventKind.PROBLEM_BEGAN and before.at_ms <= problem.since_ms <= after.at_ms
+    named = f", partition {problem.partition}" if problem.kind in BY_PARTITION and problem.partition >= 0 else ""
     at_ms = sighting.missing_ms if ended else problem.since_ms if began_here else after.at_ms
     return ClusterEvent(
         kind=kind,
         at_ms=at_ms,
-        what=(problem.summary or problem.what) if ended else f"{problem.what}{_cause(problem, after)}",
+        what=f"{problem.summary or problem.what}{named}" if ended else f"{problem.what}{_cause(problem, after)}",
         severity=problem.gravity,
         lasted_ms=at_ms - sighting.first_ms if ended else -1,
         broker=problem.broker,

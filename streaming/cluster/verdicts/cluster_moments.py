@@ -28,13 +28,13 @@ YOUNG_MS = 15 * 60_000
 
 _YOUNG = "young"
 
-_BY_PARTITION = frozenset({kinds.HANGING.name, kinds.STUCK.name})
+BY_PARTITION = frozenset({kinds.HANGING.name, kinds.STUCK.name})
 """Kinds of which each partition has a problem of its own; others name a partition as long as it is the only one."""
 
 
 def key_of(problem: Problem) -> ProblemKey:
     """What it is about."""
-    partition = problem.partition if problem.kind in _BY_PARTITION else -1
+    partition = problem.partition if problem.kind in BY_PARTITION else -1
     return problem.kind, problem.broker, problem.topic, partition, problem.group, problem.log_dir, problem.agent
 
 

@@ -8,7 +8,7 @@ import streaming
 from streaming.broker.protocol.event_json import ClusterEvent, EventKind, EventPage
 from streaming.broker.protocol.history_json import KeptChanges
 from streaming.broker.protocol.listing_json import LARGEST_LIMIT
-from streaming.cluster.verdicts.cluster_changes import changes
+from streaming.cluster.verdicts.cluster_changes import SURE_MS, changes
 from streaming.cluster.verdicts.cluster_moments import YOUNG_MS, ClusterMoment, kept_moment, moment_of, recalled_moment
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.paging import filter_of, limit_of, offset_of, parameters_of
@@ -32,6 +32,7 @@ class EventLog:
         self._last: ClusterMoment | None = None
         self._since_ms = -1
         self._is_first, self._is_recalled = True, False
+        self._ready_ms = -1
 
     def notice(self, judged: JudgedLook) -> bool:
         """Compare a look with the one before; whether anything has changed.
@@ -44,6 +45,8 @@ class EventLog:
                 return False
             before = self._last
             if before is not None and not self._is_first and judged.look.now_ms - before.at_ms < APART_MS:
+                return False
+            if self._is_recalled and self._is_settling(judged.look.now_ms):
                 return False
             if self._is_first and judged.started_ms >= 0:
                 self._add([_started(judged.started_ms, judged.look.now_ms)])
@@ -59,6 +62,11 @@ class EventLog:
             self._last = found.now
             self._add(found.events)
             return first or bool(found.events)
+
+    def _is_settling(self, now_ms: int) -> bool:
+        """Whether a job that goes on with another's looks is just ready: what its first ones lack or have too much is no change."""
+        self._ready_ms = now_ms if self._ready_ms < 0 else self._ready_ms
+        return 0 <= now_ms - self._ready_ms < SURE_MS
 
     def kept(self) -> KeptChanges | None:
         """What the next job over the same checkpoint goes on with; None as long as nothing was compared."""
