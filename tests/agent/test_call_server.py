@@ -173,7 +173,8 @@ def test_what_is_not_for_callers_is_in_the_agent_s_log_alone_and_once_a_second(
             assert str(error.args[0]) not in str(reported.value)
         client.close()
     lines = [record for record in caplog.records if record.getMessage() == "a call cannot be answered"]
-    assert [line.exc_info[1] for line in lines] == [error]
+    # a call of the test before may end meanwhile, on another server
+    assert [line.exc_info[1] for line in lines if line.exc_info and line.exc_info[1] is error] == [error]
 
 
 @pytest.mark.parametrize("run", ["r" * 65, "line\nfeed", "\x1b[31m"])
