@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.cluster.consumers.recalled_commits import RECALLED_MS
+from streaming.cluster.view.recalled import RECALLED_MS
 from tests.consumers.group_world import GroupJob, held_back, world
 
 _TIMES = ("unmoved_ms", "stopped_since_ms", "stopped_earlier", "held_since_ms", "lost_ms", "losing_since_ms")

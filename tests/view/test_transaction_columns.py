@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from streaming.cluster.view.recalled import RECALLED_MS
 from streaming.cluster.view.table import Table
-from streaming.cluster.view.transaction_columns import RECALLED_MS
 from streaming.common.log_key import LogKey
 from tests.exposition.reading import named
 from tests.tables import each_row

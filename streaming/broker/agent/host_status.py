@@ -79,7 +79,7 @@ class HostStatus:
         self._live = 0
         if self._restarts is not None:
             self._restarts.look(tails, self.brokers, now)
-        self.log_dirs = [self._status_of(log_dir, deleted[log_dir.path], index[log_dir.path]) for log_dir in self._dirs]
+        self.log_dirs = [self._status_of(log_dir, tails, deleted[log_dir.path], index[log_dir.path]) for log_dir in self._dirs]
         self.logs = self._live
         self._incomplete = self._besides.listed < self.logs
 
@@ -87,7 +87,7 @@ class HostStatus:
         """The last look at the process of each broker, by its id."""
         return self._processes.last_looks()
 
-    def _status_of(self, log_dir: LogDir, deleted: int, index: int) -> LogDirStatus:
+    def _status_of(self, log_dir: LogDir, tails: Sequence[Tail], deleted: int, index: int) -> LogDirStatus:
         registered = self._cluster.lists(log_dir)
         unavailable = self._dirs.unavailable.get(log_dir.path)
         if unavailable is not None:
@@ -127,7 +127,7 @@ class HostStatus:
         )
         if self._restarts is not None:
             status = self._restarts.within(status, found)
-        status = self._strays.within(status, found, (tail.partition for tail in self._tails()), self._clock_ms())
+        status = self._strays.within(status, found, (tail.partition for tail in tails), self._clock_ms())
         self._last[log_dir.path] = status
         return status
 

@@ -42,12 +42,15 @@ class BrokerProcess:
     overrides: tuple[str, ...]
 
 
+def process_directories(proc: Path) -> list[Path]:
+    """The directories of processes. Raises OSError if there is no such file system."""
+    with os.scandir(proc) as entries:
+        return [proc / entry.name for entry in entries if entry.name.isdecimal()][:_MOST_PROCESSES]
+
+
 def broker_processes(proc: Path) -> Iterator[BrokerProcess]:
     """Those that can be looked at; the others are another user's on a machine that hides them."""
-    with os.scandir(proc) as entries:
-        numbers = [entry.name for entry in entries if entry.name.isdecimal()][:_MOST_PROCESSES]
-    for number in numbers:
-        directory = proc / number
+    for directory in process_directories(proc):
         try:
             with (directory / "cmdline").open("rb") as file:
                 command = file.read(_COMMAND_BYTES).split(b"\0")

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from streaming.broker.disk.broker_processes import process_directories
+
 _DELETED = " (deleted)"
 
 
@@ -17,19 +19,16 @@ class DeletedOpen:
     """What one process holds of log dirs. ``path``: the directory in ``/proc`` that shows it, and the process' name. ``taken``: bytes."""
 
     path: str
-    files: int
     taken: int
 
 
 def deleted_open(log_dirs: Sequence[Path], proc: Path = Path("/proc")) -> Iterator[DeletedOpen]:
     """What other processes hold, as far as this user may see it."""
     within = tuple(f"{os.path.realpath(each)}/" for each in log_dirs)
-    for process in proc.iterdir() if proc.is_dir() else ():
-        if not process.name.isdigit() or process.name == str(os.getpid()):
-            continue
-        held = dict(_held(process / "fd", within))
+    for process in process_directories(proc) if proc.is_dir() else ():
+        held = dict(_held(process / "fd", within)) if process.name != str(os.getpid()) else {}
         if held:
-            yield DeletedOpen(f"{process}/fd ({_name(process)})", len(held), sum(held.values()))
+            yield DeletedOpen(f"{process}/fd ({_name(process)})", sum(held.values()))
 
 
 def _name(process: Path) -> str:

@@ -4,14 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from streaming.broker.protocol.history_json import KeptCommit
 from streaming.cluster.consumers.group_counting import Counters, CountingMemory
-from streaming.cluster.consumers.group_lag import Ends, Lags, Places
+from streaming.cluster.consumers.group_lag import ABSENT, Ends, Lags, Places
 from streaming.cluster.consumers.group_moves import MoveMemory
 from streaming.cluster.consumers.group_past import AppendedNext, GroupPast
 from streaming.cluster.consumers.group_places import carried
 from streaming.cluster.consumers.lost_lately import LostLately
-from streaming.cluster.consumers.recalled_commits import RecalledCommits
+from streaming.cluster.consumers.named_rows import Place, rows_of
 from streaming.cluster.view.fading_rates import Rates
+from streaming.cluster.view.recalled import Recalled
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
 
@@ -56,7 +58,7 @@ class GroupMemory:
     """
 
     def __init__(self, past: GroupPast | None = None) -> None:
-        self.recalled = RecalledCommits()
+        self.recalled: Recalled[Place, KeptCommit] = Recalled()
         """What a job before has kept."""
         self._key: Longs = np.empty(0, np.int64)
         self._moves, self._counting = MoveMemory(past), CountingMemory(watches=past is None)
@@ -68,11 +70,18 @@ class GroupMemory:
             self._moves.keep(rows_before, there)
             self._counting.keep(rows_before, there, rows.key, steady_ms)
             self._key = rows.key
-        items, kept = self.recalled.take(rows, steady_ms)
-        if kept:
+        if self.recalled:
+            self._take_recalled(rows, steady_ms)
+        self._counting.begin_round(steady_ms)
+
+    def _take_recalled(self, rows: CommitRows, steady_ms: int) -> None:
+        places = list(self.recalled.left)
+        there = {place: row for place, row in zip(places, rows_of(rows, places), strict=True) if row != ABSENT}
+        found = self.recalled.take(there, steady_ms)
+        if found:
+            items, kept = np.array([there[place] for place in found], np.int64), list(found.values())
             self._moves.recall(items, kept)
             self._counting.recall(rows.key, items, kept)
-        self._counting.begin_round(steady_ms)
 
     @property
     def counters(self) -> Counters:

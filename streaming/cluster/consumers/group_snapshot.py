@@ -162,8 +162,7 @@ class GroupBoard:
     @property
     def is_empty(self) -> bool:
         """Whether the last round has found no group and no commit; False as long as there was none."""
-        with self._changed:
-            last = self._last
+        last = self.last
         return last is not None and not (len(last.rows) or last.groups or last.pending)
 
     @property

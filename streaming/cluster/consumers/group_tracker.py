@@ -54,9 +54,9 @@ from streaming.cluster.consumers.last_known import LastKnown
 from streaming.cluster.consumers.lost_records import lost_records, stopped_before
 from streaming.cluster.consumers.move_counting import MoveCounting
 from streaming.cluster.consumers.query_groups import CHECKPOINTS, PastOfQueries, QueryGroups, of_queries
-from streaming.cluster.consumers.recalled_commits import RecalledCommits
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.exported import Observed, RetentionResults
+from streaming.cluster.view.recalled import Recalled
 from streaming.common.arrays import Flags, Longs
 from streaming.common.query_checkpoints import QueryCheckpoint
 from streaming.kafka.formats.names import OFFSETS_TOPIC, SHARE_STATE_TOPIC
@@ -167,12 +167,12 @@ class GroupTracker:
 
     def recall(self, kept: Sequence[KeptCommit]) -> None:
         """Go on with what the rounds of a job before have kept. From any thread."""
-        self._memory.recalled = RecalledCommits(kept)
+        self._memory.recalled = Recalled({(each.group, each.topic, each.partition): each for each in kept})
 
     @property
     def recalled(self) -> list[KeptCommit]:
         """What was kept of commits that were not read yet. From any thread."""
-        return self._memory.recalled.left
+        return list(self._memory.recalled.left.values())
 
     def begin(self, view: RoundView) -> list[Question]:
         """A round begins. Returns what agents have to be asked first: where logs end."""

@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.cluster.consumers.group_lag import ABSENT, CODES, LagReason
+from streaming.cluster.consumers.group_lag import CODES, LagReason
 from streaming.cluster.consumers.group_past import AppendedNext
-from streaming.cluster.consumers.group_places import carried
+from streaming.cluster.consumers.group_places import carried, padded
 from streaming.cluster.consumers.group_sums import CommitFacts
 from streaming.common.arrays import Longs
 from streaming.kafka.groups.commit_table import CommitRows
@@ -25,26 +25,24 @@ class LastKnown:
     """What commits stood in when it was last certain. For one thread."""
 
     def __init__(self) -> None:
-        self._key: Longs = np.empty(0, np.int64)
-        self._offset: Longs = np.empty(0, np.int64)
-        self._since_ms: Longs = np.empty(0, np.int64)
-        self._found: CommitFacts | None = None
+        self._last: tuple[CommitRows, CommitFacts, Longs] | None = None
 
     def within(self, rows: CommitRows, found: CommitFacts, since_ms: Longs) -> tuple[CommitFacts, Longs]:
         """What a round has found, and since when commits stand, with what was known of those that nobody reads now."""
         unread = np.isin(found.lags.reason, _UNREAD) & ~found.left_over
-        if self._found is not None and unread.any():
-            before, there = carried(self._key, rows.key)
-            there &= unread & (np.append(self._offset, ABSENT)[before] == rows.offset)
+        if self._last is not None and unread.any():
+            rows_before, last, last_since_ms = self._last
+            before, there = carried(rows_before.key, rows.key)
+            there &= unread & (padded(rows_before.offset)[before] == rows.offset)
             some, before = np.flatnonzero(there), before[there]
-            facts = {name: _put(getattr(found, name), some, getattr(self._found, name)[before]) for name in _FACTS}
+            facts = {name: _put(getattr(found, name), some, getattr(last, name)[before]) for name in _FACTS}
             appended = AppendedNext(
-                earliest_ms=_put(found.appended.earliest_ms, some, self._found.appended.earliest_ms[before]),
-                latest_ms=_put(found.appended.latest_ms, some, self._found.appended.latest_ms[before]),
+                earliest_ms=_put(found.appended.earliest_ms, some, last.appended.earliest_ms[before]),
+                latest_ms=_put(found.appended.latest_ms, some, last.appended.latest_ms[before]),
             )
             found = replace(found, appended=appended, **facts)
-            since_ms = _put(since_ms, some, self._since_ms[before])
-        self._key, self._offset, self._since_ms, self._found = rows.key, rows.offset, since_ms, found
+            since_ms = _put(since_ms, some, last_since_ms[before])
+        self._last = rows, found, since_ms
         return found, since_ms
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from streaming.broker.protocol.history_json import KeptTransaction
 from streaming.cluster.view.carried import Carried
 from streaming.cluster.view.open_list import Late, OpenList
+from streaming.cluster.view.recalled import Recalled
 from streaming.cluster.view.replica_offsets import ABSENT, ReplicaOffsets, of_all
 from streaming.cluster.view.value_matrix import Columns
 from streaming.common.arrays import Flags, Longs
@@ -63,10 +64,6 @@ class _Seen(NamedTuple):
     hangs: bool
     stuck: bool
     at_ms: int
-
-
-RECALLED_MS = 3_600_000
-"""What a job before has kept is held for so long against what is read: agents may be away when a job starts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -223,8 +220,7 @@ class TransactionJudge:
         self._late_limit = late_limit
         self._uncovered_since: dict[_AppendKey, int] = {}
         self._reported: dict[_AppendKey, _Seen] = {}
-        self._recalled: dict[_AppendKey, KeptTransaction] = {}
-        self._recalled_ms = ABSENT  # when they were first held against something
+        self._recalled: Recalled[_AppendKey, KeptTransaction] = Recalled()
         self._open: frozenset[_OpenKey] = frozenset()  # in the last judgement
         self._held_to: frozenset[_OpenKey] | None = None
 
@@ -240,11 +236,11 @@ class TransactionJudge:
         """What is remembered, for the next job over the same checkpoint. From any thread."""
         uncovered, reported = self._uncovered_since, self._reported
         known = [_kept(key, uncovered.get(key, ABSENT), reported.get(key, _NEVER_SEEN)) for key in uncovered | reported]
-        return [*known, *(each for key, each in self._recalled.copy().items() if key not in uncovered and key not in reported)]
+        return [*known, *(each for key, each in self._recalled.left.items() if key not in uncovered and key not in reported)]
 
     def recall(self, kept: Iterable[KeptTransaction]) -> None:
         """Go on with what a job before has kept; what is read since then counts more."""
-        self._recalled = {(each.log, each.producer_id, each.first_offset, each.last_ms): each for each in kept}
+        self._recalled = Recalled({(each.log, each.producer_id, each.first_offset, each.last_ms): each for each in kept})
 
     def judge(
         self, carried: Sequence[Carried], names: Sequence[str], view: CoordinatorView, now_ms: int, *, read_ms: Longs, lag: Longs
@@ -320,13 +316,10 @@ class TransactionJudge:
 
     def _take_recalled(self, keys: Iterable[_AppendKey], now_ms: int) -> None:
         """Remember what a job before has kept of these transactions."""
-        self._recalled_ms = now_ms if self._recalled_ms == ABSENT else self._recalled_ms
-        found = {key: self._recalled.pop(key) for key in keys if key in self._recalled}
+        found = self._recalled.take(keys, now_ms)
         since = {key: min(each.uncovered_ms, now_ms) for key, each in found.items() if each.uncovered_ms >= 0}
         seen = {key: _Seen(each.hangs, each.stuck, min(each.at_ms, now_ms)) for key, each in found.items() if each.at_ms >= 0}
         self._uncovered_since, self._reported = self._uncovered_since | since, self._reported | seen
-        if now_ms - self._recalled_ms > RECALLED_MS:
-            self._recalled.clear()
 
     def _seen_last(self, key_of: Callable[[int], _AppendKey], uncertain: Flags) -> dict[int, _Seen]:
         """What was known of some transactions when it was certain, by their indexes; nothing where logs are read once."""

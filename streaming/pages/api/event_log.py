@@ -31,7 +31,7 @@ class EventLog:
         self._events: list[ClusterEvent] = []  # the oldest first
         self._last: ClusterMoment | None = None
         self._since_ms = -1
-        self._is_first, self._is_recalled = True, False
+        self._recalled: ClusterMoment | None = None  # the last moment of a job before
         self._ready_ms = -1
 
     def notice(self, judged: JudgedLook) -> bool:
@@ -43,16 +43,13 @@ class EventLog:
         with self._lock:
             if not judged.ready:
                 return False
-            before = self._last
-            if before is not None and not self._is_first and judged.look.now_ms - before.at_ms < APART_MS:
+            before, first, now_ms = self._last or self._recalled, self._last is None, judged.look.now_ms
+            if before is not None and (self._is_settling(now_ms) if first else now_ms - before.at_ms < APART_MS):
                 return False
-            if self._is_recalled and self._is_settling(judged.look.now_ms):
-                return False
-            if self._is_first and judged.started_ms >= 0:
-                self._add([_started(judged.started_ms, judged.look.now_ms)])
-            young = self._is_recalled and judged.look.now_ms - judged.started_ms < YOUNG_MS
+            if first and judged.started_ms >= 0:
+                self._add([_started(judged.started_ms, now_ms)])
+            young = self._recalled is not None and now_ms - judged.started_ms < YOUNG_MS
             now = moment_of(judged.circumstances, judged.problems, young=young)
-            first, self._is_first = self._is_first, False
             if before is None:
                 self._last, self._since_ms = now, now.at_ms
                 return True
@@ -71,13 +68,14 @@ class EventLog:
     def kept(self) -> KeptChanges | None:
         """What the next job over the same checkpoint goes on with; None as long as nothing was compared."""
         with self._lock:
-            return None if self._last is None else kept_moment(self._last, list(self._events), self._since_ms)
+            last = self._last or self._recalled
+            return None if last is None else kept_moment(last, list(self._events), self._since_ms)
 
     def recall(self, kept: KeptChanges) -> None:
         """Go on where a job before has ended. Raises ValueError if nothing can."""
         last = recalled_moment(kept)
         with self._lock:
-            self._events, self._last, self._since_ms, self._is_recalled = kept.events, last, kept.since_ms, True
+            self._events, self._recalled, self._since_ms = kept.events, last, kept.since_ms
 
     def _add(self, events: Iterable[ClusterEvent]) -> None:
         for each in events:

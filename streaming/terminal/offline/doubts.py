@@ -13,8 +13,6 @@ from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.view.broker_status import newest
 from streaming.cluster.view.host_families import is_checkpointed
 from streaming.cluster.view.observer import AgentStatus
-from streaming.cluster.view.process_reports import away_brokers, broker_processes
-from streaming.cluster.view.reported_once import each_broker
 from streaming.cluster.view.transaction_columns import CoordinatorView
 from streaming.common.formatting import format_be, format_count, format_duration, format_list, format_word
 from streaming.common.log_key import LogKey
@@ -76,7 +74,7 @@ def unread(agent: OfflineAgent, counts: Callable[[str, int], bool], exported: Se
         if path.is_dir() and name is not None and counts(name.topic, name.partition):
             log.warning("log cannot be listed: no segment of it can be read", extra={"path": str(path)})
             yield f"{format_word(str(path))}: no segment of it can be read"
-    away = {each.broker for each in away_brokers(broker_processes(each_broker(agent.host_status.brokers)))}
+    away = {each.broker for each in agent.away}
     for tail in (each for each in exported if counts(each.cursor.log.topic, each.cursor.log.partition)):
         where, cursor = format_word(str(tail.partition.path)), tail.cursor
         if cursor.stopped:

@@ -15,11 +15,14 @@ from streaming.broker.agent.host_status import HostStatus
 from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.journal.journal import Journal
+from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.event_tables import blocks_table
 from streaming.broker.protocol.status_messages import Status, UnreadableLog
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.broker.watcher.scope import Scope
 from streaming.broker.watcher.watcher import POLL_BYTES, Watcher
+from streaming.cluster.view.process_reports import away_brokers, broker_processes
+from streaming.cluster.view.reported_once import each_broker
 from streaming.common.start_from import StartFrom
 
 log = logging.getLogger(__name__)
@@ -85,6 +88,11 @@ class OfflineAgent:
     def now_ms(self) -> int:
         """The time at which files are read, Unix milliseconds."""
         return int(self._clock() * 1000)
+
+    @property
+    def away(self) -> list[AwayBroker]:
+        """The brokers whose log dirs nobody holds, as of the last reading."""
+        return away_brokers(broker_processes(each_broker(self.host_status.brokers)))
 
     def begin(self) -> pa.Table:
         """Read all logs; returns rows of `streaming.common.event_row.EVENTS`."""

@@ -22,8 +22,6 @@ from streaming.cluster.view.answers import apply, written_ms
 from streaming.cluster.view.limiter import LimitsOf
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.page_context import context_of
-from streaming.cluster.view.process_reports import away_brokers, broker_processes
-from streaming.cluster.view.reported_once import each_broker
 from streaming.cluster.view.table import Snapshot, Table
 from streaming.cluster.view.view import View, view
 from streaming.common.catalog.catalog_tables import NOTHING_DECIDED
@@ -102,7 +100,7 @@ class SingleReading:
     @property
     def away(self) -> list[AwayBroker]:
         """The brokers whose log dirs nobody holds, as of the last reading."""
-        return away_brokers(broker_processes(each_broker(self.agent.host_status.brokers)))
+        return self.agent.away
 
     def again(self) -> None:
         """Read on in all logs."""
