@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
@@ -15,6 +16,7 @@ from tests.broker.clients import create_topic
 from tests.broker.coordinator_answers import WINDOW, Answers
 from tests.broker.kafka import Kafka
 from tests.broker.lab import Lab
+from tests.broker.moving_jobs import asking, meanwhile
 
 TOPIC = "moved"
 
@@ -28,7 +30,6 @@ BROKER_SETTINGS: Mapping[str, object] = {
 COMMIT_SECONDS = (2.0, 3.0)
 """Between two commits of a group: longer than between two questions to its coordinator, so that no commit is missed."""
 
-_ASK_SECONDS = 0.2
 _HELD_SECONDS = (0.0, 6.0)
 _ABSENT_SECONDS = (0.5 * WINDOW, 2 * WINDOW)
 _LAPSED_SECONDS = 90.0
@@ -86,19 +87,10 @@ class MovingGroups:
         """From the beginning to the end of the body, groups commit and coordinators move."""
         create_topic(self._bootstrap, TOPIC, self._partitions)
         work = {"moving": self._move} | dict.fromkeys(self._sharers, self._share) | self._work
-        threads = [threading.Thread(target=each, daemon=True) for each in (self._produce, self._ask)]
-        threads += [
-            threading.Thread(target=each, args=(name, random.Random(self._seed + number)), daemon=True)
-            for number, (name, each) in enumerate(work.items())
-        ]
-        for thread in threads:
-            thread.start()
-        try:
+        works = [partial(each, name, random.Random(self._seed + number)) for number, (name, each) in enumerate(work.items())]
+        beside = self._produce, partial(asking, self.answers.ask, self._ended)
+        with meanwhile([*beside, *works], self._ended, 2 * _PATIENCE_SECONDS):
             yield
-        finally:
-            self._ended.set()
-            for thread in threads:
-                thread.join(2 * _PATIENCE_SECONDS)
 
     def _produce(self) -> None:
         producer = Producer({"bootstrap.servers": self._bootstrap, "acks": "all"})
@@ -107,10 +99,6 @@ class MovingGroups:
                 producer.produce(TOPIC, b"x" * 100, partition=partition)
             if not producer.flush(_PATIENCE_SECONDS):
                 self._produced += 1
-
-    def _ask(self) -> None:
-        while not self._ended.wait(_ASK_SECONDS):
-            self.answers.ask()
 
     def _work_by_java(self, do: str, **request: object) -> None:
         """It may not be done: coordinators may be moving. Python's client ends the process at times where a broker goes meanwhile."""

@@ -1,5 +1,6 @@
 """Agents beside brokers, and jobs with some of these agents: what jobs and log dirs say of groups that move, against their coordinators."""
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -26,6 +27,8 @@ from tests.processes import Segtail, segtail, until
 
 _OPTIONS = ("--from", "latest", "--trigger", "1s", "--set", "state_shards=4", "--set", "late_after=0s")
 
+_ASK_SECONDS = 0.2
+
 LOOKING = 2.0
 """An agent that is not behind publishes what it has found after so many seconds at most."""
 
@@ -45,6 +48,26 @@ class Job:
     def url(self) -> str:
         """Where its pages are."""
         return (self.running.url or "").removesuffix("/metrics")
+
+
+@contextmanager
+def meanwhile(work: Iterable[Callable[[], object]], ended: threading.Event, seconds: float) -> Iterator[None]:
+    """Work on threads of its own, to the end of the body; each ends within so many seconds once ``ended`` is set."""
+    threads = [threading.Thread(target=each, daemon=True) for each in work]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join(seconds)
+
+
+def asking(ask: Callable[[], object], ended: threading.Event) -> None:
+    """Ask again and again."""
+    while not ended.wait(_ASK_SECONDS):
+        ask()
 
 
 @contextmanager

@@ -30,7 +30,7 @@ from tests.broker.coordinator_answers import JUST_DELETED, NONE, OLD_DATA, PATIE
 from tests.broker.group_comparing import page_at
 from tests.broker.kafka import Kafka, Node
 from tests.broker.lab import Lab
-from tests.broker.moving_jobs import JOB, LOG_DIRS, LOOKING, Comparison, Job, list_of
+from tests.broker.moving_jobs import JOB, LOG_DIRS, LOOKING, Comparison, Job, asking, list_of, meanwhile
 
 _MEASURES = ("log start", "high watermark", "last stable offset", "open transactions", "last producer in one")
 _MOST_PARTITIONS = 5
@@ -48,7 +48,6 @@ _STEP_SECONDS = (2.0, 3.0)
 """Between two changes of a topic: longer than between two questions to a leader, so that no offset is missed."""
 
 _MOVE_SECONDS = (5.0, 10.0)
-_ASK_SECONDS = 0.2
 _PATIENCE_SECONDS = 10.0
 
 
@@ -102,20 +101,9 @@ class MovingLogs:
         """From the beginning to the end of the body, logs grow and move."""
         for topic in self._topics:
             self._create(topic)
-        threads = [threading.Thread(target=partial(self._change, each), daemon=True) for each in self._topics]
-        threads += [threading.Thread(target=each, daemon=True) for each in (self._move, self._ask)]
-        for thread in threads:
-            thread.start()
-        try:
+        changes = [partial(self._change, each) for each in self._topics]
+        with meanwhile([*changes, self._move, partial(asking, self.answers.ask, self._ended)], self._ended, 2 * _PATIENCE_SECONDS):
             yield
-        finally:
-            self._ended.set()
-            for thread in threads:
-                thread.join(2 * _PATIENCE_SECONDS)
-
-    def _ask(self) -> None:
-        while not self._ended.wait(_ASK_SECONDS):
-            self.answers.ask()
 
     def _work(self, do: str, **request: object) -> None:
         """It may not be done: leaders may be moving."""
