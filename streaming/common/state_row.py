@@ -33,6 +33,7 @@ class StateRow:
     log_start_offset: Long = -1
     log_end_offset: Long = -1
     log_epoch: Int = -1
+    high_watermark: Long = -1  # the last entry that was read: `transactions` has no closed one before it
     last_append_ms: Long = -1
     max_timestamp_ms: Long = -1
     appended_bytes: Count = 0

@@ -30,7 +30,6 @@ class LogState(StateRow):
 
     leader: Int = -2
     leader_epoch: Int = -1
-    high_watermark: Long = -1
     journal: Text = ""
     departed: Flag = False
     stopped_at: Long = -1

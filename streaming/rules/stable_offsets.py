@@ -21,7 +21,7 @@ class Copies:
     """Observed replicas, all columns of equal length.
 
     ``partition`` numbers the partitions 0, 1, ... in any order. ``log_start`` and ``end_offset`` are as far as the log was read;
-    ``checkpoint`` is its entry in ``replication-offset-checkpoint``, -1 none, `UNREADABLE` if that file cannot be read. ``leads`` and
+    ``checkpoint`` is the newest entry that is known in ``replication-offset-checkpoint``, -1 none or none that can be read. ``leads`` and
     ``in_sync`` follow the newest metadata of its partition; ``isr`` is the number of in-sync replicas there, -1 if no metadata is readable.
     ``stands``: too few are in sync for the leader to advance its high watermark, or this is possible (`streaming.rules.min_isr`).
     ``fenced``: the controller has fenced the replica's broker, so it cannot come into sync. ``silent``: the replica's agent has not
@@ -81,16 +81,15 @@ def high_watermarks(copies: Copies, *, assume_replicated: bool = False) -> Longs
     """The high watermark of each replica's partition, as far as that replica's log was read; -1 where it is not known.
 
     With metadata, if all in-sync replicas are observed: the larger of the leader's checkpoint and their smallest end offset (the leader's
-    end if it is alone in sync). If they are not, or if ``stands`` is set: the leader's checkpoint. If the leader itself is not observed,
-    the replica's own checkpoint is used for it. Without metadata: the replica's own checkpoint, or with ``assume_replicated`` its end. A
-    checkpoint without an entry tells nothing: it has only the logs that its broker's last run was told of, so a full one may have none.
+    end if it is alone in sync). If they are not, or if ``stands`` is set: the leader's checkpoint. It is never below the replica's own,
+    which a leader has told it. Without metadata: the replica's own checkpoint, or with ``assume_replicated`` its end. A checkpoint without
+    an entry tells nothing: it has only the logs that its broker's last run was told of, so a full one may have none.
     """
     count = int(copies.partition.max()) + 1 if len(copies.partition) else 0
     own = np.maximum(copies.checkpoint, _NOT_KNOWN)
     of_leader = np.full(count, _NOT_OBSERVED, np.int64)
     np.maximum.at(of_leader, copies.partition[copies.leads], own[copies.leads])
-    of_leader_here = of_leader[copies.partition]
-    written = np.where(of_leader_here == _NOT_OBSERVED, own, of_leader_here)
+    written = np.maximum(of_leader[copies.partition], own)
     held = np.where(copies.stands, _NOT_KNOWN, _held_by_all(copies, of_leader, count)[copies.partition])
     with_metadata = np.maximum(written, held)
     without = copies.end_offset if assume_replicated else own

@@ -63,7 +63,8 @@ def cut_off(state: LogState, offset: int) -> LogState:
     A clean election cuts off nothing below the high watermark. A log without a topic id may belong to another topic of the same name.
     """
     committed = min(state.high_watermark, state.log_end_offset) - max(offset, state.log_start_offset, 0) if state.topic_id else 0
-    after = replace(state, truncated_committed=plus(state.truncated_committed, max(0, committed)))
+    truncated_committed = plus(state.truncated_committed, max(0, committed))
+    after = replace(state, truncated_committed=truncated_committed, high_watermark=min(state.high_watermark, offset))
     if state.cut_end >= 0 and state.cut_next_epoch < 0:
         return after
     return replace(

@@ -177,12 +177,16 @@ class MovingLogs:
     def _come_back(self, topic: _Topic) -> None:
         """At once, so that perhaps nobody asks between, or later."""
         self._work("remove", topic=topic.name)
-        for key in ((measure, topic.name, number) for measure in _MEASURES for number in range(_MOST_PARTITIONS)):
-            self.answers.committed(key, NONE)
+        for number in range(_MOST_PARTITIONS):
+            self._is_nowhere(topic, number)
         if topic.chance.random() < 0.5:
             self._ended.wait(topic.chance.uniform(5, 20))
         topic.partitions = topic.chance.randint(1, 3)
         self._create(topic)
+
+    def _is_nowhere(self, topic: _Topic, number: int) -> None:
+        for measure in _MEASURES:
+            self.answers.committed((measure, topic.name, number), NONE)
 
     def _move(self) -> None:
         """Another broker is to lead, at times one that has no copy yet; or a replica is to lie in a log dir, where it may be already."""
@@ -193,6 +197,8 @@ class MovingLogs:
             brokers = chance.sample([each.node_id for each in self._kafka.brokers], _TOPICS[topic.name][0])
             if chance.random() < 0.5:
                 self._work("move", topic=topic.name, partition=number, replicas=brokers)
+                if len(brokers) == 1:  # an agent may find the only replica a moment after another has lost it
+                    self._is_nowhere(topic, number)
             else:
                 log_dir = chance.choice(self._kafka.broker(brokers[0]).log_dirs)
                 self._work("rehouse", topic=topic.name, partition=number, broker=brokers[0], log_dir=str(log_dir))

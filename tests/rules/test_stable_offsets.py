@@ -98,6 +98,7 @@ LEADER = Copy(1, 100, 80, leads=True, in_sync=True, isr=3)
         ),
         pytest.param(100, [LEADER._replace(checkpoint=130)], id="never ahead of what was read"),
         pytest.param(60, [Copy(2, 90, 60, in_sync=True, isr=2)], id="the leader is not observed: its own checkpoint"),
+        pytest.param(70, [Copy(2, 90, 70, in_sync=True, isr=3), LEADER._replace(checkpoint=60)], id="never below its own checkpoint"),
         pytest.param(60, [Copy(2, 90, 60)], id="no metadata: its own checkpoint"),
         pytest.param(-1, [Copy(2, 90)], id="no metadata, no entry: not known"),
     ],

@@ -14,7 +14,7 @@ from streaming.common.state_row import STATES
 from tests.catalog.catalogs import Row, catalog
 
 REPORTED = STATES
-for _name, _type in (("leader", pa.int32()), ("leader_epoch", pa.int32()), ("high_watermark", pa.int64()), ("facts", pa.binary())):
+for _name, _type in (("leader", pa.int32()), ("leader_epoch", pa.int32()), ("facts", pa.binary())):
     REPORTED = REPORTED.append(pa.field(_name, _type))
 
 _FOUND = ("local_log_start_offset", "oldest_timestamp", "active_first_timestamp", "active_created_ms")

@@ -68,6 +68,13 @@ def test_of_two_rounds_the_smaller_high_watermark_counts() -> None:
     assert high_watermark(made) == 70
 
 
+def test_no_high_watermark_is_below_the_one_by_which_ended_transactions_were_let_go() -> None:
+    made = table(log(log_end_offset=100, high_watermark=80))
+    made.take_catalog("a1", led([1, 2], checkpoint=70))
+    logs = view(made.snapshot(0.0)).logs
+    assert [int(logs[name][0]) for name in ("high_watermark", "last_stable_offset")] == [80, 80]
+
+
 @given(st.lists(st.tuples(st.sampled_from([(1,), (1, 2)]), st.integers(0, 100)), min_size=1, max_size=4))
 def test_no_round_that_waits_makes_it_later(reported: list[tuple[tuple[int, ...], int]]) -> None:
     made = table(log(log_end_offset=100))

@@ -128,7 +128,7 @@ def _copies(
         broker=logs["broker"],
         log_start=start,
         end_offset=np.maximum(logs["log_end_offset"], start),
-        checkpoint=decided.high_watermark,
+        checkpoint=np.maximum(decided.high_watermark, logs["high_watermark"]),
         leads=roles.leads,
         in_sync=_members(logs, assigned, decided.brokers_in_sync),
         isr=_of_partition(decided.in_sync_replicas, assigned)[logs["replicas_of"]],
