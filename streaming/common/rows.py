@@ -27,6 +27,9 @@ APPEND_DELAY_SECONDS_BOUNDS = (30, 300, 3_600, 21_600, 86_400, 604_800, 2_592_00
 SKIP_REASONS = ("deleted", "truncated", "corrupt", "journal_trimmed", "agent_lost")
 """The reasons why log bytes never reached the counters, in the order of the ``skipped_bytes`` list."""
 
+SKIPPED_COPIES = ("exported", "follower")
+"""Whose bytes these are: those of a replica that is exported, or of a follower's copy, whose leader's counters have them."""
+
 
 class Kind(StrEnum):
     """The kind of an event."""

@@ -44,6 +44,7 @@ class StateRow:
     truncations: Count = 0
     truncated_bytes: Count = 0
     skipped_bytes: Counts = (0,) * len(SKIP_REASONS)  # by SKIP_REASONS
+    follower_skipped_bytes: Counts = (0,) * len(SKIP_REASONS)  # those of them that another broker led all the time
     share_codec_bytes: Counts = (0,) * len(CODECS)  # this log's share of its topic's counters: appended while it led
     share_batch_bytes_buckets: Counts = (0,) * (len(BATCH_BYTES_BOUNDS) + 1)
     share_batch_records_buckets: Counts = (0,) * (len(BATCH_RECORDS_BOUNDS) + 1)

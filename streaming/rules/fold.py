@@ -231,12 +231,13 @@ class ShardFold:
             self.touched[state.key] = state.left()
             return
         self.touched[state.key] = None
-        for reason, size in _skips(state):
-            self._skip_in_residue(state.agent, state.broker, reason, size)
+        for reason, size, followed in zip(SKIP_REASONS, state.skipped_bytes, state.follower_skipped_bytes, strict=True):
+            if size:
+                self._skip_in_residue(state.agent, state.broker, reason, size, followed)
 
-    def _skip_in_residue(self, agent: str, broker: int, reason: str, size: int) -> None:
+    def _skip_in_residue(self, agent: str, broker: int, reason: str, size: int, followed: int = 0) -> None:
         empty = residue(agent, broker, self._shard)
-        self.touched[empty.key] = (self._get(empty.key) or empty).skipped(reason, size)
+        self.touched[empty.key] = (self._get(empty.key) or empty).skipped(reason, size, followed)
 
     def _end_census(self, row: EventRow) -> None:
         """Mark the logs as gone that a census lacks: their own event was lost with a journal, or came before this consumer began.
@@ -302,10 +303,6 @@ def _point(row: EventRow) -> LogState:
     return LogState(
         agent=row.agent, broker=-1, topic="", partition=-1, topic_id=row.journal, log_end_offset=row.seq, appended_bytes=row.bytes
     )
-
-
-def _skips(state: LogState) -> Iterator[tuple[str, int]]:
-    return ((reason, size) for reason, size in zip(SKIP_REASONS, state.skipped_bytes, strict=True) if size)
 
 
 def _partition(key: LogKey) -> tuple[str, int, str]:

@@ -14,13 +14,15 @@ from streaming.common.event_row import EventRow
 from streaming.rules import coordinator_state, expired_arrivals, inventory_changes, log_transactions, unclean_losses, whereabouts
 from streaming.rules.counters import SHARED, SUMMED
 from streaming.rules.log_state import LogState, new_log
-from streaming.rules.sharing import Cut, begins, share_of
+from streaming.rules.sharing import Cut, begins, followed, share_of
 
 log = logging.getLogger(__name__)
 
 _NO_ENTRY = -1  # of the high watermark: the row does not contain it
 
-_SHARES = tuple(field.name for field in fields(LogState) if field.name.startswith(("share_", "shared_", "unclean_")))
+_SHARES = tuple(
+    field.name for field in fields(LogState) if field.name.startswith(("share_", "shared_", "unclean_", "skipped_", "follower_"))
+)
 
 
 FOUND_COLUMNS = ("leader", "leader_epoch", "local_log_start_offset", "oldest_timestamp", "active_first_timestamp", "active_created_ms")
@@ -36,7 +38,7 @@ def appeared(state: LogState | None, row: EventRow) -> LogState:
         begun = replace(new_log(row, row.next_offset), journal=row.journal, newest_segment=row.segment)
         return log_transactions.found(begun, row)
     if state.departed:
-        back = replace(new_log(row, row.next_offset), journal=row.journal, skipped_bytes=state.skipped_bytes)
+        back = replace(new_log(row, row.next_offset), journal=row.journal)
         return log_transactions.found(replace(back, **{name: getattr(state, name) for name in _SHARES}), row)
     # If a journal begins after what was counted, it is not taken over yet: so its first append shows the gap before it.
     journal = row.journal if row.next_offset <= state.log_end_offset else state.journal
@@ -150,8 +152,10 @@ def _with_hole(state: LogState, row: EventRow) -> LogState:
     if missing <= 0 or row.journal == state.journal:
         return state
     if not row.bytes:  # the log began anew further on: the offsets that the row passes over never existed and have no mean size
-        return state.skipped("agent_lost", _by_mean_record(state, missing))
-    return state.skipped("agent_lost", missing * row.bytes // max(1, row.next_offset - row.base_offset))
+        size = _by_mean_record(state, missing)
+    else:
+        size = missing * row.bytes // max(1, row.next_offset - row.base_offset)
+    return _skip(state, row, "agent_lost", size, state)
 
 
 def _ended_unseen(state: LogState, row: EventRow) -> LogState:
@@ -202,14 +206,18 @@ def skipped(state: LogState, row: EventRow) -> LogState:
         return _noted(state, row)
     missed = row.bytes if row.base_offset >= state.log_end_offset else _part(row, state.log_end_offset)
     after = replace(_noted(_with_hole(state, row), row), journal=row.journal, log_end_offset=row.next_offset, log_epoch=row.log_epoch)
-    return log_transactions.found(after, row).skipped(row.reason, missed)
+    return _skip(log_transactions.found(after, row), row, row.reason, missed, state)
+
+
+def _skip(after: LogState, row: EventRow, reason: str, size: int, before: LogState) -> LogState:
+    return after.skipped(reason, size, size if followed(before, row) else 0)
 
 
 def _after_flaw(state: LogState, row: EventRow) -> LogState:
     """Count the bytes after a flaw. Their offsets are not known, so their positions show which of them have been counted."""
     before = state.stopped_end if row.next_offset == state.stopped_at else row.start_position
     new_bytes = max(0, row.end_position - before)
-    return replace(state, stopped_at=row.next_offset, stopped_end=before + new_bytes).skipped(row.reason, new_bytes)
+    return _skip(replace(state, stopped_at=row.next_offset, stopped_end=before + new_bytes), row, row.reason, new_bytes, state)
 
 
 def corrupt(state: LogState, row: EventRow) -> LogState:

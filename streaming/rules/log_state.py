@@ -50,10 +50,17 @@ class LogState(StateRow):
     elsewhere: Text = ""
     counted_by: Text = ""
 
-    def skipped(self, reason: str, size: int) -> "LogState":
-        """The state with ``size`` more bytes that never reached the counters. A reason of a later version counts as the last known one."""
+    def skipped(self, reason: str, size: int, followed: int = 0) -> "LogState":
+        """The state with ``size`` more bytes that never reached the counters, ``followed`` of them while another broker led.
+
+        A reason of a later version counts as the last known one.
+        """
         at = SKIP_REASONS.index(reason) if reason in SKIP_REASONS else len(SKIP_REASONS) - 1
-        return replace(self, skipped_bytes=(*self.skipped_bytes[:at], plus(self.skipped_bytes[at], size), *self.skipped_bytes[at + 1 :]))
+        return replace(
+            self,
+            skipped_bytes=_added_at(at, self.skipped_bytes, size),
+            follower_skipped_bytes=_added_at(at, self.follower_skipped_bytes, followed),
+        )
 
     def left(self) -> "LogState":
         """The part of the state that remains when the log has left its broker while its topic still exists."""
@@ -62,8 +69,12 @@ class LogState(StateRow):
         return LogState(departed=True, settled=True, **{**columns, **shared})
 
 
+def _added_at(at: int, values: tuple[int, ...], more: int) -> tuple[int, ...]:
+    return (*values[:at], plus(values[at], more), *values[at + 1 :])
+
+
 _STAYS = (
-    *("agent", *KEY, "journal", "skipped_bytes"),
+    *("agent", *KEY, "journal", "skipped_bytes", "follower_skipped_bytes"),
     *(field.name for field in fields(LogState) if field.name.startswith("unclean_")),
     *(field.name for field in fields(LogState) if field.name.startswith("share_")),
 )

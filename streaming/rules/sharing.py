@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from streaming.common.event_row import EventRow
+from streaming.common.rows import Kind
 from streaming.rules.counters import SHARED
 from streaming.rules.log_state import LogState
 
@@ -34,6 +35,14 @@ def begins_among(row: EventRow, own: LogState, others: Iterable[LogState]) -> in
     if newest.leader >= 0:
         return EVERYTHING if newest.leader == row.broker else row.next_offset
     return max((other.log_end_offset for other in there), default=EVERYTHING)
+
+
+def followed(state: LogState, row: EventRow) -> bool:
+    """Whether another broker led all that a log lacks before a row, or by it: in the epoch of the last range that was read, up to now."""
+    if row.kind == Kind.SKIPPED and row.leads == 0:
+        return True
+    another = row.leads == 0 or (row.leader >= 0 and row.leader != row.broker)
+    return another and 0 <= state.log_epoch == max(row.leader_epoch, row.log_epoch)
 
 
 def share_of(row: EventRow, begin: int, cut: Cut) -> EventRow | None:

@@ -429,6 +429,7 @@ def _brokers(page: _Page, random: Random, cluster: Cluster) -> None:
                 np.where(here.cumsum() > 0, 3e6 if reason == "deleted" else 0, 0),
                 broker=broker,
                 reason=reason,
+                copy="exported",
             )
         _log_dirs(page, random, cluster, broker)
         for state, count in (

@@ -243,18 +243,18 @@ def test_nothing_is_merged_into_what_was_forgotten(journal: Journal) -> None:
 
 
 def test_what_a_reader_has_not_had_becomes_one_loss_for_each_log_in_its_place(journal: Journal) -> None:
-    journal.publish([appended(0, 10), appended(0, 20, number=1)])
+    journal.publish([appended(0, 10, leads=0), appended(0, 20, number=1, leads=1)])
     journal.reach(0, None)
-    journal.publish([appended(10, 5), appended(20, 1, number=1), appended(0, 7, number=2)])
+    journal.publish([appended(10, 5, leads=0), appended(20, 1, number=1, leads=0), appended(0, 7, number=2)])
     journal.reach(0, None)
     journal.publish([appended(15, 100)])
     assert merge(journal, 5) == 43
     first, second, third, kept = (event for _, event in everything(journal))
     assert {(event.kind, event.reason) for event in (first, second, third)} == {(Kind.SKIPPED, "journal_trimmed")}
-    assert [(event.partition, event.base_offset, event.next_offset, event.bytes) for event in (first, second, third)] == [
-        (0, 0, 15, 15),
-        (1, 0, 21, 21),
-        (2, 0, 7, 7),
+    assert [(event.partition, event.base_offset, event.next_offset, event.bytes, event.leads) for event in (first, second, third)] == [
+        (0, 0, 15, 15, 0),
+        (1, 0, 21, 21, -1),
+        (2, 0, 7, 7, 1),
     ]
     assert (kept.kind, kept.bytes, journal.end().total) == (Kind.APPENDED, 100, 143)
     assert journal.reach(0, None) == Point(6, 143)

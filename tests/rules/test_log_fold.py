@@ -59,6 +59,33 @@ def test_a_hole_before_a_loss_that_another_journal_shows_counts_too() -> None:
     assert (lost(shard.log(), "agent_lost"), lost(shard.log(), "deleted")) == (400, 100)
 
 
+@pytest.mark.parametrize(
+    ("columns", "followed"),
+    [
+        ({"leader": 2, "leader_epoch": 5}, 100),
+        ({"leads": 0}, 100),
+        ({"leader": 1, "leader_epoch": 5}, 0),
+        ({"leader": 2, "leader_epoch": 6}, 0),
+        ({"leader": -1, "leader_epoch": 5}, 0),
+        ({}, 0),
+    ],
+)
+def test_bytes_are_of_a_follower_s_copy_where_another_broker_led_from_the_last_range_on(columns: dict[str, int], followed: int) -> None:
+    """Where the epoch has changed since, this broker may have led in between."""
+    shard = Shard()
+    deleted = row(Kind.SKIPPED, 3, base_offset=10, next_offset=20, bytes=100, reason="deleted", **columns)
+    shard.fold(APPEARED, appended(2, 0, 10, log_epoch=5, leads=0), deleted)
+    assert (shard.log().skipped_bytes[0], shard.log().follower_skipped_bytes[0]) == (100, followed)
+
+
+@pytest.mark.parametrize(("epoch", "leads", "followed"), [(5, 0, 400), (5, 1, 0), (6, 0, 0)])
+def test_a_hole_is_a_follower_s_where_the_ranges_on_both_sides_are_of_one_epoch(epoch: int, leads: int, followed: int) -> None:
+    shard = Shard()
+    shard.fold(APPEARED, appended(2, 0, 10, log_epoch=5, leads=0))
+    shard.fold(appended(2, 50, 60, journal="j2", log_epoch=epoch, leads=leads))
+    assert (lost(shard.log(), "agent_lost"), sum(shard.log().follower_skipped_bytes)) == (400, followed)
+
+
 def test_offsets_that_a_log_never_held_are_no_loss() -> None:
     """A follower that begins anew further on; but what another journal no longer has of the time before is lost."""
     shard = Shard()

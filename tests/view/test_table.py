@@ -1,7 +1,7 @@
 """The table of absolute values, seen through the page it makes."""
 
 import random
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pytest
@@ -249,8 +249,17 @@ def test_skipped_bytes_are_summed_over_everything_a_broker_had() -> None:
     )
     expected = {"deleted": 50301, "truncated": 20, "corrupt": 0, "journal_trimmed": 0, "agent_lost": 4000}
     found = named(table, SKIPPED)
-    assert {reason: found[labels(broker=1, reason=reason)] for reason in expected} == expected
-    assert found[labels(broker=2, reason="corrupt")] == 7
+    assert {reason: found[labels(broker=1, reason=reason, copy="exported")] for reason in expected} == expected
+    assert found[labels(broker=2, reason="corrupt", copy="exported")] == 7
+
+
+@pytest.mark.parametrize(("replicas", "exported", "follower"), [("leaders", 5, 2), ("all", 7, 0)])
+def test_what_is_skipped_of_a_follower_s_copy_is_told_from_what_is_exported(
+    replicas: Literal["leaders", "all"], exported: int, follower: int
+) -> None:
+    table = new_table(log(skipped_bytes=[7, 0, 0, 0, 0], follower_skipped_bytes=[2, 0, 0, 0, 0]), replicas=replicas)
+    found = named(table, SKIPPED)
+    assert [found[labels(broker=1, reason="deleted", copy=copy)] for copy in ("exported", "follower")] == [exported, follower]
 
 
 def test_residue_makes_no_series_of_a_topic() -> None:
@@ -260,7 +269,7 @@ def test_residue_makes_no_series_of_a_topic() -> None:
 def test_skipped_bytes_of_a_removed_log_move_to_the_residue_in_one_step() -> None:
     table = new_table(log(skipped_bytes=[0, 0, 9, 0, 0]))
     table.apply(states(removed(), residue(0, [0, 0, 9, 0, 0])))
-    assert named(table, SKIPPED)[labels(broker=1, reason="corrupt")] == 9
+    assert named(table, SKIPPED)[labels(broker=1, reason="corrupt", copy="exported")] == 9
 
 
 def test_an_empty_table_makes_a_page() -> None:

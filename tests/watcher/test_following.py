@@ -178,8 +178,10 @@ def test_segments_deleted_before_they_were_read_are_skipped_with_their_exact_siz
     log.delete_records(24)
     log.delete_old_segments(NOW)
     log.unlink_deleted(NOW + 60_000)
+    station.cluster.leaders[station.watcher.tails()[0].cursor.log] = (2, 7)
     skipped, _ = station.look()
     assert (skipped.kind, skipped.reason, skipped.bytes) == (Kind.SKIPPED, "deleted", sizes[1] + sizes[2])
+    assert (skipped.leader, skipped.leader_epoch) == (2, 7)  # by which it shows whose bytes these are
     assert (skipped.base_offset, skipped.next_offset, skipped.segment) == (4, 24, 24)
     assert totals(station, log)[3] == log.log_end_offset
 

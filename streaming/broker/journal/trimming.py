@@ -29,6 +29,7 @@ _GOES_ON = (
     "base_offset",
     "next_offset",
     "log_epoch",
+    "leads",
     "end_position",
     "bytes",
     "settled",
@@ -181,6 +182,7 @@ def _skipped(before: Event | None, event: Event) -> Event:
         base_offset=min(before.base_offset, one.base_offset),
         follows=before.follows,
         bytes=before.bytes + one.bytes,
+        leads=one.leads if one.leads == before.leads else -1,
         transactions=still_counts(merged_steps(before.transactions, one.transactions, before.bytes)),
         coordinator=merged_entries(before.coordinator, one.coordinator),
     )

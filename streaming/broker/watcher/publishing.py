@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streaming.broker.journal.appended_ranges import AppendedRanges
 from streaming.broker.journal.consumer_rows import Registration
@@ -10,11 +10,13 @@ from streaming.broker.journal.cursor import Cursor, Replays
 from streaming.broker.journal.cursor_moves import CursorMoves
 from streaming.broker.journal.journal import Journal
 from streaming.broker.journal.producer_pages import Pages
+from streaming.broker.watcher.cluster_knowledge import Cluster
 from streaming.broker.watcher.replaying import Replaying
 from streaming.broker.watcher.rereading import Rereading, chained
 from streaming.broker.watcher.tail import Tail
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
+from streaming.common.rows import Kind
 
 MOST_MOVES = 200_000
 """After so many moves, the logs that have moved get rows: so many moves take some twenty megabytes."""
@@ -42,8 +44,9 @@ class _Publication:
 class Publisher:
     """For the watcher's thread. Logs whose cursors ask for it are put to those that replay or reread them."""
 
-    def __init__(self, journal: Journal, replaying: Replaying, rereading: Rereading) -> None:
+    def __init__(self, journal: Journal, cluster: Cluster, replaying: Replaying, rereading: Rereading) -> None:
         self._journal = journal
+        self._cluster = cluster
         self._replaying = replaying
         self._rereading = rereading
         self._owed: _Publication | None = None  # what could not be written to the journal yet
@@ -70,7 +73,7 @@ class Publisher:
         """
         self.write_owed()
         tails = list(tails)
-        events = chained(events, tails)
+        events = chained([self._led(each) if each.kind is Kind.SKIPPED else each for each in events], tails)
         changed = [(tail, tail.cursor) for tail in tails if tail.cursor is not tail.stored_cursor or tail.needs_row]
         for tail, cursor in changed:
             if cursor.replay != Replays.NOT:
@@ -83,6 +86,11 @@ class Publisher:
             self._write(_Publication(events, changed, gone, pages, registers, published, moved=moved))
         elif published is not None:
             published.set()
+
+    def _led(self, skipped: Event) -> Event:
+        """With who leads by now: whether a leader's counters are too low shows by the epoch."""
+        state = self._cluster.partition(skipped.log)
+        return skipped if state is None else replace(skipped, leader=state.leader, leader_epoch=state.leader_epoch)
 
     def publish_ranges(self, ranges: AppendedRanges, tails: Sequence[Tail], producers: Sequence[bytes]) -> None:
         """Publish ranges of these tails, whose cursors are after them; ``producers``: those that have changed, as bytes of `ENTRIES`.

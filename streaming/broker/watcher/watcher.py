@@ -137,7 +137,7 @@ class Watcher:
         self._should_stop = should_stop
         self._replaying = Replaying(self._is_watched)
         self._rereading = Rereading(self._is_watched, redact)
-        self._publisher = Publisher(journal, self._replaying, self._rereading)
+        self._publisher = Publisher(journal, cluster, self._replaying, self._rereading)
         ordinary = OrdinaryReader(cluster, clock_ms, noting, reading.buffer)
         self._grown = GrownLogs(
             self._registry,

@@ -25,7 +25,7 @@ from streaming.common.definitions import broker_metrics, observer_metrics
 from streaming.common.definitions.client_family import client_family
 from streaming.common.definitions.metric import Metric
 from streaming.common.pace.schedule import Pace, PaceReason
-from streaming.common.rows import SKIP_REASONS
+from streaming.common.rows import SKIP_REASONS, SKIPPED_COPIES
 from streaming.common.web.client_limits import ServerCounts
 
 log = logging.getLogger(__name__)
@@ -269,7 +269,7 @@ class Observer:
 
     def families(
         self,
-        skipped_bytes: Mapping[int, Sequence[int]],
+        skipped_bytes: Mapping[int, Mapping[str, Sequence[int]]],
         now: float,
         export: Export = EVERYTHING,
         min_isr: Callable[[int], int] = lambda _: 1,
@@ -278,7 +278,7 @@ class Observer:
         """All families with a sample.
 
         Args:
-            skipped_bytes: of each broker, by `streaming.common.rows.SKIP_REASONS`; a broker of an agent that is not in it has skipped none.
+            skipped_bytes: of each broker and SKIPPED_COPIES, by `streaming.common.rows.SKIP_REASONS`; another broker has skipped none.
             now: Unix seconds.
             export: which topics are exported.
             min_isr: returns min.insync.replicas of a broker, if the metadata log sets none.
@@ -351,13 +351,14 @@ class Observer:
             yield client_family(observer_metrics.HTTP_CUTS, [((), counts.cuts)])
             yield client_family(observer_metrics.HTTP_REFUSALS, [((), counts.refusals)])
 
-    def _skipped_family(self, skipped_bytes: Mapping[int, Sequence[int]]) -> Samples:
+    def _skipped_family(self, skipped_bytes: Mapping[int, Mapping[str, Sequence[int]]]) -> Samples:
         brokers = {broker for each in self.agents for broker in each.brokers} | skipped_bytes.keys()
-        none = [0] * len(SKIP_REASONS)
+        none = dict.fromkeys(SKIPPED_COPIES, [0] * len(SKIP_REASONS))
         rows = (
-            ((broker, reason), size)
+            ((broker, reason, copy), size)
             for broker in sorted(brokers)
-            for reason, size in zip(SKIP_REASONS, skipped_bytes.get(broker, none), strict=True)
+            for copy, sizes in skipped_bytes.get(broker, none).items()
+            for reason, size in zip(SKIP_REASONS, sizes, strict=True)
         )
         return client_family(observer_metrics.SKIPPED_BYTES, rows)
 

@@ -15,6 +15,7 @@ from streaming.cluster.view.moves import Move, moves_of
 from streaming.cluster.view.table import Replica, Snapshot
 from streaming.cluster.view.value_matrix import DEPARTED, FREE, LOG, Columns
 from streaming.common.arrays import Longs
+from streaming.common.rows import SKIPPED_COPIES
 
 SHARES = (
     "share_codec_bytes",
@@ -62,7 +63,7 @@ class View:
     late: tuple[LateArrivals, ...]
     overdue_after_ms: int
     moves: tuple[Move, ...]
-    skipped_bytes: dict[int, list[int]]  # by broker, in the order of `streaming.common.rows.SKIP_REASONS`
+    skipped_bytes: dict[int, dict[str, list[int]]]  # by broker and SKIPPED_COPIES, in the order of `streaming.common.rows.SKIP_REASONS`
 
 
 def view(snapshot: Snapshot) -> View:
@@ -87,7 +88,7 @@ def view(snapshot: Snapshot) -> View:
         late=late_arrivals(observed, retention, snapshot.now_ms),
         overdue_after_ms=snapshot.context.overdue_after_ms,
         moves=moves_of(reassignments, observed, snapshot.context.paces, snapshot.now_ms),
-        skipped_bytes=_skipped_bytes(columns),
+        skipped_bytes=_skipped_bytes(columns, all_replicas=snapshot.all_replicas),
     )
 
 
@@ -111,8 +112,11 @@ def _topics(columns: Columns, there: Columns, snapshot: Snapshot, topic_labels: 
     return Topics(labels=topic_labels, order=counted[np.argsort(rank[counted])], sums=sums)
 
 
-def _skipped_bytes(columns: Columns) -> dict[int, list[int]]:
+def _skipped_bytes(columns: Columns, *, all_replicas: bool) -> dict[int, dict[str, list[int]]]:
     used = np.flatnonzero(columns["kind"] != FREE)
     brokers, group = np.unique(columns["broker"][used], return_inverse=True)
-    sums = sum_by(group, columns["skipped_bytes"][:, used], len(brokers))
-    return dict(zip(brokers.tolist(), sums.T.tolist(), strict=True))
+    everything, follower = (sum_by(group, columns[name][:, used], len(brokers)) for name in ("skipped_bytes", "follower_skipped_bytes"))
+    if all_replicas:  # every copy is exported
+        follower = np.zeros_like(follower)
+    sums = zip(brokers.tolist(), (everything - follower).T.tolist(), follower.T.tolist(), strict=True)
+    return {broker: dict(zip(SKIPPED_COPIES, of_copies, strict=True)) for broker, *of_copies in sums}

@@ -45,7 +45,12 @@ TAIL_LAG_SECONDS = Metric(
     "Time for which the oldest bytes that are not yet in the metrics have been waiting, as far as the job has seen since it started.",
     ("broker",),
 )
-SKIPPED_BYTES = Metric("segtail_skipped_bytes_total", "Log bytes that never reached the metrics, by the reason.", ("broker", "reason"))
+SKIPPED_BYTES = Metric(
+    "segtail_skipped_bytes_total",
+    "Log bytes that never reached the metrics, by the reason and by whose they are. copy: exported, the counters are too low by as much; "
+    "follower, of a copy that is not exported (with replicas: leaders), while another broker led.",
+    ("broker", "reason", "copy"),
+)
 LOGS_PER_SHARD = Metric(
     "segtail_query_logs_per_shard",
     "Logs of all agents, including those that are down, divided by the shards of the job's state. Above 5,000 the checkpoint has too few "
