@@ -199,6 +199,27 @@ def test_a_log_in_which_nothing_happens_is_left_alone_until_something_does(
             before = rows()
 
 
+@pytest.mark.parametrize("deleted", [0, 1])
+def test_an_abort_of_data_in_a_closed_segment_counts_although_nothing_is_listed_anew(tmp_path: Path, deleted: int) -> None:
+    log = partition(log_dir(tmp_path), "orders")
+    log.append(batch(2), batch(3, producer=5, transactional=True))
+    log.roll()
+    log.append(batch(1))
+    log.roll()
+    log.append(batch(4))
+    log.delete_records(deleted)
+    with beside(tmp_path, log) as agent:
+        agent.count()
+        agent.count()
+        (each,) = agent.ladders.all()
+        assert each.goes_on_resting()
+        log.append(abort(5))
+        agent.watcher.poll(set())
+        if deleted:  # what lies before the log start has to be found again
+            agent.count()
+        assert each.totals() == (deleted, log.log_end_offset, 10 - deleted, 3, 1)
+
+
 def test_columns_of_a_range_that_cannot_be_made_cost_the_ladder_and_not_the_watcher(tmp_path: Path, log: PartitionLog) -> None:
     with beside(tmp_path, log) as agent:
         agent.count()

@@ -56,6 +56,7 @@ class _Seen(NamedTuple):
     segments: tuple[Segment, ...]
     breaks: int
     log_start: int
+    edition: str
 
 
 class LadderedLog:
@@ -169,7 +170,7 @@ class LadderedLog:
         tail = self.tail
         if self._gap or self._lost or done.tail is not tail or tail.segments is not done.segments:
             return False
-        return tail.breaks == done.breaks and self._log_start == done.log_start
+        return tail.breaks == done.breaks and self._log_start == done.log_start and self._edition == done.edition
 
     @property
     def done_at(self) -> object | None:
@@ -190,7 +191,11 @@ class LadderedLog:
 
     def _seen(self) -> "_Seen":
         tail = self.tail
-        return _Seen(tail, tail.cursor, tail.segments, tail.breaks, self._log_start)
+        return _Seen(tail, tail.cursor, tail.segments, tail.breaks, self._log_start, self._edition)
+
+    @property
+    def _edition(self) -> str:
+        return "" if self._ladder is None else self._ladder.edition
 
     @property
     def valid(self) -> bool:
@@ -411,9 +416,14 @@ class LadderedLog:
         """The log start, the offset after the last batch, and the records between them: of data, aborted ones among them, and in control
         batches; None if that is not known now."""
         ladder, start = self._ladder, self._start
-        if ladder is None or start is None or start[0] != ladder.edition or not self.valid or self._gap:
+        if ladder is None or start is None or not self.valid or self._gap:
             return None
-        return start[1], *ladder.counted_since(start[2])
+        edition, log_start, before = start
+        if edition != ladder.edition:  # by a marker of data in closed segments, for one: it changes nothing before the first of them
+            begin_offset, before = ladder.begin
+            if begin_offset != log_start:
+                return None
+        return log_start, *ladder.counted_since(before)
 
     def holds(self, counted: CountedNow) -> bool:
         """Whether what was known still is: the log was not truncated, and its ladder not begun again."""

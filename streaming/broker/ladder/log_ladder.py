@@ -81,8 +81,13 @@ class LogLadder:
     @property
     def begin_offset(self) -> int:
         """The base offset of the first segment that is known: the one before it has to be filled next."""
+        return self.begin[0]
+
+    @property
+    def begin(self) -> tuple[int, Counts]:
+        """That offset, and what lies between the zero point and there."""
         with self._lock:
-            return self._closed[0].base_offset if self._closed else self._active.base_offset
+            return (self._closed[0] if self._closed else self._active).base_offset, self._before[0]
 
     @property
     def active_offset(self) -> int:
