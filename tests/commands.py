@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from streaming.broker.disk import broker_processes
 from streaming.terminal.cli import app, nearby
 
 
@@ -29,7 +30,7 @@ def run_command(*arguments: object, environ: Mapping[str, str] | None = None, pr
     try:
         with CliRunner().isolation(env=clean | dict(environ or {})) as (out, err, _), pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "argv", ["segtail", *given])
-            patch.setattr(nearby, "PROC", proc or Path("/nowhere"))
+            patch.setattr(broker_processes, "PROC", proc or Path("/nowhere"))
             if proc is None:
                 patch.setattr(nearby, "is_job", lambda _: False)
             with pytest.raises(SystemExit) as ended:

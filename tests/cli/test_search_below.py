@@ -10,6 +10,7 @@ import pytest
 
 from tests.builders import batch, log_dir, partition
 from tests.commands import run_command
+from tests.disk.machine import Machine
 from tests.frozen import FROZEN, LOG_DIRS
 from tests.scratch import scratch
 from tests.tables import each_row
@@ -160,3 +161,32 @@ def test_a_list_of_paths_as_the_option_takes_it_says_how_to_write_it(command: st
     done = run_command(command, f"{old},/data/2")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert f"write {old} /data/2, or --log-dirs {old},/data/2" in done.stderr
+
+
+def _limits(done: CompletedProcess[str]) -> dict[str, object]:
+    return {row["topic"]: row["retention_limit_ms"] for row in json.loads(done.stdout)["rows"]}
+
+
+def test_one_log_dir_of_a_broker_is_judged_by_the_metadata_log_in_the_other_one(jbod: Path) -> None:
+    alone, both = (run("retention", *paths, "--json") for paths in ((jbod / "disk2" / "kafka",), (jbod,)))
+    assert _limits(alone).items() <= _limits(both).items()
+    assert len(set(_limits(alone).values())) > 1, "none is assumed"
+    assert alone.stderr == ""
+    assert "disk1" not in run("disk", jbod / "disk2" / "kafka").stdout, "only its metadata log is read"
+
+
+def test_a_copy_beside_makes_it_unknown_which_metadata_log_counts_and_that_is_said_first(jbod: Path) -> None:
+    shutil.copytree(jbod / "disk1", jbod / "copy")
+    done = run("disk", jbod / "disk2" / "kafka")
+    assert done.returncode == NOT_KNOWN
+    assert "segtail: no metadata log can be read here, so the limits of topics are assumed" in done.stderr
+
+
+@each_row("name", COMMANDS)
+def test_a_broker_that_has_nothing_to_do_with_the_log_dirs_is_not_spoken_of(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    machine = Machine(tmp_path_factory.mktemp("machine"))
+    machine.run(machine.properties())
+    command, *rest = COMMANDS[name]
+    done = run_command(command, LOG_DIRS / "overdue" / "n1", *rest, *(() if name in TIMELESS else AT), proc=machine.proc)
+    assert (done.returncode == 2) == (name == "why"), done.stderr  # there is no such group
+    assert "server.properties" not in done.stderr

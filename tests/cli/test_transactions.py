@@ -144,8 +144,9 @@ def test_nothing_open_is_an_empty_answer(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "0 open, 0 hanging")
 
 
-def test_what_cannot_be_reported_has_its_own_status(cluster: Frozen) -> None:
-    (_, second) = cluster.log_dirs
+def test_what_cannot_be_reported_has_its_own_status(cluster: Frozen, tmp_path: Path) -> None:
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    second = cluster.log_dirs[1].rename(tmp_path / "far" / "away" / "d1")
     done = segtail_transactions((second,), *at(cluster, 3600), "--stuck-after", "1d")
     assert done.returncode == 4
     assert [line for line in done.stderr.splitlines() if "the metadata log cannot be read" in line and "(broker 1; " in line]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from streaming.broker.agent.partition_counting import PartitionCounter, name_of
 from streaming.broker.agent.topic_configs import TopicConfigs
-from streaming.broker.disk.availability import LogDirs
+from streaming.broker.disk.availability import DirsOf, LogDirs
 from streaming.broker.disk.contents import was_shut_down_cleanly
 from streaming.broker.disk.logdirs import LogDir
 from streaming.broker.disk.metadata_log import MetadataLog, read_quorum_state
@@ -49,7 +49,7 @@ class ClusterView:
 
     def __init__(self, log_dirs: LogDirs, configs: Callable[[int], TopicConfigs] = lambda broker: TopicConfigs(broker, None)) -> None:
         self._log_dirs = log_dirs
-        self._followers = _Followers(lambda broker: _Follower(broker, log_dirs.of(broker), configs(broker)))
+        self._followers = _Followers(lambda broker: _Follower(broker, log_dirs, configs(broker)))
         self._followers.meet(log_dirs.brokers)
         self._images: list[ClusterImage] = []  # the most advanced one first
 
@@ -291,13 +291,14 @@ def _registered(state: BrokerState, replicas: bool) -> Registered:
 class _Follower:
     """Follows the metadata log of one broker, which is in one of its log dirs."""
 
-    def __init__(self, broker: int, log_dirs: Iterable[LogDir], configs: TopicConfigs) -> None:
+    def __init__(self, broker: int, log_dirs: LogDirs, configs: TopicConfigs) -> None:
         self.image: ClusterImage | None = None
         self.configs = configs
         self.version = 0
         self._broker = broker
-        self._log_dirs = log_dirs
-        self._log = MetadataLog(log_dirs)
+        self._log_dirs = log_dirs.of(broker)
+        self._metadata_dirs = DirsOf(log_dirs, broker, metadata=True)
+        self._log = MetadataLog(self._metadata_dirs)
         self._complained = ""
         self._changes = (0, 0)  # changes of the image at the last refresh
         self._led: list[Led] = []
@@ -421,6 +422,6 @@ class _Follower:
 
     def _controller(self) -> int:
         try:
-            return read_quorum_state(self._log_dirs).leader_id
+            return read_quorum_state(self._metadata_dirs).leader_id
         except (OSError, FormatError):  # the read of the metadata log itself reports why
             return -1

@@ -45,6 +45,8 @@ class LogDirs(Sequence[LogDir]):
         """Whether they were found below a directory, so that there may be others of their brokers."""
         self.unsearched: tuple[Path, ...] = ()
         """What could not be looked into there (`streaming.broker.disk.log_dir_search`)."""
+        self.beside: tuple[LogDir, ...] = ()
+        """Other log dirs of these brokers, of which the metadata log alone is read."""
         self._logged: Mapping[Path, str] = {}
         self._recompute()
 
@@ -180,14 +182,16 @@ class LogDirs(Sequence[LogDir]):
 
 
 class DirsOf(Iterable[LogDir]):
-    """The log dirs of one broker that are available at the time of the iteration."""
+    """The log dirs of one broker that are available at the time of the iteration; ``metadata``: with those `LogDirs.beside`."""
 
-    def __init__(self, log_dirs: LogDirs, broker: int) -> None:
+    def __init__(self, log_dirs: LogDirs, broker: int, *, metadata: bool = False) -> None:
         self._log_dirs = log_dirs
         self._broker = broker
+        self._metadata = metadata
 
     def __iter__(self) -> Iterator[LogDir]:
-        return (log_dir for log_dir in self._log_dirs.available if log_dir.broker == self._broker)
+        read = (*self._log_dirs.available, *self._log_dirs.beside) if self._metadata else self._log_dirs.available
+        return (log_dir for log_dir in read if log_dir.broker == self._broker)
 
 
 def open_log_dirs(paths: Iterable[Path], barred: Mapping[Path, str] | None = None) -> LogDirs:

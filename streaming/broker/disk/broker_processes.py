@@ -22,6 +22,8 @@ from streaming.rules.config_values import ValueSource
 
 log = logging.getLogger(__name__)
 
+PROC = Path("/proc")
+
 LOOKED_SECONDS = 60.0
 """Processes are looked at again after so long."""
 
@@ -72,12 +74,12 @@ class RunningLogDirs:
     refused: tuple[str, ...] = ()
 
 
-def running_log_dirs(proc: Path) -> RunningLogDirs:
+def running_log_dirs() -> RunningLogDirs:
     """The log.dirs of the brokers that run on this machine, by their server.properties. Those that cannot be seen are left out."""
     found: dict[Path, None] = {}
     refused = list[str]()
     try:
-        processes = list(broker_processes(proc))
+        processes = list(broker_processes(PROC))
     except OSError:  # no such directory on this system
         return RunningLogDirs(())
     for process in processes:
@@ -126,17 +128,17 @@ class RunningBrokers:
     """The settings that running brokers were started with. For one thread. What was found once counts while its broker is down.
 
     Args:
-        proc: where processes are shown.
+        proc: where processes are shown, `PROC` if not given.
         given: whether the settings of a broker are known by options, so that what is not found of it is no matter.
     """
 
     def __init__(
         self,
-        proc: Path = Path("/proc"),
+        proc: Path | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         given: Callable[[int], bool] = lambda _: False,
     ) -> None:
-        self._proc, self._monotonic, self._given = proc, monotonic, given
+        self._proc, self._monotonic, self._given = proc or PROC, monotonic, given
         self._looked: dict[int, float] = {}
         self._found: dict[int, Configs] = {}
         self._logged: set[tuple[int, str]] = set()

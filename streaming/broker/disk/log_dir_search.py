@@ -1,15 +1,17 @@
 """Decides where log dirs are: at and below the paths that people name. It also tells what could not be searched there."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from streaming.broker.disk.availability import LogDirs, open_log_dirs
+from streaming.broker.disk.broker_processes import running_log_dirs
 from streaming.broker.disk.calls import Calling
+from streaming.broker.disk.identity import LogDir, read_identity
 from streaming.common.formatting import format_count, format_list, format_word
 from streaming.errors import LogDirError
-from streaming.kafka.formats.names import META_PROPERTIES
+from streaming.kafka.formats.names import META_PROPERTIES, METADATA_TOPIC
 
 _DEEPEST = 3
 """How many levels below a given path are searched; log dirs are not searched themselves."""
@@ -80,7 +82,52 @@ def open_below(paths: Iterable[Path]) -> LogDirs:
         raise LogDirError(f"no log dir is found below {', '.join(map(str, found.above))}: {unsearched_words(found.unsearched)}")
     opened = open_log_dirs(found.paths)
     opened.searched, opened.unsearched = bool(found.above), found.unsearched
+    opened.beside = tuple(_metadata_beside(opened))
     return opened
+
+
+def _metadata_beside(opened: LogDirs) -> Iterator[LogDir]:
+    """Where a broker has its metadata log, if that is in none of these log dirs: by the brokers that run here, or beside them.
+
+    Only the one log dir with the same cluster and node id counts: of several, some are copies, and nobody knows which.
+    """
+    for broker in opened.brokers:
+        own = list(opened.of(broker))
+        if any(each.zookeeper or _has_metadata(each.path) for each in own):
+            continue
+        for paths in (running_log_dirs().paths, _beside(own)):
+            found = {path.resolve(): path for path in paths if _has_metadata(path)}
+            same = [
+                each for each in map(_identity, found.values()) if each and (each.broker, each.cluster_id) == (broker, opened.cluster_id)
+            ]
+            if len(same) == 1:
+                yield same[0]
+            if same:
+                break
+
+
+def _beside(own: Iterable[LogDir]) -> Iterator[Path]:
+    """Directories in which a broker may have other log dirs: /data/d1 beside /data/d0, /mnt/2/kafka beside /mnt/1/kafka."""
+    for path in dict.fromkeys(each.path for each in own):
+        try:
+            yield from _directories(path.parent, follow=True)
+            yield from (each / path.name for each in _directories(path.parent.parent, follow=True))
+        except OSError:  # nobody has named it
+            continue
+
+
+def _has_metadata(path: Path) -> bool:
+    try:
+        return (path / f"{METADATA_TOPIC}-0").is_dir()
+    except OSError:
+        return False
+
+
+def _identity(path: Path) -> LogDir | None:
+    try:
+        return read_identity(path)
+    except LogDirError:
+        return None
 
 
 def unsearched_words(paths: Iterable[Path]) -> str:

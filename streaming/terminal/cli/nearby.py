@@ -1,14 +1,11 @@
 """The job, or else the brokers of this machine, for a command that is given neither a job nor a log dir."""
 
-from pathlib import Path
-
 import click
 
 from streaming.common.settings import Settings
 from streaming.common.units import Address
 from streaming.errors import NotYetError, UsageError
 
-PROC = Path("/proc")
 _SECONDS = 1.0
 _ANY_HOST = ("0.0.0.0", "::")
 
@@ -28,7 +25,7 @@ def nearby(settings: Settings, *, of_files: bool) -> tuple[Settings, str | None]
     if not of_files and is_job(url):
         click.echo(f"segtail: neither --job nor --log-dirs is given: the job at {url} is asked", err=True)
         return settings, url
-    found = running_log_dirs(PROC)
+    found = running_log_dirs()
     if found.paths:
         named = ",".join(map(str, found.paths))
         click.echo(f"segtail: no --log-dirs is given: those of the brokers that run here are read, {named}", err=True)

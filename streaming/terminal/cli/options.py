@@ -69,6 +69,7 @@ def with_settings(
 
 _ANSWERED = (
     "streaming.broker.disk.availability",
+    "streaming.broker.disk.broker_processes",
     "streaming.broker.disk.topic_ids",
     "streaming.broker.watcher.watcher",
     "streaming.terminal.offline.coordinator_logs",
