@@ -26,6 +26,7 @@ _WORDS = {
     "ONE": 'job="$job",broker=~"$broker",topic="$topic",partition="$partition"',
     "GROUP": f'{_CLUSTER},group=~"$group"',
     "CONSUMED": f'{_CLUSTER},group=~"$group",topic=~"$topic"',
+    "UNLESS_UNUSED": f'unless on (job, group) segtail_group_use{{{_CLUSTER},use=~"abandoned|throw_away"}}',
     "RATE": "$__rate_interval",
     "KNOWN": (
         f"max by (job) (last_over_time(segtail_build_info{{{_CLUSTER}}}[1d])"
@@ -35,6 +36,8 @@ _WORDS = {
     ),
 }
 """Words of the queries, and the PromQL that they stand for: what a user has chosen, and Grafana's interval of rates.
+
+`UNLESS_UNUSED` leaves out the groups of which no alert of their own is sent, so that a number that is red is one of alerts.
 
 `KNOWN` are the clusters that there are, as ObserverDown finds them: a segtail answered within a day, or is a target that answers no more
 within a month, or by its name, a target that never did.

@@ -386,6 +386,10 @@ def _groups(page: _Page, random: Random, cluster: Cluster) -> None:
         page.add("segtail_group_use", 1, group=group, use="abandoned" if group == "click-archive" else "in_use")
         if late.any():
             _late_partition(page, seconds, rate, clock, **of, partition=partitions - 1)
+    looked = {"group": "console-consumer-12341", "topic": next(iter(cluster.topics))}  # somebody has looked, and gone
+    page.add("segtail_group_use", 1, group=looked["group"], use="throw_away")
+    for problem in ("stopped", "held"):
+        page.add(f"segtail_group_{problem}_partitions", 2, **looked)
     for topic in ("__consumer_offsets", "__share_group_state"):
         page.add("segtail_group_coordinators_unread", np.where((times > END - 4200) & (times < END - 3300), 17, 0), topic=topic)
         page.add("segtail_group_records_not_understood", 0, topic=topic)
