@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 # Where compiled modules are not kept, each process of the tests compiles all of them: twelve seconds of CPU.
 export PYTHONDONTWRITEBYTECODE :=
-.PHONY: help setup demo test test-all test-live record mutations check lint hooks fuzz soak format conf bench monitor compare-alerts lock clean dashboards shared-dashboards docs man pictures chart image sbom payload deb rpm release tools cluster-check
+.PHONY: help setup demo test test-all test-live record mutations check lint hooks fuzz soak hunt format conf bench monitor compare-alerts lock clean dashboards shared-dashboards docs man pictures chart image sbom payload deb rpm release tools cluster-check
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -79,8 +79,11 @@ fuzz: setup ## Damaged bytes for every parser, 100,000 steps of the model; MINUT
 	@HYPOTHESIS_PROFILE=exhaustive $(BIN)/pytest $(PARALLEL) --timeout 14400 tests/fuzz tests/model tests/consumers/test_catching_up.py tests/consumers/test_groups_of_a_job_and_of_log_dirs.py
 	@$(if $(MINUTES),$(BIN)/python -m tests.fuzz $(MINUTES))
 
-soak: setup ## Long runs, each with a verdict: three hours; ONLY=steady, beside, kills, operations, groups or logs; MINUTES=30, KILLS=1000, SEED=..., SOAK=more options
+soak: setup ## Long runs, each with a verdict: three hours; ONLY=steady, beside, kills, operations, groups, logs or hunt; MINUTES=30, KILLS=1000, SEED=..., SOAK=more options
 	@$(BIN)/python -m bench.soak $(ONLY) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) $(SOAK)
+
+hunt: setup ## Draw operations on a real broker and on segtail, and compare each number at rest: three hours, or MINUTES=..., SEED=...
+	@$(BIN)/python -m bench.soak hunt --minutes $(or $(MINUTES),180) $(if $(SEED),--seed $(SEED))
 
 format: setup ## Format the code and apply the automatic fixes
 	$(BIN)/ruff check --fix-only

@@ -1,4 +1,4 @@
-"""Runs that take long, each with a table and a verdict: ``python -m bench.soak [steady|beside|kills|operations|groups|logs]``."""
+"""Runs that take long, each with a table and a verdict: ``python -m bench.soak [steady|beside|kills|operations|groups|logs|hunt]``."""
 
 import argparse
 import random
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bench.measuring import show
-from bench.soak import beside, fleet, moving, sampling, steady
+from bench.soak import beside, fleet, hunt, moving, sampling, steady
 from streaming.common.units import parse_size
 from tests.broker.install import BROKER_VERSION
 from tests.broker.kills import run_kills
@@ -31,7 +31,9 @@ def main() -> int:
     parser.add_argument("name", nargs="*", help=f"which to run, of {', '.join(PARTS)}; all unless given")
     parser.add_argument("--kills", type=int, default=1000, help="how many processes are killed (%(default)s)")
     parser.add_argument("--child", action="store_true", help="the agent that is killed is the job's own (segtail run --log-dirs)")
-    parser.add_argument("--minutes", type=float, default=30, help="length of the steady run, and of those of groups and logs (%(default)s)")
+    parser.add_argument(
+        "--minutes", type=float, default=30, help="length of the steady run, of those of groups and logs, and of the hunt (%(default)s)"
+    )
     parser.add_argument("--comparisons", type=int, default=0, help="those of groups and logs end when so much was compared")
     parser.add_argument("--release", default=BROKER_VERSION, help="of Kafka, for these two (%(default)s)")
     parser.add_argument("--partitions", type=int, default=10_000, help="its partitions (%(default)s)")
@@ -174,6 +176,16 @@ def _moving(
     return moving.problems_of(counted)
 
 
+def _hunt(directory: Path, given: argparse.Namespace) -> Sequence[str]:
+    report = hunt.run_hunt(directory, given.minutes, given.seed)
+    rows = [
+        *((name, f"{count:,}") for name, count in sorted(report.operations.items())),
+        ("numbers compared at rest", f"{report.compared:,}"),
+    ]
+    show(f"operations drawn on a real broker and on segtail, seed {given.seed}", ("", ""), rows)
+    return report.problems
+
+
 PARTS: dict[str, Callable[[Path, argparse.Namespace], Sequence[str]]] = {
     "steady": _steady,
     "beside": _beside,
@@ -181,6 +193,7 @@ PARTS: dict[str, Callable[[Path, argparse.Namespace], Sequence[str]]] = {
     "operations": _operations,
     "groups": partial(_moving, moving.run_groups, "committed offsets", "groups that commit while their coordinators move"),
     "logs": partial(_moving, moving.run_logs, "answers", "logs that grow while their leaders move"),
+    "hunt": _hunt,
 }
 
 if __name__ == "__main__":

@@ -47,6 +47,9 @@ _TOPICS: Mapping[str, tuple[int, Mapping[str, str]]] = {
 _STEP_SECONDS = (2.0, 3.0)
 """Between two changes of a topic: longer than between two questions to a leader, so that no offset is missed."""
 
+_QUIET_SECONDS = 3.0
+"""Before a topic is removed: markers of a transaction are written after its client was answered, and what is there then is asked once."""
+
 _MOVE_SECONDS = (5.0, 10.0)
 _PATIENCE_SECONDS = 10.0
 
@@ -176,6 +179,8 @@ class MovingLogs:
 
     def _come_back(self, topic: _Topic) -> None:
         """At once, so that perhaps nobody asks between, or later."""
+        self._ended.wait(_QUIET_SECONDS)
+        self.answers.until_asked(time.monotonic())
         self._work("remove", topic=topic.name)
         for number in range(_MOST_PARTITIONS):
             self._is_nowhere(topic, number)
