@@ -1,4 +1,4 @@
-"""When series of a partition are absent: the table in docs/troubleshooting.md has each case, and no series is absent that it does not name."""
+"""When series of a partition are absent: docs/troubleshooting.md has each case, and no series is absent that it does not name."""
 
 import re
 from collections.abc import Callable, Iterator
