@@ -115,7 +115,7 @@ def test_what_is_tried_is_compared_with_what_is_in_force() -> None:
 
 
 def test_each_column_shows_its_own_value() -> None:
-    sums = {"garbage": MIB, "growth_day": 2 * MIB, "frees_now": 3 * MIB, "frees_day": 4 * MIB, "next_ms": NOW_MS + HOUR}
+    sums = {"not_live": MIB, "growth_day": 2 * MIB, "frees_now": 3 * MIB, "frees_day": 4 * MIB, "next_ms": NOW_MS + HOUR}
     sums["on_no_disk"] = 5 * MIB
     row = DiskRow(topic="t", partition=5, broker=6, log_dir="/d", replicas=7, taken=8 * MIB, policy="delete", limits_assumed=True, **sums)
     numbers = ["8.0 MiB", "2.0 MiB", "3.0 MiB", "due", "4.0 MiB", "1.0 MiB"]
@@ -128,7 +128,7 @@ def test_each_column_shows_its_own_value() -> None:
         (line,) = (each for each in lines if "8.0 MiB" in each)
         assert cells(line) == [head, *numbers, *last]
         assert (ASSUMED in lines) == (by == "topic")
-    waits = replace(row, frees_now=0, garbage=0, growth_day=-1, limits_assumed=False, on_no_disk=-1)
+    waits = replace(row, frees_now=0, not_live=0, growth_day=-1, limits_assumed=False, on_no_disk=-1)
     (line,) = (each for each in report(answer(rows=(waits,)), []) if "8.0 MiB" in each)
     assert cells(line) == ["t", "8.0 MiB", "-", "0 B", "in 1h", "4.0 MiB", "-", "7", "-", "delete"]
     kind = DiskRow(kind="index", taken=MIB, apparent=-1)

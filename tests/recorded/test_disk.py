@@ -77,7 +77,7 @@ def test_what_is_freed_by_another_configuration_is_what_the_broker_then_deletes(
 
 
 def test_a_topic_that_is_deleted_and_a_replica_that_nobody_knows_are_distinguished(replayed: Replayed) -> None:
-    assert {row.topic for row in look(replayed.disk("deleted")).rows if row.garbage and row.replicas == 0} == {"gone"}
+    assert {row.topic for row in look(replayed.disk("deleted")).rows if row.not_live and row.replicas == 0} == {"gone"}
     assert kinds(replayed.disk("deleted"))["delete"] > 0
     unknown = look(replayed.disk("unknown")).leftovers
     assert [(Path(each.path).name, each.kind) for each in unknown] == [("ghost-0", "foreign")]

@@ -37,7 +37,7 @@ def lost(*replicas: Replica) -> dict[str, OnNoDisk]:
         taken=zeros,
         apparent=zeros,
         segments=zeros,
-        garbage=zeros,
+        not_live=zeros,
         live=zeros == 0,
         unread=zeros > 0,
     )

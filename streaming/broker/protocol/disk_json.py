@@ -109,7 +109,7 @@ class LogDirUse(PublicMessage):
 class DiskRow(PublicMessage):
     """What a topic, a partition, a log dir or a kind of files takes, by ``by`` of the answer; names that do not apply are "" or -1.
 
-    ``segments``: bytes of the live segments. ``garbage``: bytes of what Kafka does not use any more, or not yet: copies that move here,
+    ``segments``: bytes of the live segments. ``not_live``: bytes of what Kafka does not use any more, or not yet: copies that move here,
     strays, files that are being deleted, what compaction has left. ``policy`` and ``limits_assumed``: of a topic. ``on_no_disk``: the most
     bytes of a topic that are on no disk of any replica, which a power cut of the whole site may take; ``on_no_disk_partly``: of so many
     partitions not every replica is observed, so that it may be less. The other fields are as in `LogDirUse`.
@@ -124,7 +124,7 @@ class DiskRow(PublicMessage):
     taken: int
     apparent: int = -1
     segments: int = -1
-    garbage: int = 0
+    not_live: int = 0
     growth_day: int = -1
     growth_unknown: int = 0
     growth_unread: int = 0

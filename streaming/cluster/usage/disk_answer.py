@@ -166,7 +166,7 @@ def _by_group(
     sums = reckoning.summed(group[reckoning.items], count)
     columns = {
         name: np.bincount(group, getattr(replicas, name), minlength=count).astype(np.int64).tolist()
-        for name in ("taken", "apparent", "segments", "garbage")
+        for name in ("taken", "apparent", "segments", "not_live")
     }
     lives = np.bincount(group, replicas.live, minlength=count).astype(int).tolist()
     unread = np.bincount(group, replicas.unread, minlength=count).astype(int).tolist()
@@ -180,7 +180,7 @@ def _by_group(
             taken=columns["taken"][item],
             apparent=columns["apparent"][item],
             segments=columns["segments"][item],
-            garbage=columns["garbage"][item],
+            not_live=columns["not_live"][item],
             growth_day=sums.growth_day[item],
             growth_unknown=sums.growth_unknown[item] + unread[item],
             growth_unread=unread[item],

@@ -64,7 +64,7 @@ class DirFacts:
 class ReplicaSizes:
     """Directories of replicas, whatever their state: arrays have one item for each.
 
-    ``directory``: the number of the log dir. ``taken``: on the disk, and ``garbage`` the part of it that is no live log. ``unread``: live
+    ``directory``: the number of the log dir. ``taken``: on the disk, and ``not_live`` the part of it that is no live log. ``unread``: live
     logs that could not be read, so that nothing is known of them but what they take.
     """
 
@@ -74,7 +74,7 @@ class ReplicaSizes:
     taken: Longs
     apparent: Longs
     segments: Longs
-    garbage: Longs
+    not_live: Longs
     live: NDArray[np.bool_]
     unread: NDArray[np.bool_]
 

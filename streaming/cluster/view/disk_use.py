@@ -72,7 +72,7 @@ def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int, others: O
             taken=size,
             apparent=size,
             segments=np.where(data[shown], size, 0),
-            garbage=np.zeros_like(size),
+            not_live=np.zeros_like(size),
             live=np.ones(len(shown), np.bool_),
             unread=np.zeros(len(shown), np.bool_),
         ),

@@ -42,7 +42,7 @@ def _listing(by: str, columns: dict[str, str]) -> Listing:
             field("taken", Unit.BYTES, "what it takes on the disk; of segments their length where a job or the page of log dirs tells it"),
             field("apparent", Unit.BYTES, "the length of its files"),
             field("segments", Unit.BYTES, "of live segments"),
-            field("garbage", Unit.BYTES, "of what is no live log"),
+            field("not_live", Unit.BYTES, "of what is no live log"),
             field("growth_day", Unit.BYTES, "bytes a day, of the replicas whose growth is known"),
             field("growth_unknown", Unit.COUNT, "how many the others are"),
             field("growth_unread", Unit.COUNT, "of how many of these the log cannot be read"),
@@ -66,7 +66,7 @@ _CELLS = {
     "topic": lambda row, _: topic_cell(row.topic) if row.topic else Cell(text=NONE),
     "log_dir": lambda row, _: Cell(text=format_name(row.log_dir, 300) if row.log_dir else NONE),
     "kind": lambda row, _: Cell(text=KIND_WORDS.get(row.kind, row.kind) or NONE),
-    "garbage": lambda row, _: Cell(text=format_size(row.garbage) if row.garbage else NONE),
+    "not_live": lambda row, _: Cell(text=format_size(row.not_live) if row.not_live else NONE),
     "taken": lambda row, _: Cell(text=size(row.taken)),
     "next_ms": _next,
     "policy": lambda row, _: unsure(Cell(text=row.policy or NONE), assumed=row.limits_assumed),
@@ -83,7 +83,7 @@ _SUMS = {
     "frees_now": "Next check frees",
     "next_ms": "Next freed",
     "frees_day": "Free in 24h",
-    "garbage": "Garbage",
+    "not_live": "Not live",
 }
 
 DISK = {

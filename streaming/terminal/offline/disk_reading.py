@@ -48,7 +48,7 @@ from streaming.terminal.offline.unseen_dirs import ASSUMED_LIMITS, no_metadata, 
 STUCK_MS = 3_600_000
 """What is being deleted, moved or compacted and has not changed for so long has probably been left behind."""
 
-_GARBAGE = [DiskFileKind.FUTURE, DiskFileKind.DELETED, DiskFileKind.DELETE, DiskFileKind.CLEANER, DiskFileKind.STRAY]
+_NOT_LIVE = [DiskFileKind.FUTURE, DiskFileKind.DELETED, DiskFileKind.DELETE, DiskFileKind.CLEANER, DiskFileKind.STRAY]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +138,7 @@ class _Reading:
                 taken=columns[:, 2],
                 apparent=columns[:, 3],
                 segments=columns[:, 4],
-                garbage=columns[:, 5],
+                not_live=columns[:, 5],
                 live=columns[:, 6] > 0,
                 unread=columns[:, 7] > 0,
             ),
@@ -174,7 +174,7 @@ class _Reading:
                     usage.taken[rows].sum(axis=1),
                     usage.apparent[rows].sum(axis=1),
                     usage.apparent[rows, DiskFileKind.SEGMENT],
-                    usage.taken[rows][:, _GARBAGE].sum(axis=1),
+                    usage.taken[rows][:, _NOT_LIVE].sum(axis=1),
                     np.array([name.state is DirState.LIVE for _, name in replicas], np.int64),
                     np.array(failed, np.int64),
                 ],
