@@ -1,6 +1,8 @@
 """The alert and recording rules of conf/: what they are made of, and what promtool and amtool say of them."""
 
 import re
+import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from tests.alerts.promtool import TESTS, run
 from tests.alerts.rendering import CONF
 from tests.alerts.shortening import seconds_of
 from tests.tables import each_row
+from tests.tools import require_tool
 
 ALERTS = sorted((CONF / "alerts").glob("*.yaml"))
 RULES = sorted((CONF / "rules").glob("*.yaml"))
@@ -292,3 +295,40 @@ def test_the_index_says_how_bad_an_alert_is() -> None:
     index = (RUNBOOKS / "README.md").read_text()
     rows = dict(re.findall(r"^\| \[(\w+)\]\(\1\.md\) \| ([\w ]+) \|", index, re.MULTILINE))
     assert {name: set(stated.split(" or ")) for name, stated in rows.items()} == {path.stem: _severities(path) for path in ALERTS}
+
+
+OF_LOSSES = frozenset({"GroupLostData", "GroupWillLoseData"})
+"""Alerts whose durations are still as Prometheus writes them."""
+
+
+def test_durations_in_texts_are_whole_seconds_and_from_a_minute_on_whole_minutes() -> None:
+    """Nobody needs to know that something is full in 4h 9m 14s, or was there 4.287s ago."""
+    rounded = '| printf "%.0f" | humanizeDuration | reReplaceAll "m [0-9]+s$" "m" }}'
+    texts = {path.stem: " ".join(_alert(path)["annotations"].values()) for path in ALERTS}
+    found = {name: (text.count("humanizeDuration"), text.count(rounded)) for name, text in texts.items() if "humanizeDuration" in text}
+    assert len(found) > 10
+    assert {name for name, (all_of_them, of_these) in found.items() if all_of_them != of_these} <= OF_LOSSES
+
+
+@pytest.mark.programs
+def test_a_runbook_that_says_to_silence_an_alert_has_the_command_for_it() -> None:
+    """amtool refuses what it does not understand before it asks an Alertmanager."""
+    told = {path.stem: path.read_text() for path in RUNBOOKS.glob("*.md") if re.search(r"\b[Ss]ilence (it|the alert)\b", path.read_text())}
+    assert len(told) > 4
+    for alert, text in told.items():
+        (command,) = re.findall(r"`(amtool silence add [^`]*)`", text)
+        words = shlex.split(re.sub(r"<(\w+)>", r"a \1", command))
+        matched = dict(each.split("=", 1) for each in words[3:] if not each.startswith("--"))
+        fired = [
+            found["exp_labels"]
+            for case in _cases(CONF / "alerts" / f"{alert}.yaml")
+            for check in case["alert_rule_test"]
+            for found in check.get("exp_alerts", ())
+        ]
+        assert matched.pop("alertname") == alert
+        assert set(matched) & {"broker", "group"} or alert == "ObserverDown"
+        assert any(matched.keys() <= labels.keys() for labels in fired), command
+        done = subprocess.run(
+            [require_tool(words[0]), *words[1:], "--alertmanager.url=http://127.0.0.1:1"], capture_output=True, text=True, check=False
+        )
+        assert "connection refused" in done.stderr, done.stderr
