@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -39,13 +40,19 @@ _EPILOG = "Exit status: 0 everything is fine, 3 something is not, 4 something ca
     "tls_key",
 )
 @click.option("--job", metavar="URL", help="Ask the job with this address, http://HOST:PORT, too.")
+@click.option(
+    "--bundle", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write what a maintainer needs into this tar.gz."
+)
 @with_form
-def command(settings: Settings, job: str | None, form: str) -> int:
+def command(settings: Settings, job: str | None, bundle: Path | None, form: str) -> int:
     """Look for what keeps segtail from working here, and say which command mends it.
 
     It checks Java, Python and PySpark, the limits of the system, the rights to read the log dirs, clocks, the space for the checkpoint, the
     checkpoint and its journal, certificates, agents, and the address of the metrics; with --job also what a running job says of itself.
     It takes the options of `segtail run` and `segtail agent`, or their file by --config, and changes nothing.
+
+    --bundle writes an archive for whoever is to help: versions, the configuration, these findings, what the job says of itself, its
+    metrics, and the last lines of the units' log. Tokens, passwords and keys are masked; names of hosts, topics and groups are in it.
     """
     from streaming.terminal.doctor.examination import examine
 
@@ -59,6 +66,13 @@ def command(settings: Settings, job: str | None, form: str) -> int:
         click.echo(_page(found, now).encode_readable())
     else:
         echo_lines(_lines(found, width), width)
+    if bundle is not None:
+        from streaming.terminal.cli.bundle import write_bundle
+
+        files = write_bundle(bundle, settings, job or "", _lines(found, None))
+        click.echo(
+            f"segtail: {bundle} has {', '.join(files)}; read it before you send it: names of hosts, topics and groups are in it", err=True
+        )
     return _ended(found)
 
 

@@ -29,7 +29,7 @@ def ask(job: str, path: str, kind: type[M], *, seconds: float = _SECONDS) -> M |
         UsageError: the job cannot be reached, refuses to answer, or answers something else.
         NotYetError: it is starting, or does not know this yet.
     """
-    data = _get(job, path, seconds)
+    data = fetch(job, path, seconds)
     if data is None:
         return None
     try:
@@ -43,8 +43,8 @@ def shown(job: str) -> str:
     return format_name(job.rpartition("@")[2])
 
 
-def _get(job: str, path: str, seconds: float) -> bytes | None:
-    """The answer, None if there is no such thing."""
+def fetch(job: str, path: str, seconds: float) -> bytes | None:
+    """The answer as it comes, None if there is no such thing. Raises as `ask` does."""
     parts = urlsplit(job)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"{shown(job)} is not http://HOST:PORT")
