@@ -42,6 +42,7 @@ def run_command(*arguments: object, environ: Mapping[str, str] | None = None, pr
             )
     finally:
         logging.captureWarnings(False)
+        logging.getLogger("streaming").setLevel(logging.NOTSET)
         root.handlers[:] = before
         root.setLevel(level)
 

@@ -15,6 +15,7 @@ def _root_logger() -> Iterator[None]:
     """`configure` changes the process; pytest's own handlers come back afterwards (tests/conftest.py)."""
     logging.getLogger().handlers = []
     yield
+    logging.getLogger("streaming").setLevel(logging.NOTSET)
     logging.captureWarnings(False)
 
 
@@ -68,6 +69,18 @@ def test_what_is_below_the_level_is_left_out(capsys: pytest.CaptureFixture[str])
 def test_every_call_into_the_jvm_is_not_worth_a_message(capsys: pytest.CaptureFixture[str]) -> None:
     logs.configure("debug", "text")
     logging.getLogger("py4j.clientserver").info("Command to send")
+    assert capsys.readouterr().err == ""
+
+
+def test_only_its_own_loggers_debug(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure("debug", "text")
+    for name in ("watchdog.observers.inotify_buffer", "asyncio", "streaming.broker.watcher.watcher"):
+        logging.getLogger(name).debug("a file")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "logger=streaming.broker.watcher.watcher" in line
+    logs.set_level("warning")
+    for name in ("watchdog", "streaming.broker"):
+        logging.getLogger(name).info("a file")
     assert capsys.readouterr().err == ""
 
 

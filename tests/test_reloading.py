@@ -5,18 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from streaming.common.reloading import Reloading, read_secret
+from streaming.common.reloading import PATIENCE_SECONDS, Reloading, read_secret
 from streaming.errors import UsageError
 
 
-def number(path: Path, weaker: Callable[[int, int], str] = lambda before, after: "") -> Reloading[int]:
+def number(
+    path: Path, weaker: Callable[[int, int], str] = lambda before, after: "", monotonic: Callable[[], float] = lambda: 0.0
+) -> Reloading[int]:
     def make() -> tuple[int, list[Path]]:
         text = read_secret(path, "--number").decode()
         if not text.isdigit():
             raise UsageError(f"{path} holds no number")
         return int(text), [path]
 
-    return Reloading(make, weaker, f"--number {path}")
+    return Reloading(make, weaker, f"--number {path}", monotonic)
 
 
 def replace(path: Path, text: str) -> None:
@@ -46,17 +48,24 @@ def test_a_link_to_other_files_is_a_change(tmp_path: Path) -> None:
     assert value.get() == 2
 
 
-def test_what_cannot_be_used_leaves_what_was_there_and_is_reported_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path = tmp_path / "number"
+def test_what_cannot_be_used_yet_is_a_warning_and_an_error_if_it_stays_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path, times = tmp_path / "number", [0.0]
     path.write_text("1")
-    value = number(path)
+    value = number(path, monotonic=lambda: times[0])
     replace(path, "many")
-    assert (value.get(), value.get(), value.failures) == (1, 1, 1)
+    assert (value.get(), value.get(), value.failures) == (1, 1, 0)
+    times[0] = PATIENCE_SECONDS - 1
     path.unlink()
-    assert (value.get(), value.get(), value.failures) == (1, 1, 2)
-    assert len(caplog.records) == 2
+    assert (value.get(), value.get(), value.failures) == (1, 1, 0)
+    times[0] = PATIENCE_SECONDS
+    assert (value.get(), value.get(), value.failures) == (1, 1, 1)
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING", "ERROR"]
+    replace(path, "none")
+    assert (value.get(), value.failures) == (1, 2)
     replace(path, "3")
     assert (value.get(), value.failures) == (3, 2)
+    replace(path, "many")
+    assert (value.get(), value.failures, caplog.records[-1].levelname) == (3, 2, "WARNING")
 
 
 def test_what_would_be_weaker_is_not_taken(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -64,11 +73,11 @@ def test_what_would_be_weaker_is_not_taken(tmp_path: Path, caplog: pytest.LogCap
     path.write_text("5")
     value = number(path, lambda before, after: "a part" if after < before else "")
     replace(path, "4")
-    assert (value.get(), value.get(), value.failures) == (5, 5, 1)
+    assert (value.get(), value.get(), value.failures) == (5, 5, 0)
     error = f"--number {path}: the change would turn off a part: put it back, or restart to turn it off"
-    assert [(record.levelname, vars(record)["error"]) for record in caplog.records] == [("ERROR", error)]
+    assert [(record.levelname, vars(record)["error"]) for record in caplog.records] == [("WARNING", error)]
     replace(path, "6")
-    assert (value.get(), value.failures) == (6, 1)
+    assert value.get() == 6
 
 
 def test_what_is_written_while_it_is_read_is_another_change(tmp_path: Path) -> None:

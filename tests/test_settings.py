@@ -78,7 +78,7 @@ def test_an_unknown_option_is_named_with_its_source_and_the_nearest_known_name(c
     assert str(caught.value) == (
         f'unknown option "hanging_afer" in {config}, did you mean "hanging_after"?; '
         'unknown option "triger" in the environment (SEGTAIL_TRIGER), did you mean "trigger"?; '
-        'unknown option "zzz" on the command line'
+        'unknown option "zzz" on the command line: `segtail config` shows all'
     )
 
 

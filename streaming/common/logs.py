@@ -6,14 +6,21 @@ Code logs with the standard library. The context of a message goes into ``extra`
 
 import json
 import logging
+import queue
+import signal
 import sys
-from collections.abc import Collection
+import threading
+from collections.abc import Callable, Collection
 
 from streaming.common.formatting import format_time, plain
+from streaming.errors import SegtailError
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 # These loggers are too verbose below warning: they log every call from Python into the JVM.
 _QUIET = ("py4j",)
+_OWN = "streaming"
+
+log = logging.getLogger(__name__)
 
 
 def configure(level: str, form: str) -> None:
@@ -25,10 +32,41 @@ def configure(level: str, form: str) -> None:
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
-    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.basicConfig(handlers=[handler], force=True)
+    set_level(level)
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.captureWarnings(True)
+
+
+def set_level(level: str) -> None:
+    """Log what is at least that severe. Libraries say no less than ``info``: what they debug is every file that Kafka makes."""
+    logging.getLogger(_OWN).setLevel(level.upper())
+    logging.getLogger().setLevel(max(logging.INFO, logging.getLogger(_OWN).level))
+
+
+def follow_level(read: Callable[[], str]) -> None:
+    """At each SIGHUP take the level that ``read`` returns. Only the main thread may call it.
+
+    A handler runs in the middle of whatever the main thread does, which may hold a lock of the log. So a thread does it.
+    """
+    asked: queue.SimpleQueue[None] = queue.SimpleQueue()
+
+    def follow() -> None:
+        while True:
+            asked.get()
+            try:
+                set_level(read())
+                log.log(max(logging.INFO, log.getEffectiveLevel()), "the log level is taken anew", extra={"log_level": _level_name()})
+            except SegtailError as error:
+                log.error("the log level cannot be taken anew, it stays", extra={"error": str(error)})
+
+    threading.Thread(target=follow, daemon=True, name="log-level").start()
+    signal.signal(signal.SIGHUP, lambda *_: asked.put(None))
+
+
+def _level_name() -> str:
+    return logging.getLevelName(log.getEffectiveLevel()).lower()
 
 
 def log_once(answered: Collection[str] = ()) -> None:

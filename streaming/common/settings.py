@@ -305,7 +305,7 @@ class Settings(BaseModel):
         "starts with less CPU. Without it, segtail in the user's cache ($XDG_CACHE_HOME, ~/.cache).",
     )
     log_level: Annotated[LogLevel, text(LogLevel), one_of(LogLevel)] = Field(
-        default=LogLevel.INFO, description="The least severe message logged."
+        default=LogLevel.INFO, description="The least severe message logged; read again from the file of --config at SIGHUP."
     )
     log_format: Annotated[LogFormat, text(LogFormat), one_of(LogFormat)] = Field(
         default=LogFormat.TEXT, description="Log messages as key=value text, or json for one object a line."

@@ -145,7 +145,7 @@ def _mapping(written: str) -> object:
 
 def _nearest(name: str) -> str:
     near = difflib.get_close_matches(name, OPTIONS, n=1)
-    return f', did you mean "{near[0]}"?' if near else ""
+    return f', did you mean "{near[0]}"?' if near else ": `segtail config` shows all"
 
 
 def _in_words(detail: ErrorDetails, given: Mapping[str, _Given]) -> str:

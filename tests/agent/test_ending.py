@@ -19,6 +19,30 @@ _PASSES_ON = (
 """What a supervisor or the init of a container does."""
 
 
+def test_at_a_hangup_it_takes_the_level_of_its_log_anew_and_goes_on(tmp_path: Path) -> None:
+    disk, config = log_dir(tmp_path), tmp_path / "segtail.yaml"
+    partition(disk, "orders").append(batch(3))
+    config.write_text("log_level: info\n")
+    options = ("--config", config, "--log-dirs", disk.path, "--journal", tmp_path / "journal", "--listen", "127.0.0.1:0")
+    with segtail("agent", *options, stated=tmp_path / "stated") as agent:
+        until("it listens", lambda: "agent listens" in agent.stated, saw=lambda: agent.stated)
+        assert "level=debug" not in agent.stated
+        for written, stated in (
+            ("log_level: debug", "log_level=debug"),
+            ("log_level: loud", "cannot be taken anew"),
+            ("", "log_level=info"),
+        ):
+            config.write_text(f"{written}\n")
+            os.kill(agent.family[0].pid, signal.SIGHUP)
+            until(stated, lambda stated=stated: stated in agent.stated, saw=lambda: agent.stated)  # type: ignore[misc]
+            if written.endswith("debug"):
+                partition(disk, "returns").append(batch(1))
+                until("what it does", lambda: "level=debug" in agent.stated, saw=lambda: agent.stated)
+        agent.terminate()
+        assert agent.wait() == 0
+    assert "watchdog" not in agent.stated
+
+
 def test_a_signal_to_a_group_that_a_member_passes_on_ends_the_agent_in_good_order(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
     partition(disk, "orders").append(batch(3))

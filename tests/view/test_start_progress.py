@@ -22,11 +22,11 @@ def test_a_start_from_the_first_answer_to_the_last_byte() -> None:
     meter = StartMeter()
     assert start_sentence(meter.progress) == "Starting: no agent has answered yet"
     assert at_step(meter, reading(-1), at=1) == "Starting Spark, which counts what is on the disks"
-    assert at_step(meter, reading(190 * MIB), at=2) == "Reading the disks: 0 %, 0 B of 190.0 MiB"
+    assert at_step(meter, reading(190 * MIB), at=2) == "Reading the disks: 0 B of 190.0 MiB"
     assert at_step(meter, reading(152 * MIB), at=12, published=38 * MIB) == "Reading the disks: 20 %, 38.0 MiB of 190.0 MiB, 40s left"
     assert at_step(meter, READ, at=50, published=190 * MIB) == "Starting Spark, which counts what is on the disks: 190.0 MiB are read"
     waits = at_step(meter, READ, at=60, published=190 * MIB, querying=True)
-    assert waits == "Counting what was on the disks: 0 %, 0 B of 190.0 MiB"
+    assert waits == "Counting what was on the disks: 0 B of 190.0 MiB"
     ends = at_step(meter, READ, at=63, published=190 * MIB, counted=171 * MIB, querying=True)
     assert ends == "Counting what was on the disks: 90 %, 171.0 MiB of 190.0 MiB, 1s left"
 

@@ -218,3 +218,19 @@ def test_a_real_log_before_a_crash_torn_by_it_and_recovered(steps: Station) -> N
     assert steps.look() == []
     assert not steps.watcher.tails()[0].cursor.stopped
     steps.close()
+
+
+@pytest.mark.parametrize(("leader", "level"), [(1, "WARNING"), (2, "INFO"), (-1, "WARNING"), (None, "WARNING")])
+def test_a_follower_that_cuts_off_its_end_as_it_starts_is_no_warning(
+    station: Station, disk: LogDir, leader: int | None, level: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    log = partition(disk, "t")
+    log.append(batch(2), batch(3))
+    station.look()
+    if leader is not None:
+        station.cluster.leaders[station.watcher.tails()[0].cursor.log] = (leader, 1)
+    log.truncate(2)
+    (cut,) = station.look()
+    assert cut.kind is Kind.TRUNCATED
+    assert [record.levelname for record in caplog.records if record.message == "log truncated"] == [level]

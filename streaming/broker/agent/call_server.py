@@ -53,6 +53,9 @@ ANSWER_SECONDS = 120.0
 
 SCAN_SECONDS = 3600.0
 
+TOLD_SECONDS = 0.1
+"""A call that takes longer is worth a line for whoever wants to know what an agent does."""
+
 _SCANS = (Call.SCAN, Call.READER_ROWS)
 
 _OPTIONS = [
@@ -176,7 +179,8 @@ class _Calls(grpc.GenericRpcHandler):
     def _answer(
         self, call: str, answer: Answer, principal: str, requests: Iterator[bytes], context: grpc.ServicerContext
     ) -> Iterator[bytes]:
-        running = _Running(call, context, time.monotonic() + REQUEST_SECONDS)
+        began, sent = time.monotonic(), 0
+        running = _Running(call, context, began + REQUEST_SECONDS)
         if not self._begin(running, principal):
             self._count(call, "refused")
             _abort(context, grpc.StatusCode.RESOURCE_EXHAUSTED, f"{PRINCIPALS_CALLS} calls with this token are being answered", Reason.BUSY)
@@ -187,6 +191,7 @@ class _Calls(grpc.GenericRpcHandler):
                 return
             running.ends_at = time.monotonic() + (SCAN_SECONDS if call in _SCANS else ANSWER_SECONDS)
             for message in answer(request, principal):
+                sent += len(message)
                 yield from pieces(message)
         except grpc.RpcError:  # its client is gone, or the call was ended
             self._count(call, "failed")
@@ -204,6 +209,8 @@ class _Calls(grpc.GenericRpcHandler):
             self._count(call, "ok")
         finally:
             self._end(running, principal)
+            if (seconds := time.monotonic() - began) > TOLD_SECONDS:
+                log.debug("a call took long", extra={"call": call, "seconds": round(seconds, 3), "bytes": sent, "by": principal})
 
     def _begin(self, running: _Running, principal: str) -> bool:
         """Whether the call may keep its thread."""

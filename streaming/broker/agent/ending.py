@@ -47,7 +47,8 @@ def _do_nothing(*_: object) -> None:
 
 
 def _wait_for_signal(reader: int, end: Callable[[], None]) -> None:
-    os.read(reader, 1)
+    while os.read(reader, 1)[0] == signal.SIGHUP:
+        pass  # it is for the log's level
     end()
 
 

@@ -24,6 +24,7 @@ FRAMES_PER_SECOND = 5_000
 _AT_ONCE_SECONDS = 0.1
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_TLS = b"\x16"  # how a handshake begins
 _HEAD_BYTES = 9
 _DATA, _HEADERS, _CONTINUATION = 0, 1, 9
 _PADDED, _PRIORITY = 0x08, 0x20
@@ -91,7 +92,9 @@ class FrameCount:
         """
         begin = data[: len(self._preface)]
         if not self._preface.startswith(begin):
-            raise FormatError("no HTTP/2 without encryption begins like this")
+            raise FormatError(
+                "it begins with TLS, for which no certificate is given here" if data[:1] == _TLS else "what it sends is no HTTP/2"
+            )
         self._preface = self._preface[len(begin) :]
         for piece in self._pieces.split(data[len(begin) :]):
             if isinstance(piece, _Head):

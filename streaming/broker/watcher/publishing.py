@@ -1,5 +1,6 @@
 """Publishes what the watcher has read: events, the cursors behind them, and what is gone, in one transaction of the journal."""
 
+import logging
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,8 @@ from streaming.broker.watcher.tail import Tail
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
+
+log = logging.getLogger(__name__)
 
 MOST_MOVES = 200_000
 """After so many moves, the logs that have moved get rows: so many moves take some twenty megabytes."""
@@ -73,7 +76,7 @@ class Publisher:
         """
         self.write_owed()
         tails = list(tails)
-        events = chained([self._led(each) if each.kind is Kind.SKIPPED else each for each in events], tails)
+        events = chained([self._led(each) if each.kind in (Kind.SKIPPED, Kind.TRUNCATED) else each for each in events], tails)
         changed = [(tail, tail.cursor) for tail in tails if tail.cursor is not tail.stored_cursor or tail.needs_row]
         for tail, cursor in changed:
             if cursor.replay != Replays.NOT:
@@ -87,10 +90,17 @@ class Publisher:
         elif published is not None:
             published.set()
 
-    def _led(self, skipped: Event) -> Event:
-        """With who leads by now: whether a leader's counters are too low shows by the epoch."""
-        state = self._cluster.partition(skipped.log)
-        return skipped if state is None else replace(skipped, leader=state.leader, leader_epoch=state.leader_epoch)
+    def _led(self, loss: Event) -> Event:
+        """With who leads by now: the epoch shows whether a leader's counters are too low, and a follower that starts cuts off its end."""
+        state = self._cluster.partition(loss.log)
+        if state is not None:
+            loss = replace(loss, leader=state.leader, leader_epoch=state.leader_epoch)
+        if loss.kind is Kind.TRUNCATED and loss.bytes:
+            follows = loss.leader >= 0 and loss.leader != loss.broker
+            where = {"log_dir": loss.log_dir, "segment": loss.segment, "position": loss.end_position, "offset": loss.next_offset}
+            level = logging.INFO if follows else logging.WARNING
+            log.log(level, "log truncated", extra={"log": str(loss.log), **where, "bytes": loss.bytes, "leader": loss.leader})
+        return loss
 
     def publish_ranges(self, ranges: AppendedRanges, tails: Sequence[Tail], producers: Sequence[bytes]) -> None:
         """Publish ranges of these tails, whose cursors are after them; ``producers``: those that have changed, as bytes of `ENTRIES`.

@@ -1,5 +1,6 @@
 """Begins to watch a log that is new, has moved or is known from an earlier process, where its consumers want it to begin."""
 
+import logging
 from collections.abc import Callable, Sequence
 
 from streaming.broker.disk.locate import beginning, start_boundary
@@ -21,6 +22,8 @@ from streaming.common.log_key import LogKey
 from streaming.common.start_from import StartFrom
 from streaming.kafka.formats.names import TRANSACTION_TOPIC
 from streaming.kafka.scan.walk import Bytes
+
+log = logging.getLogger(__name__)
 
 HALF_MADE_MS = 60_000
 """How long an empty directory without ``partition.metadata`` may still get that file; later it is from before topics had ids."""
@@ -113,6 +116,8 @@ class TakingUp:
     def _tail(self, key: LogKey, partition: Partition, segments: tuple[Segment, ...]) -> tuple[Tail, bool, list[Event]]:
         """A tail for a directory that is new to this process, whether its log is completely new, and the events to publish."""
         watched, cursor = self._watched.tails.get(key), self._watched.cursor_of(key)
+        at_offset = segments[0].base_offset if cursor is None else cursor.next_offset
+        log.debug("log is taken up", extra={"log": str(key), "path": str(partition.path), "offset": at_offset, "known": cursor is not None})
         if cursor is None:
             # a log that appears is read whole, unless a new consumer wants less. What it brings along was perhaps published by another
             # agent: a replica or a disk may have moved here, or this agent may watch a log dir that another one had

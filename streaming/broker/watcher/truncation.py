@@ -5,7 +5,6 @@ follow have a later leader epoch. The size alone cannot show it, so the header o
 anything after it is believed.
 """
 
-import logging
 from collections.abc import Sequence
 
 from streaming.broker.disk.locate import BatchBoundary, beginning, find_offset
@@ -18,8 +17,6 @@ from streaming.broker.watcher.tail import Tail
 from streaming.common.rows import Kind
 from streaming.kafka.formats.entry_head import read_base_offset
 from streaming.kafka.scan.walk import Bytes
-
-log = logging.getLogger(__name__)
 
 
 def epoch_below(tail: Tail) -> int | None:
@@ -59,17 +56,6 @@ def rewind(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Relocati
     epoch = max((entry.epoch for entry in stored), default=below)
     epochs = pack(entry for entry in stored or unpack(before.epochs) if entry.start_offset < boundary.next_offset)
     after = moved(before, boundary)._replace(log_epoch=epoch, epochs=epochs, frontier=min(before.frontier, boundary.next_offset))
-    log.warning(
-        "log truncated",
-        extra={
-            "log": str(before.log),
-            "path": str(boundary.segment.path),
-            "position": boundary.position,
-            "offset": boundary.next_offset,
-            "was_offset": before.next_offset,
-            "bytes": cut,
-        },
-    )
     loss = LossColumns(
         kind=Kind.TRUNCATED,
         opened=open_at(tail, after, segments),

@@ -350,6 +350,7 @@ class Watcher:
         return departed.again
 
     def _publish_listing(self, result: ListingResult) -> None:
+        log.debug("log dirs are listed", extra={"logs": len(self.tails()), "events": len(result.events), "gone": len(result.gone)})
         self._publisher.publish(result.events, self.tails(), result.gone)
 
     # --- what is published besides

@@ -181,6 +181,8 @@ class GroupRounds:
         self._take_queries()
         self._ask_records(agents, now)
         self._ask_positions(agents, now)
+        took = {"seconds": round(self._around.monotonic() - now, 3), "positions_left": self._tracker.left}
+        log.debug("a round over consumer groups has ended", extra={"asked": ",".join(agents), "answered": ",".join(self._answered), **took})
         return self._tracker.finish()
 
     def take_groups(self, agents: Mapping[str, Agent], now: float) -> None:

@@ -23,4 +23,5 @@ def _how_far(start: StartProgress) -> str:
     if done < 0:
         return f": {format_size(whole)} are read"
     left = f", {format_duration(max(1.0, start.left_s))} left" if start.left_s > 0 else ""
-    return f": {100 * done // whole} %, {format_size(done)} of {format_size(whole)}{left}"
+    share = f"{100 * done // whole} %, " if done else ""  # while nothing is done, more is still found
+    return f": {share}{format_size(done)} of {format_size(whole)}{left}"

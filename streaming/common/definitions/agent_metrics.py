@@ -37,7 +37,7 @@ LADDER_UNFILLED = Metric(
     "segtail_agent_uncounted_bytes", "Bytes of closed segments whose records are not counted yet: see the option ladder_rate.", ()
 )
 LADDER_SIZE = Metric("segtail_agent_ladders_size_bytes", "Memory of the counts of all logs, without Python's own.", ())
-SECURITY_FAILURES = Metric("segtail_agent_security_failures_total", "New certificates or tokens that could not be used.", ())
+SECURITY_FAILURES = Metric("segtail_agent_security_failures_total", "New certificates or tokens that could not be used for a minute.", ())
 CERTIFICATE_END = Metric("segtail_agent_certificate_end_timestamp_seconds", "When the agent's certificate ends.", ())
 CALLS = Metric("segtail_agent_calls_total", "Calls of jobs, by their result.", ("call", "result"))
 ROWS = Metric("segtail_agent_rows_total", "Rows that were sent to jobs.", ())

@@ -5,6 +5,7 @@ for classes that do not exist, which costs 50 ms of CPU per micro-batch. So the 
 """
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -19,6 +20,8 @@ from streaming.common.pace.pace_files import Freshness, last_check
 from streaming.common.rows import Change
 from streaming.spark.job.table_progress import Reached
 from streaming.spark.source.offsets import AgentOffset, parse
+
+log = logging.getLogger(__name__)
 
 _Offsets = dict[str, AgentOffset]
 _NO_OFFSET = ("None", "null", "")  # how a progress report spells "no offset yet"
@@ -98,6 +101,7 @@ class QueryProgress:
                 self._counted = progress["batchId"]
                 seconds = (progress["batchDuration"] - progress["durationMs"].get("latestOffset", 0)) / 1000  # the source waits there
                 self._observer.batch_took(seconds)
+                log.debug("a micro-batch is through", extra={"batch": self._counted, "rows": progress["numInputRows"], "seconds": seconds})
         check = last_check(self._checks)
         if check is not None and check != self._last_check and check.number > 1:  # a query that fails each time makes only its first check
             self._last_check = check

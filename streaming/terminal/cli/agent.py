@@ -11,7 +11,7 @@ from streaming.common.settings import Settings
 from streaming.common.units import Address, parse_duration
 from streaming.errors import UsageError, quoted
 from streaming.rules.letting_go import PATIENCE
-from streaming.terminal.cli.options import with_settings
+from streaming.terminal.cli.options import follow_log_level, with_settings
 
 DEFAULT_LISTEN = Address("127.0.0.1", 8815)
 OFF = "off"
@@ -59,6 +59,7 @@ def command(settings: Settings, journal: Path, listen: str, name: str, let_go_af
     It reads Kafka's files, and never writes or locks them. Without --tls-cert and a way to authenticate its jobs (--token-file or
     --tls-client-ca), it listens on loopback addresses only. Changed certificates and tokens are used while it runs.
     """
+    follow_log_level()
     # what `serve` sets comes after Arrow has made a pool of its own, which takes 4 MB for ever
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     from streaming.broker.agent.parts import AgentOptions

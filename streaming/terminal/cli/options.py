@@ -2,11 +2,12 @@
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
@@ -54,8 +55,7 @@ def with_settings(
     def decorate(command: Callable[Concatenate[Settings, P], R]) -> Callable[P, R]:
         @wraps(command)
         def run(*args: P.args, **kwargs: P.kwargs) -> R:
-            given = click.get_current_context().meta
-            settings = load(given.get(_CONFIG), os.environ, _with_paths(given.get(_OVERRIDES, {}), given.get(_PATHS, ())))
+            settings = _loaded(click.get_current_context().meta)
             logs.configure(settings.log_level, settings.log_format)
             return command(settings, *args, **kwargs)
 
@@ -65,6 +65,17 @@ def with_settings(
         return decorated
 
     return decorate
+
+
+def _loaded(given: Mapping[str, Any]) -> Settings:
+    return load(given.get(_CONFIG), os.environ, _with_paths(given.get(_OVERRIDES, {}), given.get(_PATHS, ())))
+
+
+def follow_log_level() -> None:
+    """At SIGHUP take ``log_level`` anew from the file of ``--config``. One of a terminal that hangs up ends the command, as ever."""
+    given = click.get_current_context().meta
+    if not sys.stdin.isatty():
+        logs.follow_level(lambda: _loaded(given).log_level)
 
 
 _ANSWERED = (

@@ -14,7 +14,7 @@ from streaming.common.formatting import format_size
 from streaming.common.settings import Settings
 from streaming.errors import SegtailError, UsageError
 from streaming.pages.exposition.textfile import require_place, write_textfile
-from streaming.terminal.cli.options import keep_spark, keep_spark_file, with_settings
+from streaming.terminal.cli.options import follow_log_level, keep_spark, keep_spark_file, with_settings
 from streaming.terminal.cli.spark_extra import require_spark_extra
 from streaming.terminal.cli.start_lines import start_shown
 from streaming.terminal.cli.stopping import Signals, Stopped
@@ -73,6 +73,7 @@ def command(settings: Settings, once: bool, textfile: Path | None, at: int | Non
         require_place(textfile)
     require_spark_extra("run")
     signals = Signals()
+    follow_log_level()
     try:
         _run(settings, signals, once, textfile, _clock(at))
     except (Stopped, KeyboardInterrupt):  # KeyboardInterrupt comes while PySpark's handler of Ctrl-C is set
