@@ -16,6 +16,7 @@ from streaming.cluster.view.start_progress import StartProgress, StartStep
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import view
 from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.rules.aborting_clients import AbortingClient
 from tests.group_snapshots import Group, snapshot_of, storming
 from tests.view.rows import log, new_table
 from tests.worlds.hosts import broker, log_dir
@@ -86,6 +87,9 @@ CASES: dict[str, Callable[[], Circumstances]] = {
     "quorum_lost": lambda: around(agent(well(appended_ms=NOW_MS - 40_000), log_dirs=(log_dir(checkpoint_ms=NOW_MS - 3000),))),
     "partition_offline": lambda: around(agent(well(counts=counted(offline=1)))),
     "under_min_isr": lambda: around(agent(well(counts=counted(under_min_isr=1)))),
+    "client_aborts": lambda: around(
+        agent(well()), aborting=(AbortingClient(transactional_id="abuser", seen=40, aborted=39, since_ms=NOW_MS - HOUR, per_second=2.0),)
+    ),
     "under_replicated": lambda: around(agent(well(counts=counted(under_replicated=7)))),
     "broker_down": lambda: around(
         agent(well(registered=[Registered(broker=2, fenced=True, epoch=5, phase=Phase.DOWN, since_ms=OLD, replicas=True)]))

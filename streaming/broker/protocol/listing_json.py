@@ -200,13 +200,15 @@ class PartitionPage(ListPage):
 class TransactionPage(ListPage):
     """Open transactions. ``omitted``: so many are only counted, because ``late_limit`` is lower.
 
-    ``late_after_ms``: those that are open for longer are listed, -1 if all are; ``young``: so many others are open.
+    ``late_after_ms``: those that are open for longer are listed, -1 if all are; ``young``: so many others are open. ``aborting``: clients
+    that abort most of their transactions, in sentences; only from a job.
     """
 
     rows: list[TransactionRow]
     omitted: int = 0
     late_after_ms: int = -1
     young: int = 0
+    aborting: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ from streaming.cluster.view.view import View
 from streaming.common.formatting import TimeWords
 from streaming.common.settings import Settings
 from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.rules.aborting_clients import AbortingClient
 from streaming.rules.broker_process import AWAY, ProcessState
 
 NOT_WRITING_MS = 60_000
@@ -71,7 +72,8 @@ class Circumstances:
     ``groups``: what consumer groups suffer from, None if nothing is known of any. ``live``: false if log dirs were read once, maybe of
     brokers that are stopped; then nothing is expected to be written. ``stale``: the agents were asked so long ago that what they reported
     counts no more. ``start``: how far a job is that starts, None once everything that was on the disks is in the numbers.
-    ``full``: when log dirs are full. ``min_isr``: as for `streaming.cluster.view.observer.Observer.families`.
+    ``aborting``: clients that abort most of their transactions. ``full``: when log dirs are full.
+    ``min_isr``: as for `streaming.cluster.view.observer.Observer.families`.
     ``lasting``: what is found is put in sentences that are read later.
     """
 
@@ -87,6 +89,7 @@ class Circumstances:
     live: bool = True
     stale: bool = False
     start: StartProgress | None = None
+    aborting: Sequence[AbortingClient] = ()
     full: ByDir = field(default_factory=dict)
     min_isr: Callable[[int], int] = lambda _: 1
     lasting: bool = False

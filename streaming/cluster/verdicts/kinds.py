@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from streaming.broker.protocol.problem_json import CRITICAL, INFO, WARNING
 from streaming.common.formatting import format_name
 
-_NAMES = ("topic", "group", "log_dir", "agent")
+_NAMES = ("topic", "group", "log_dir", "agent", "client")
 """Labels whose values others have chosen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemKind:
-    """One kind of problem, which the alert named ``alert`` reports, too, perhaps beside other kinds.
+    """One kind of problem, which the alert named ``alert`` reports, too, perhaps beside other kinds; "" if none does.
 
     ``summary``: the alert's, with ``{topic}`` for its label ``topic``; a problem's sentence begins with it. ``costs``: a sentence of the
     alert's description, "" if that has none that holds in every case.
@@ -205,6 +205,13 @@ ARRIVES_EXPIRED = _kind(
     "Producers get acknowledgements for records that Kafka deletes at its next check of retention.",
 )
 COMPACTION_STALLED = _kind("compaction_stalled", WARNING, "CompactionStalled", "Topic {topic} is not compacted on broker {broker}")
+CLIENT_ABORTS = _kind(
+    "client_aborts",
+    WARNING,
+    "",  # nobody has to do anything tonight
+    "Client {client} aborts most of its transactions",
+    "Whoever reads committed data passes over what it writes.",
+)
 UNDER_REPLICATED = _kind(
     "under_replicated",
     WARNING,

@@ -16,14 +16,17 @@ from streaming.cluster.verdicts.transaction_causes import transaction_causes
 from streaming.cluster.view.open_list import Late
 from streaming.common.formatting import format_count, format_duration, format_list, format_name, format_size, format_word
 from streaming.kafka.formats.names import OFFSETS_TOPIC
+from streaming.rules.aborting_clients import AbortingClient
 from streaming.rules.transaction_verdicts import TransactionVerdict
 
 _MOST_NAMED = 5
+_CLIENT = Command(reason="its application decides that: its log says why")
 
 
 def transaction_problems(circumstances: Circumstances, cases: Sequence[Cases]) -> Iterator[LinkedProblem]:
     """Transactions that hang, are stuck or overdue, and last stable offsets that do not move."""
     judged, waiting = transaction_causes(circumstances).judged, held_back_groups(circumstances.groups)
+    yield from (_aborting(circumstances, each) for each in circumstances.aborting[:_MOST_NAMED])
     overdue: dict[int, list[Late]] = {}
     for late, kind in judged:
         if kind is kinds.OVERDUE:
@@ -43,6 +46,18 @@ def transaction_problems(circumstances: Circumstances, cases: Sequence[Cases]) -
     for each in cases:
         if each.kind is kinds.STALLED:
             yield from _stalled(circumstances, each, reported)
+
+
+def _aborting(circumstances: Circumstances, client: AbortingClient) -> LinkedProblem:
+    detail = aborts(client, circumstances.now_ms)
+    return found(kinds.CLIENT_ABORTS, detail, client=client.transactional_id, since_ms=client.since_ms, command=_CLIENT)
+
+
+def aborts(client: AbortingClient, now_ms: int) -> str:
+    """How many of its transactions a client aborts, as far as they were seen."""
+    share, ago = 100 * client.aborted // client.seen, format_duration((now_ms - client.since_ms) / 1000)
+    rate = f", of about {client.per_second:.1f} a second" if client.per_second >= 0 else ""
+    return f"{client.aborted:,} of the {client.seen:,} that were seen to end in the last {ago} were aborted, {share} %{rate}"
 
 
 def remedy_for(circumstances: Circumstances, late: Late, waiting: HeldBackGroups) -> Remedy:

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from streaming.broker.protocol.listing_json import TransactionPage, TransactionRow
+from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.cases import transaction_verdict
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.held_back_groups import held_back_groups
 from streaming.cluster.verdicts.kinds import ORDER
-from streaming.cluster.verdicts.transaction_problems import committers, remedy_for
+from streaming.cluster.verdicts.transaction_problems import aborts, committers, remedy_for
 from streaming.cluster.view.open_list import Late
 from streaming.common.arrays import Longs
 from streaming.pages.api.judged_look import with_verdicts
@@ -27,7 +28,11 @@ def transaction_page(look: Look, circumstances: Circumstances, request: PageRequ
     listed = [rows[item] for item in some.items]
     omitted, every = look.view.logs.late_omitted, look.view.logs.open
     young = int(np.count_nonzero(every.young))
-    return some.page(TransactionPage, look.now_ms, listed, omitted=omitted, late_after_ms=every.late_after_ms, young=young)
+    after_ms = every.late_after_ms
+    aborting = [
+        f"{kinds.CLIENT_ABORTS.about(client=each.transactional_id)}: {aborts(each, look.now_ms)}" for each in circumstances.aborting
+    ]
+    return some.page(TransactionPage, look.now_ms, listed, omitted=omitted, late_after_ms=after_ms, young=young, aborting=aborting)
 
 
 def transaction_rows(look: Look, circumstances: Circumstances, some: Sequence[Late]) -> list[TransactionRow]:

@@ -109,6 +109,7 @@ MEANINGS: Mapping[type[PublicMessage], Meanings] = {
             ("late_after_ms", "young"),
             "`late_after`, `null` if every open transaction is listed; how many are open that are not older than it",
         ),
+        (("aborting",), "clients that abort most of their transactions, in sentences; only a job has watched them"),
     ),
     RetentionPage: (*_PAGE, *_AWAY, (("rows",), "list of `RetentionRow`")),
     CountPage: (

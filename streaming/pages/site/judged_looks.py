@@ -18,6 +18,7 @@ from streaming.pages.api.listed_groups import GroupResults, ListedGroups, MakeDe
 from streaming.pages.api.look import Look
 from streaming.pages.api.looks import Looks
 from streaming.pages.api.number_hours import NumberMemory
+from streaming.rules.aborting_clients import AbortingClients
 
 
 class JudgedLooks:
@@ -53,6 +54,7 @@ class JudgedLooks:
         self._thresholds = thresholds
         self._redacted = redacted
         self._lock = Lock()  # protects what follows
+        self._aborting = AbortingClients()
         self._last: JudgedLook | None = None
         self._last_groups: JudgedGroups | None = None
         self._results: GroupResults | None = None  # about the snapshot of the last groups
@@ -105,6 +107,7 @@ class JudgedLooks:
             export=self._table.export,
             stale=self._observer.is_stale(now),
             start=start,
+            aborting=self._aborting.look(look.view.observed.coordinators.coordinators.table, look.now_ms),
             full=self._table.full_times.of(lambda: full_by_dir(look.view, answering, look.now_ms, self._table.other_space), look.now_ms),
             min_isr=self._table.min_isr,
         )

@@ -89,6 +89,7 @@ def _lines(page: TransactionPage, width: int | None) -> Iterator[str]:
         yield f"{page.omitted:,} more are only counted"
     if page.young:
         yield f"listed is what is {open_long(page.late_after_ms, page.young)}"
+    yield from page.aborting
     yield _sum(page.rows) + (", as far as is known here:" if page.doubts else "")
     yield from away_lines.lines(page.away, page.at_ms, away_lines.TRANSACTIONS)
     yield from (f"- {doubt}" for doubt in page.doubts)
