@@ -205,3 +205,13 @@ def emptied(job: GroupJob, kinds: list[str], bounds: tuple[int, int] = (-1, -1))
     log.first, log.bounds = len(kinds), bounds
     job.agents["a1"].logs["orders", 0] = log
     job.put(end=len(kinds), log_start_offset=len(kinds))
+
+
+def restarted(job: GroupJob, script: str = "+15") -> GroupJob:
+    """The next job, with the same agents and logs."""
+    kept = job.rounds.kept()
+    after = GroupJob(job.table, job.agents, now=job.now, marks=job.marks)
+    after.rounds.recall(kept)
+    assert after.rounds.kept() == kept, "nothing is forgotten before the first round"
+    after.play(script)
+    return after

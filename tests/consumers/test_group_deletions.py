@@ -3,7 +3,7 @@
 from typing import Any
 
 from streaming.cluster.consumers.group_lag import LagReason
-from tests.consumers.group_agents import Records, Row
+from tests.consumers.group_agents import GROUP, Records, Row
 from tests.consumers.group_world import GroupJob, world
 from tests.worlds.retention import facts
 
@@ -42,6 +42,7 @@ def test_what_was_deleted_since_the_job_looked_is_lost_and_not_in_remote_storage
     job = deleted(KNOWN)
     log = job.agents["a1"].logs["orders", 0]
     job.agents["a1"].logs["orders", 0] = Records(["data"] * 10)
+    job.agents["a1"].groups_ = [GROUP | {"members": 0, "state": "Empty"}]
     job.play("+0")
     job.agents["a1"].logs["orders", 0] = log
     job.play("2")
@@ -53,7 +54,7 @@ def test_what_was_deleted_since_the_job_looked_is_lost_and_not_in_remote_storage
     job.put(end=10, log_start_offset=4, facts=facts((4, 300, 10), configs=KNOWN))
     job.play("+1")
     assert verdict(job) == ("lost", 4, "")
-    assert job.page()["group_lost_offsets_total{g,orders}"] == 2
+    assert job.page()["group_lost_records_total{g,orders}"] == 2
 
 
 def test_what_an_earlier_agent_does_not_say_or_is_not_known_waits_for_the_next_round() -> None:

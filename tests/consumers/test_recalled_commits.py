@@ -3,19 +3,9 @@
 import pytest
 
 from streaming.cluster.view.recalled import RECALLED_MS
-from tests.consumers.group_world import GroupJob, held_back, world
+from tests.consumers.group_world import GroupJob, held_back, restarted, world
 
 _TIMES = ("unmoved_ms", "stopped_since_ms", "stopped_earlier", "held_since_ms", "lost_ms", "losing_since_ms")
-
-
-def restarted(job: GroupJob, script: str = "+15") -> GroupJob:
-    """The next job, with the same agents and logs."""
-    kept = job.rounds.kept()
-    after = GroupJob(job.table, job.agents, now=job.now, marks=job.marks)
-    after.rounds.recall(kept)
-    assert after.rounds.kept() == kept, "nothing is forgotten before the first round"
-    after.play(script)
-    return after
 
 
 def known(job: GroupJob) -> dict[str, int]:

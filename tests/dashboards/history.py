@@ -361,6 +361,7 @@ def _groups(page: _Page, random: Random, cluster: Cluster) -> None:
         page.add("segtail_group_lost_records_total", np.floor(lost * rate), **of)
         page.add("segtail_group_lost_offsets_total", 0, **of)
         if group == "click-archive":
+            page.add("segtail_group_buffered_records", np.full(len(times), 120.0), **of)
             page.add("segtail_group_skipped_records_total", np.floor(lost * rate / 10), **of, kind="admin")
             page.add("segtail_group_rewound_records_total", np.floor(lost * rate / 20), **of, kind="consumer")
         read = rate * _noise(random, times, 0.1) * ((late == 0) | (group == "billing"))

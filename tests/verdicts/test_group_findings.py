@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -131,6 +130,14 @@ GOLDEN = [
         "reset, with latest they skip what is left, with by_duration "
         "they skip what is older than that. Its consumers have to be stopped before an offset is reset",
         f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-earliest --execute",
+    ),
+    (
+        "buffered",
+        replace(READING, committed=30, buffered_offsets=10, buffered_records=8),
+        "reads from memory: 8 records between the committed offset 30 and the log start 40 are deleted, and its consumers may have fetched "
+        "them before. 8 records are lost if they are restarted now, or if members join or leave. What they do not have counts as lost when "
+        "they go on at the log start",
+        "",
     ),
     (
         "will_lose",
@@ -358,50 +365,36 @@ LOSING = replace(LOST, lost_lately_records=500, lost_lately_offsets=0, lost_late
 """It has lost something all the time."""
 
 
-def losing(*, since_ms: int, members: int = 2, **changes: object) -> GroupFinding:
+def losing(**changes: object) -> GroupFinding:
     findings = GroupFindings(
-        summary=GroupSummary(group="billing", type="Classic", protocol="consumer", members=members),
+        summary=GroupSummary(group="billing", type="Classic", protocol="consumer", members=2),
         commands=Commands(server="kafka-1:9092").of_group("billing", "Classic"),
         bounds=BOUNDS,
         now_ms=NOW,
     )
-    return findings.of_partition(replace(LOSING, **changes), Judgement(1, GroupVerdict.LOST, since_ms))
+    return findings.of_partition(replace(LOSING, **changes), Judgement(1, GroupVerdict.LOST, NOW - HOUR))
 
 
-def test_a_slow_group_whose_consumers_go_on_by_themselves_is_offered_no_reset_while_its_commit_is_below_the_log_start() -> None:
-    slow = losing(since_ms=NOW - HOUR)
-    assert slow.text == (
-        "within the last 24 hours 500 records were deleted unread, last at 2023-11-14T22:13:19Z (1s ago); 8 records of them are between "
-        "its committed offset 30 and the log start 40: its consumers go on behind them by themselves, as they have since "
-        "2023-11-14T21:13:20Z (1h ago)"
-    )
-    assert (slow.command, slow.no_command) == ("", "")
-    assert losing(since_ms=NOW - HOUR, lost_records=-1).text.count("up to 10 records of them") == 1
-
-
-@each_row(
-    ("since_ms", "changes"),
-    [
-        (NOW - 200_000, {}),  # what it has committed since may have been fetched before
-        (-1, {}),
-        (NOW - HOUR, {"members": 0}),
-        (NOW - HOUR, {"stopped_since_ms": NOW - 600_000}),
-        (NOW - HOUR, {"commit_ms": NOW - HOUR}),
-        (NOW - HOUR, {"commit_ms": -1}),
-    ],
-)
-def test_who_may_stand_below_the_log_start_is_offered_a_reset_beside_all_that_was_lost_of_late(
-    since_ms: int, changes: dict[str, Any]
-) -> None:
-    found = losing(since_ms=since_ms, **changes)
+def test_who_stands_below_the_log_start_is_offered_a_reset_beside_all_that_was_lost_of_late() -> None:
+    found = losing()
     assert found.text.startswith("already deleted: 8 records between the committed offset 30 and the log start 40 were deleted unread")
     assert ". Within the last 24 hours 500 records were deleted unread in all. auto.offset.reset decides" in found.text
     assert found.command.endswith("--to-earliest --execute")
 
 
+def test_who_has_in_memory_what_is_deleted_is_offered_no_command_also_where_it_has_lost_other_records() -> None:
+    buffered = {"lost_offsets": 0, "lost_records": 0, "buffered_offsets": 10, "buffered_records": -1}
+    assert losing(**buffered).text.startswith("within the last 24 hours 500 records were deleted unread, last at ")
+    found = {
+        each.verdict: (each.severity, each.text.lower().count("up to 10 records"), each.command)
+        for each in stated(replace(LOSING, **buffered))
+    }
+    assert found == {"lost": ("warning", 0, ""), "buffered": ("info", 2, "")}
+
+
 def test_what_is_all_that_was_lost_of_late_is_stated_once() -> None:
-    assert "24 hours" not in losing(since_ms=NOW, lost_lately_records=8).text
-    assert "24 hours" not in losing(since_ms=NOW, lost_lately_records=-1, lost_lately_offsets=-1, lost_lately_ms=-1).text
+    assert "24 hours" not in losing(lost_lately_records=8).text
+    assert "24 hours" not in losing(lost_lately_records=-1, lost_lately_offsets=-1, lost_lately_ms=-1).text
 
 
 NOTHING_LEFT = replace(LOST, lag_offsets=110, lag_records_read_committed=0, next_offset=-1, next_batch_bytes=-1)

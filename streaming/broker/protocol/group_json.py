@@ -219,6 +219,7 @@ class GroupPartition(PublicMessage):
     ``broker`` leads it. ``unknown``: why its lag is not known, one of `streaming.cluster.consumers.group_lag.REASONS`, "" if it is.
     ``uncommitted_records``: at most so many records are in the log of one without a commit; no lag counts them.
     ``lost_records`` and ``lost_offsets``: what was deleted before it was read, 0 if nothing; records -1 where only offsets are known.
+    ``buffered_records`` and ``buffered_offsets``: likewise what is deleted and perhaps in the memory of its consumers: that is not lost.
     ``lost_lately_records``, ``lost_lately_offsets``: what was seen to be lost within the last 24 hours, also where it has gone on since:
     records, and besides them offsets whose records were not counted; ``lost_lately_ms``: when last. -1 where nobody watched.
     ``loss_ms``: when retention deletes the first unread record at the earliest, ``loss_latest_ms`` at the latest: the broker checks now
@@ -269,6 +270,8 @@ class GroupPartition(PublicMessage):
     next_expired_ms: int = -1
     lost_records: int = -1
     lost_offsets: int = 0
+    buffered_records: int = 0
+    buffered_offsets: int = 0
     lost_expired: bool = False
     lost_lately_records: int = -1
     lost_lately_offsets: int = -1

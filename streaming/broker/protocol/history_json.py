@@ -33,6 +33,7 @@ class KeptTransaction(Message):
 class KeptCommit(Message):
     """A partition of a group that stands, is held up or loses records. The columns are those of
     `streaming.cluster.consumers.group_memory.GroupProgress`, -1 where they say nothing; ``lost_records`` and ``lost_offsets`` are of a day.
+    ``deleted``: as `streaming.cluster.consumers.below_start.kept_pieces`.
     """
 
     group: str
@@ -48,6 +49,7 @@ class KeptCommit(Message):
     losing_since_ms: int
     lost_records: int
     lost_offsets: int
+    deleted: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,8 @@
 """What rounds count of each partition of a group: the records that it has read, and those that were deleted before it had read them.
 
 Counters are differences of positions of one edition. What cannot be counted so is counted in offsets, or waits until its position is known.
-A commit that is perhaps older than the log start waits, too: what its group had read by then is not known yet.
-A share group has done more than its start offset shows; it loses nothing of what it is done with.
+A commit that is perhaps older than the log start waits, too: what its group had read by then is not known yet. What is deleted after a
+commit is lost when nobody has it in memory. has done more than its start offset shows; it loses nothing of what it is done with.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from streaming.broker.protocol.history_json import KeptCommit
+from streaming.cluster.consumers.below_start import MEMBERS, NOBODY, BelowStart, Pace, Step, kept_pieces, recalled_pieces
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Ends, LagReason, Lags, Places
 from streaming.cluster.consumers.group_places import padded
 from streaming.cluster.consumers.group_shares import done_between
@@ -26,7 +27,7 @@ LASTING_MS, SETTLED_MS, SILENT_MS = 30_000, 120_000, 300_000
 """A rate of less time says nothing of the next hours, nor does that of a group that has passed nothing for so long. That a group is too
 slow is said after a longer time: what it had read when it was first seen is not known, so that its first rates are too low."""
 
-_COLUMNS = ("lost_ms", "losing_ms", "lost", "start", "done", "before", "isolation", "edition")
+_COLUMNS = ("lost_ms", "losing_ms", "lost", "open", "below_ms", "moved_ms", "offset", "start", "done", "before", "isolation", "edition")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,6 +38,7 @@ class Counted:
     losing_since_ms: Longs
     lost_lately: LostLately
     lost_records: Longs
+    buffered: Flags
     rate: Rates
     lasting_rate: Rates
     settled_rate: Rates
@@ -55,11 +57,14 @@ class Counters:
 class _Passed:
     """What lies between where each partition was read from before and where it is read from now.
 
-    ``taken``: it is known where that is. ``lost_offsets``: where what is lost is not counted in records.
+    ``taken``: it is known where that is. ``lost_offsets``: where what is lost is not counted in records; ``offsets``: what is read so.
+    ``deleted``: records that were deleted after the commit, `ABSENT` if they are not counted.
     """
 
     taken: Flags
     records: Longs
+    offsets: Longs
+    deleted: Longs
     lost_records: Longs
     lost_offsets: Longs
 
@@ -75,6 +80,7 @@ class CountingMemory:
         self._watches = watches
         self._columns: dict[str, Longs] = {name: np.empty(0, np.int64) for name in _COLUMNS}
         self._rates, self._losses = FadingRates(), LossMemory()
+        self._below: dict[int, BelowStart] = {}
         self._counters = {name: np.empty(0, np.int64) for name in Counters.__slots__}
 
     def keep(self, rows_before: Longs, there: Flags, key: Longs, steady_ms: int) -> None:
@@ -82,6 +88,8 @@ class CountingMemory:
         self._columns = {name: np.where(there, padded(column)[rows_before], ABSENT) for name, column in self._columns.items()}
         self._rates.begin(rows_before, there, steady_ms)
         self._losses.keep(key)
+        some = {*key.tolist()} if self._below else ()
+        self._below = {each: below for each, below in self._below.items() if each in some}
         pairs = int(key[-1] >> PAIR_BITS) + 1 if len(key) else 0
         self._counters = {
             name: np.pad(column, (0, max(pairs - len(column), 0))) if len(column) < pairs else column
@@ -96,6 +104,10 @@ class CountingMemory:
         lost = np.flatnonzero(lost_ms != ABSENT)
         amounts = np.array([(each.lost_records, each.lost_offsets) for each in kept])[lost]
         self._losses.recall(key[items[lost]], amounts[:, 0], amounts[:, 1], lost_ms[lost])
+        for item, each in zip(items.tolist(), kept, strict=True):
+            if each.deleted:
+                self._below[int(key[item])] = recalled_pieces(each.offset, each.deleted)
+                self._columns["below_ms"][item], self._columns["moved_ms"][item], self._columns["open"][item] = 0, each.unmoved_ms, 1
 
     def begin_round(self, steady_ms: int) -> None:
         """A round begins."""
@@ -107,25 +119,48 @@ class CountingMemory:
         return Counters(**{name: column.copy() for name, column in self._counters.items()})
 
     def update(
-        self, rows: CommitRows, lags: Lags, places: Places, ends: Ends, *, committed_before: Longs, now_ms: int, steady_ms: int
+        self,
+        rows: CommitRows,
+        lags: Lags,
+        places: Places,
+        ends: Ends,
+        *,
+        holders: Longs,
+        moves: tuple[Longs, Longs],
+        holds_ms: Longs,
+        now_ms: int,
+        steady_ms: int,
     ) -> Counted:
         """Count what lies between where each partition was read from in the round before and where it is read from now.
 
         Args:
-            committed_before: the offsets of the round before.
+            holders: as `below_start.holders`.
+            moves: when each commit moved last, as of the round before and now.
+            holds_ms: for so long after that somebody may have in memory what comes after it.
         """
         at, start = self._columns, lags.start
         done = np.where(rows.share, np.maximum(rows.delivered - done_between(rows, rows.offset, start).most, 0), 0)
         before, edition = records_before(start, places, ends, lags.reads_uncommitted)
-        at["lost"] = np.where(committed_before != rows.offset, ABSENT, at["lost"])  # that was of the commit before
         passed = self._passed(rows, lags, ends, done=done, before=before, edition=edition)
+        below = passed.taken & (lags.below > 0)
+        at["below_ms"] = np.where(below & (at["below_ms"] == ABSENT), np.where(at["start"] == ABSENT, 0, now_ms), at["below_ms"])
+        at["moved_ms"] = np.where(passed.taken & (at["offset"] != ABSENT) & (at["offset"] != rows.offset), now_ms, at["moved_ms"])
+        quiet_ms = np.where(holders == MEMBERS, np.maximum(moves[1], at["below_ms"]), at["moved_ms"])
+        holds = (holders != NOBODY) & (quiet_ms >= 0) & (now_ms - quiet_ms < holds_ms)
+        self._pass_below(rows, ends, passed, below, holds, (moves[1] - moves[0]) / 1000, steady_ms)
         self._add(rows, passed, now_ms, steady_ms)
         self._rates.restart(np.flatnonzero(passed.taken & (start < at["start"])), steady_ms)  # it was set back
-        uncounted = (passed.lost_offsets > 0) | (at["lost"] == ABSENT) | rows.share
-        so_far = np.where(uncounted, ABSENT, at["lost"] + passed.lost_records)
-        new = {"done": done, "before": before, "isolation": lags.reads_uncommitted, "edition": edition, "start": start}
-        for name, values in (new | {"lost": np.where(lags.below == 0, 0, so_far)}).items():
+        new = {
+            "offset": rows.offset,
+            "done": done,
+            "before": before,
+            "isolation": lags.reads_uncommitted,
+            "edition": edition,
+            "start": start,
+        }
+        for name, values in new.items():
             at[name] = np.where(passed.taken, values, at[name])
+        at["lost"] = np.where(rows.share, np.where(lags.below == 0, 0, ABSENT), at["lost"])
         losing = (passed.lost_records > 0) | (passed.lost_offsets > 0)
         goes_on = (at["lost_ms"] != ABSENT) & (now_ms - at["lost_ms"] <= LOST_LATELY_MS)
         at["losing_ms"] = np.where(losing & ~goes_on, now_ms, np.minimum(at["losing_ms"], now_ms))
@@ -134,11 +169,16 @@ class CountingMemory:
             lost_ms=at["lost_ms"],
             losing_since_ms=at["losing_ms"],
             lost_lately=self._losses.of(rows.key) if self._watches else LostLately.unwatched(len(rows)),
-            lost_records=np.where(at["start"] == lags.deleted_to, at["lost"], ABSENT),
+            lost_records=np.where((at["start"] == lags.deleted_to) & (at["offset"] == rows.offset), at["lost"], ABSENT),
+            buffered=(lags.below > 0) & (at["below_ms"] != ABSENT) & holds,
             rate=self._rates.now(steady_ms),
             lasting_rate=self._rates.steady(steady_ms, for_ms=LASTING_MS, silent_ms=SILENT_MS),
             settled_rate=self._rates.steady(steady_ms, for_ms=SETTLED_MS, silent_ms=SILENT_MS),
         )
+
+    def deleted(self, key: Longs) -> dict[int, list[int]]:
+        """What `recall` takes back of what is deleted after commits and perhaps not lost, by their keys."""
+        return {each: kept_pieces(self._below[each]) for each in key[self._columns["open"] > 0].tolist()}
 
     def deleted_to(self, rows: CommitRows, start: Longs, doubtful: Flags) -> Longs:
         """Up to where it is known that what is before is deleted, and was so after the commit: of doubtful commits up to where it was known
@@ -154,18 +194,59 @@ class CountingMemory:
         further = (start > at["start"]) | ((start == at["start"]) & (done > at["done"]))
         moved = judged & ~waits & (at["start"] != ABSENT) & further
         same = moved & (edition != ABSENT) & (edition == at["edition"]) & (at["isolation"] == lags.reads_uncommitted)
-        between = np.where(same, np.maximum(before - at["before"], 0), 0)
-        records = np.where(same, np.maximum(before - at["before"] + done - at["done"], 0), 0)
+        between = np.where(same, np.maximum(before - at["before"], 0), ABSENT)
         below = moved & (lags.below > 0)
-        whole = below & same & (rows.offset <= at["start"])
         began = np.maximum(at["start"], rows.offset)
         done_before = done_between(rows, began, np.where(below, start, began)).most
+        shared, whole = below & rows.share, same & (rows.offset <= at["start"])
         return _Passed(
             taken=judged & ~waits,
-            records=np.where(below, 0, records),
-            lost_records=np.where(whole, np.maximum(between - done_before, 0), 0),
-            lost_offsets=np.where(below & ~whole, np.maximum(start - began - done_before, 0), 0),
+            records=np.where(same & ~below, np.maximum(between + done - at["done"], 0), 0),
+            offsets=np.zeros(len(rows), np.int64),
+            deleted=np.where(below, between, ABSENT),
+            lost_records=np.where(shared & whole, np.maximum(between - done_before, 0), 0),
+            lost_offsets=np.where(shared & ~whole, np.maximum(start - began - done_before, 0), 0),
         )
+
+    def _pass_below(self, rows: CommitRows, ends: Ends, passed: _Passed, below: Flags, holds: Flags, stood: Rates, steady_ms: int) -> None:
+        """Put in what has become of records that are deleted after commits, where that has changed."""
+        at = self._columns
+        seen, start = passed.taken & ~rows.share, np.maximum(rows.offset, ends.log_start)
+        concerned = seen & (at["below_ms"] != ABSENT)
+        changed = concerned & ((start != at["start"]) | (rows.offset != at["offset"]) | ((at["open"] > 0) & ~holds))
+        at_once = seen & ~concerned & holds & (at["start"] != ABSENT) & (at["start"] < ends.log_start)  # deleted and passed in one round
+        if not (changed | at_once).any():
+            return
+        rate = np.maximum(self._rates.now(steady_ms), 0)
+        for row in np.flatnonzero(changed | (at_once & (rate > 0))).tolist():
+            log_start, upto = int(ends.log_start[row]), int(at["start"][row])
+            state, step = self._step(row, rows, log_start, int(passed.deleted[row]), Pace(rate[row], stood[row]), holds=bool(holds[row]))
+            unseen = max(log_start - upto, 0) if holds[row] and not below[row] and upto != ABSENT else 0
+            if below[row]:
+                self._below[int(rows.key[row])] = state
+                at["lost"][row], at["open"][row] = state.records, state.is_open
+            else:
+                self._below.pop(int(rows.key[row]), None)
+                at["lost"][row], at["open"][row], at["below_ms"][row] = 0, 0, ABSENT
+            passed.lost_records[row], passed.lost_offsets[row] = step.lost_records, step.lost_offsets
+            passed.records[row] = max(passed.records[row] - (unseen if step.jumped else 0), 0) + step.read_records
+            passed.offsets[row] = max(step.read_offsets - (0 if step.jumped else unseen), 0)
+
+    def _step(self, row: int, rows: CommitRows, log_start: int, deleted: int, pace: Pace, *, holds: bool) -> tuple[BelowStart, Step]:
+        """What is deleted after a commit by now. ``deleted``: records since the round before, `ABSENT` if they are not counted."""
+        offset, before = int(rows.offset[row]), int(self._columns["start"][row])
+        state, step = self._below.get(int(rows.key[row])), Step()
+        begins = state is not None and log_start < state.end  # as of a topic that was made anew
+        if state is None or begins:
+            state = BelowStart(offset if before == ABSENT or begins else before)
+        if log_start > state.end:
+            told = before == ABSENT or begins or (offset >= log_start and not holds)
+            state.delete(log_start, deleted, told=told)
+        if offset != state.begin:
+            state.move(offset, log_start, None if before == ABSENT else pace, step)
+        if not holds:
+            state.give_up(step)
+        return state, step
 
     def _add(self, rows: CommitRows, passed: _Passed, now_ms: int, steady_ms: int) -> None:
         """Add up what is passed and lost, by pair and lately."""
@@ -173,7 +254,7 @@ class CountingMemory:
         for name, values in totals.items():
             some = np.flatnonzero(values)
             np.add.at(self._counters[name], rows.key[some] >> PAIR_BITS, values[some])
-        self._rates.passed(passed.records, steady_ms)
+        self._rates.passed(passed.records + passed.offsets, steady_ms)
         losing = (passed.lost_records > 0) | (passed.lost_offsets > 0)
         self._losses.add(rows.key[losing], passed.lost_records[losing], passed.lost_offsets[losing], now_ms)
 

@@ -29,7 +29,8 @@ class GroupProgress:
     next record is held back by a transaction: it was appended then at the latest; `ABSENT` if it is not. ``lost_ms``: when a round last
     found that records were deleted before it had read them, `ABSENT` if none did; ``losing_since_ms``: the first of those losses
     that came within `LOST_LATELY_MS` of each other up to that one; ``lost_lately``: what they found so of late.
-    ``lost_records``: what the rounds have seen deleted of what is after the offset, `ABSENT` if they have not seen or counted all of it.
+    ``lost_records``: what the rounds have seen deleted of what is after the offset, `ABSENT` if they have not seen or counted all of it;
+    ``buffered``: some of its consumers may have that in memory.
     ``rate``: records a second that it has read lately, `ABSENT` if that is not known yet; ``lasting_rate``: the same of one that has read
     for `LASTING_MS`, and within the last `SILENT_MS`; ``settled_rate``: for `SETTLED_MS`.
     """
@@ -44,6 +45,7 @@ class GroupProgress:
     losing_since_ms: Longs
     lost_lately: LostLately
     lost_records: Longs
+    buffered: Flags
     rate: Rates
     lasting_rate: Rates
     settled_rate: Rates
@@ -92,8 +94,22 @@ class GroupMemory:
         """As `CountingMemory.deleted_to`."""
         return self._counting.deleted_to(rows, start, doubtful)
 
+    def deleted(self, rows: CommitRows) -> dict[int, list[int]]:
+        """As `CountingMemory.deleted`."""
+        return self._counting.deleted(rows.key)
+
     def update(
-        self, rows: CommitRows, lags: Lags, appended: AppendedNext, places: Places, ends: Ends, *, now_ms: int, steady_ms: int
+        self,
+        rows: CommitRows,
+        lags: Lags,
+        appended: AppendedNext,
+        places: Places,
+        ends: Ends,
+        *,
+        holders: Longs,
+        holds_ms: Longs,
+        now_ms: int,
+        steady_ms: int,
     ) -> GroupProgress:
         """Take over what a round has found. Commits are dated by their coordinators, so how long one stands is seen by the present time; if
         the clock is set back, nothing stands since a time to come.
@@ -102,10 +118,21 @@ class GroupMemory:
             appended: when their next records were.
             places: the positions of the commits.
             ends: of each commit.
+            holders, holds_ms: as for `CountingMemory`.
         """
-        before = self._moves.offset
-        counted = self._counting.update(rows, lags, places, ends, committed_before=before, now_ms=now_ms, steady_ms=steady_ms)
+        before = self._moves.unmoved_ms
         moves = self._moves.update(rows, lags, appended, now_ms)
+        counted = self._counting.update(
+            rows,
+            lags,
+            places,
+            ends,
+            holders=holders,
+            moves=(before, moves.unmoved_ms),
+            holds_ms=holds_ms,
+            now_ms=now_ms,
+            steady_ms=steady_ms,
+        )
         return GroupProgress(
             committed_ms=moves.committed_ms,
             stopped_since_ms=moves.stopped_since_ms,
@@ -117,6 +144,7 @@ class GroupMemory:
             losing_since_ms=counted.losing_since_ms,
             lost_lately=counted.lost_lately,
             lost_records=counted.lost_records,
+            buffered=counted.buffered,
             rate=counted.rate,
             lasting_rate=counted.lasting_rate,
             settled_rate=counted.settled_rate,

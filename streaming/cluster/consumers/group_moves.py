@@ -71,9 +71,9 @@ class MoveMemory:
             self._columns[name][items] = values
 
     @property
-    def offset(self) -> Longs:
-        """What was committed in the last round, as far as it counts."""
-        return self._columns["offset"]
+    def unmoved_ms(self) -> Longs:
+        """Since when each stood as of the last round."""
+        return self._columns["since_ms"]
 
     def update(self, rows: CommitRows, lags: Lags, appended: AppendedNext, now_ms: int) -> Moves:
         """Take over what a round has found."""

@@ -212,6 +212,8 @@ def _partition(snapshot: GroupSnapshot, row: int, waiting: Sequence[PendingCommi
     log, code = int(logs.of_row[row]), int(lags.reason[row])
     topic, partition = logs.topics[log], int(rows.partition[row])
     stopped, lately = bool(snapshot.found.stopped[row]), snapshot.progress.lost_lately
+    deleted = int(snapshot.found.lost_records[row]), int(lags.below[row])
+    lost, buffered = ((0, 0), deleted) if snapshot.found.buffered[row] else (deleted, (0, 0))
     undated_commit = bool(snapshot.progress.committed_ms[row] == ABSENT)
     return GroupPartition(
         topic=topic,
@@ -235,8 +237,10 @@ def _partition(snapshot: GroupSnapshot, row: int, waiting: Sequence[PendingCommi
         next_batch_bytes=int(lags.next_batch_bytes[row]),
         next_segment=int(lags.next_segment[row]),
         next_position=int(lags.next_position[row]),
-        lost_records=int(snapshot.found.lost_records[row]),
-        lost_offsets=int(lags.below[row]),
+        lost_records=lost[0],
+        lost_offsets=lost[1],
+        buffered_records=buffered[0],
+        buffered_offsets=buffered[1],
         lost_lately_records=int(lately.records[row]),
         lost_lately_offsets=int(lately.offsets[row]),
         lost_lately_ms=int(lately.last_ms[row]),

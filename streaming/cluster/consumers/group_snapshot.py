@@ -41,7 +41,8 @@ class GroupSnapshot:
     same, records that say nothing. ``uncommitted``: of each group that has some. ``omitted``: groups that are not followed.
     ``appended_rate``: records a second that have lately been appended to each log, `ABSENT` where that is not known. ``throwaway``: groups
     whose whole names match it are made anew at each start, besides those that are known to be; "" for none. ``moved``: the offsets that
-    were moved, and not by reading. ``queries``: what is known of groups that are streaming queries, by their names.
+    were moved, and not by reading. ``queries``: what is known of groups that are streaming queries, by their names. ``deleted``: what is
+    deleted after commits and perhaps not lost, by their keys, as `KeptCommit.deleted`.
     """
 
     at_ms: int
@@ -63,6 +64,7 @@ class GroupSnapshot:
     throwaway: re.Pattern[str] = _NONE
     moved: Moved = NOTHING_MOVED
     queries: Mapping[str, QueryFacts] = field(default_factory=dict)
+    deleted: Mapping[int, list[int]] = field(default_factory=dict)
     rebalances: GroupRebalances = field(default_factory=GroupRebalances)
     _rows_of: RowsOfGroups = field(init=False)
 
@@ -92,7 +94,8 @@ class GroupSnapshot:
         """The commits of which something is known that the rounds of another job cannot see."""
         rows, progress, lately = self.rows, self.progress, self.progress.lost_lately
         columns = {name: getattr(progress, name) for name in _KEPT_TIMES}
-        some = np.flatnonzero(np.any([columns[name] != ABSENT for name in _KEPT_TIMES[1:]], axis=0) & ~rows.share)
+        known = np.any([columns[name] != ABSENT for name in _KEPT_TIMES[1:]], axis=0) & ~rows.share
+        some = np.flatnonzero(known | np.isin(rows.key, [*self.deleted]))
         return [
             KeptCommit(
                 group=rows.group_names[rows.group[row]],
@@ -103,6 +106,7 @@ class GroupSnapshot:
                 held_next=int(self.found.lags.next_offset[row]),
                 lost_records=int(lately.records[row]),
                 lost_offsets=int(lately.offsets[row]),
+                deleted=self.deleted.get(int(rows.key[row]), []),
                 **{name: int(column[row]) for name, column in columns.items()},
             )
             for row in some.tolist()

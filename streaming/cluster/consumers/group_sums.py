@@ -28,7 +28,8 @@ class CommitFacts:
 
     ``appended``: when the next record was. ``perhaps_stopped``: whether it has stopped depends on when that was, and nothing shows it.
     ``lost_records``: those that were deleted unread, `ABSENT` where only their offsets are known (``lags.below``); ``loss_doubtful``: then
-    perhaps none of these was a record. ``loss_pace``, ``loss_start_of``, ``loss_at_start``: as `streaming.rules.group_loss.Losses` has
+    perhaps none of these was a record. ``buffered``: consumers may have them in memory, so they are not lost yet.
+    ``loss_pace``, ``loss_start_of``, ``loss_at_start``: as `streaming.rules.group_loss.Losses` has
     them. ``holding_ms``: since when the transaction is open that holds it back, as in `RoundView`. ``assumed``: something is unread, and
     the limits by which retention deletes it are assumed. ``data_age_ms``: what is known is older than the round by so much: how long
     something lasts is told as of then. ``invalid``: those that are not valid any more.
@@ -40,6 +41,7 @@ class CommitFacts:
     stopped: Flags
     perhaps_stopped: Flags
     lost_records: Longs
+    buffered: Flags
     loss_doubtful: Flags
     loss_ms: Longs
     loss_pace: Rates
@@ -84,6 +86,7 @@ class PairSums:
     beyond: Longs
     invalid: Longs
     below: Longs
+    buffered: Longs
     reads_uncommitted: Longs
 
     def __len__(self) -> int:
@@ -140,6 +143,7 @@ def pair_sums(rows: CommitRows, facts: CommitFacts) -> PairSums:
         beyond=total(lags.beyond),
         invalid=total(((lags.reason == CODES[LagReason.BEYOND]) | facts.invalid.skips(lags)) & ~facts.left_over),
         below=total(lags.below > 0),
+        buffered=lower_bound(np.where(facts.buffered, np.where(facts.lost_records >= 0, facts.lost_records, lags.below), ABSENT)),
         reads_uncommitted=total(lags.reads_uncommitted),
     )
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.broker.protocol.history_json import KeptCommit
+from streaming.cluster.consumers.below_start import holders
 from streaming.cluster.consumers.commit_history import CommitHistory, Invalid
 from streaming.cluster.consumers.commit_times import AHEAD_MS, PendingTimes, believed
 from streaming.cluster.consumers.data_ages import DataAges
@@ -322,12 +323,23 @@ class GroupTracker:
         )
         lag = lags(committed, ends, places)
         appended = watched(lag) if self._past is None else self._past.appended(logs, lag)
-        progress = self._memory.update(rows, lag, appended, places, ends, now_ms=view.now_ms, steady_ms=view.steady_ms)
+        after_ms = self._stopped_after(commits)
+        progress = self._memory.update(
+            rows,
+            lag,
+            appended,
+            places,
+            ends,
+            holders=holders(rows, commits.groups, self.queries.facts),
+            holds_ms=after_ms,
+            now_ms=view.now_ms,
+            steady_ms=view.steady_ms,
+        )
         lost = lost_records(rows, lag, ends, places, deleted=self._deleted.places, watched=progress.lost_records)
         progress = progress if self._past is None else stopped_before(progress, lag, ends, places, lost)
         left = left_over(rows, logs, commits.groups) & ~np.isin(self._round.reason, _NOT_CURRENT)
         lag, progress = replace(lag, held=lag.held & ~left), replace(progress, lost_ms=np.where(left, ABSENT, progress.lost_ms))
-        since, perhaps, after_ms = progress.stopped_since_ms, progress.perhaps_since_ms, self._stopped_after(commits)
+        since, perhaps = progress.stopped_since_ms, progress.perhaps_since_ms
         data_age_ms = self._ages.data_age_ms(commits, logs, view.steady_ms)
         as_of_ms = view.now_ms - data_age_ms
         stopped = (since >= 0) & (as_of_ms - since >= after_ms) & ~left
@@ -338,6 +350,7 @@ class GroupTracker:
             stopped=stopped,
             perhaps_stopped=~stopped & ~left & (perhaps >= 0) & (as_of_ms - perhaps >= after_ms),
             lost_records=lost.records,
+            buffered=progress.buffered & (lost.records != 0) & ~lost.doubtful & ~left,
             loss_doubtful=lost.doubtful,
             loss_ms=np.where(left, ABSENT, kept.losses.at_ms),
             loss_pace=kept.losses.pace,
@@ -369,6 +382,7 @@ class GroupTracker:
             coordinators=commits.logs,
             labels=self._labels.of(rows, logs, pairs),
             counters=self._memory.counters,
+            deleted=self._memory.deleted(rows),
             groups=_as_of(_with_waiting(commits), view.now_ms),
             pending=self._pending.update(commits.pending, view.now_ms),
             uncommitted=with_logs(without, view.observed, view.topic_ids, _reasons_of_groups(commits)),

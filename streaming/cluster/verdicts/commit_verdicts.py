@@ -27,7 +27,7 @@ FirstPending = Mapping[tuple[str, str, int], int]
 _MISSED = (GroupUse.IN_USE, GroupUse.UNKNOWN)
 """Who may miss what is lost."""
 
-_PAST = (GroupVerdict.PERHAPS_LOST, GroupVerdict.LOST, GroupVerdict.SKIPPED, GroupVerdict.REWOUND)
+_PAST = (GroupVerdict.PERHAPS_LOST, GroupVerdict.BUFFERED, GroupVerdict.LOST, GroupVerdict.SKIPPED, GroupVerdict.REWOUND)
 """Verdicts about what was."""
 
 _BESIDE = (GroupVerdict.SKEWED, GroupVerdict.WILL_EXPIRE, *_PAST)
@@ -149,10 +149,11 @@ class _Judge:
     def _findings(self) -> dict[GroupVerdict, Flags]:
         """Where each verdict is so that somebody should look at."""
         found, lags, bounds = self._snapshot.found, self._snapshot.found.lags, self._bounds
-        lost = (lags.below > 0) & (found.lost_records != 0)
+        lost = (lags.below > 0) & (found.lost_records != 0) & ~found.loss_doubtful & ~found.buffered
         pending = waits_longer(self._pending_ms, self._now_ms, bounds.pending_after_ms)
         return {
-            GroupVerdict.LOST: (lost & ~found.loss_doubtful) | self._lately,
+            GroupVerdict.LOST: lost | self._lately,
+            GroupVerdict.BUFFERED: found.buffered,
             GroupVerdict.PERHAPS_LOST: found.loss_doubtful & ~self._lately,
             GroupVerdict.WILL_LOSE: self._will_lose(self._age) | found.loss_at_start,
             GroupVerdict.TOO_LARGE: lags.next_batch_bytes > bounds.fetch_bytes,

@@ -31,6 +31,7 @@ PROBLEMS = {
 """The problem that a verdict is, where an alert reports it."""
 
 SEVERITY = {verdict: SEVERITIES.index(kind.severity) for verdict, kind in PROBLEMS.items()} | {
+    GroupVerdict.BUFFERED: INFO,
     GroupVerdict.TOO_LARGE: INFO,
     GroupVerdict.SLOWER: INFO,
     GroupVerdict.REWOUND: INFO,

@@ -24,11 +24,9 @@ from streaming.rules.transaction_verdicts import TransactionVerdict
 
 _NO_COMMAND = Command()
 _BECAUSE = Command(reason="the open transaction is the cause, and has to end first")
+_IN_MEMORY = Command(reason="a reset of its offset makes the loss real, and so does a restart")
 _ABOVE = "the same as above, which is to run once"
 _HOUR_MS = 3_600_000
-_POLL_MS = 300_000
-"""For so long consumers may work at what they have fetched, Kafka's default of max.poll.interval.ms: what is committed later shows more."""
-
 _NO_LAG = "topic_gone"
 """Why there is no lag, where that is known."""
 
@@ -119,8 +117,8 @@ class GroupFindings:
     def _words(self, partition: GroupPartition, judgement: Judgement) -> tuple[str, Command]:
         words, commands, members, waits = self._sentences, self.commands, self.summary.members > 0, partition.held
         match judgement.verdict:
-            case GroupVerdict.LOST:
-                return self._lost(partition, words, judgement.since_ms)
+            case GroupVerdict.LOST | GroupVerdict.BUFFERED as verdict:
+                return self._lost(partition, words) if verdict is GroupVerdict.LOST else (words.buffered(partition), _IN_MEMORY)
             case GroupVerdict.WILL_LOSE:
                 return words.will_lose(partition), _BECAUSE if waits else _keep_longer(partition, commands, self.now_ms)
             case GroupVerdict.DAMAGED:
@@ -147,18 +145,10 @@ class GroupFindings:
                 return words.skewed(partition, self.whole), _NO_COMMAND
         return self._calm(partition, judgement.verdict, words) + words.deleted_next(partition), _NO_COMMAND
 
-    def _lost(self, partition: GroupPartition, words: Sentences, since_ms: int) -> tuple[str, Command]:
+    def _lost(self, partition: GroupPartition, words: Sentences) -> tuple[str, Command]:
         if not partition.lost_offsets:
             return words.went_on(partition), _NO_COMMAND
-        if self._goes_on(partition, since_ms):
-            return words.goes_on(partition, since_ms), _NO_COMMAND
         return words.lost(partition, members=self.summary.members > 0), _BECAUSE if partition.held else self._after_loss(partition)
-
-    def _goes_on(self, partition: GroupPartition, since_ms: int) -> bool:
-        """Whether consumers below the log start are only slow: they have committed since they began to lose records, and do not stand."""
-        commits = 0 <= since_ms < partition.commit_ms - _POLL_MS and partition.stopped_since_ms < 0
-        counted = partition.lost_lately_records + partition.lost_lately_offsets > 0
-        return commits and counted and self.summary.members > 0 and not partition.held
 
     def _go_on(self, partition: GroupPartition) -> Command:
         """What lets it go on where no record is skipped that it has not read."""

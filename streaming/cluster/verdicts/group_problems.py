@@ -185,7 +185,8 @@ class _Waits:
 
     def of_row(self, row: int, verdict: GroupVerdict) -> tuple[bool, int]:
         """Of a commit, for what is wrong with it. What it lost before it went on was not lost because it waits now."""
-        if verdict is GroupVerdict.LOST and self._judged.snapshot.found.lags.below[row] <= 0:
+        found = self._judged.snapshot.found
+        if verdict is GroupVerdict.LOST and (found.lags.below[row] <= 0 or found.buffered[row]):
             return _OWN
         rows, logs, severity = self._judged.snapshot.rows, self._judged.snapshot.logs, self._judged.commits.severity
         partition = logs.topics[logs.of_row[row]], int(rows.partition[row])

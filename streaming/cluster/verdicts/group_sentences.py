@@ -79,7 +79,7 @@ class Sentences:
 
     def lost(self, partition: GroupPartition, *, members: bool = False) -> str:
         """Records were deleted before they were read. ``members``: the group has some, and Kafka resets no offset of such a group."""
-        count, now = _lost_now(partition)
+        count, now = _deleted(partition.lost_records, partition.lost_offsets)
         were = "was" if now == 1 else "were"
         reads = members and not self._shares
         fetched = ", but for what its consumers had fetched by then" if reads else ""
@@ -112,14 +112,14 @@ class Sentences:
             return f"records were deleted unread, last at {last}"
         return f"within the last 24 hours {_lost_lately(partition)} deleted unread, last at {last}"
 
-    def goes_on(self, partition: GroupPartition, since_ms: int) -> str:
-        """Records are deleted before they are read all the time, and it has not gone on behind the last of them yet."""
-        count, now = _lost_now(partition)
-        last = self.times.at(partition.lost_lately_ms)
+    def buffered(self, partition: GroupPartition) -> str:
+        """Records were deleted, and its consumers may have them in memory."""
+        count, number = _deleted(partition.buffered_records, partition.buffered_offsets)
+        are = "is" if number == 1 else "are"
         return (
-            f"within the last 24 hours {_lost_lately(partition)} deleted unread, last at {last}; {count} "
-            f"of them {'is' if now == 1 else 'are'} between its {self._offset} {partition.committed} and the log start "
-            f"{partition.log_start}: its consumers go on behind them by themselves, as they have since {self.times.at(since_ms)}"
+            f"reads from memory: {count} between the {self._offset} {partition.committed} and the log start {partition.log_start} {are} "
+            f"deleted, and its consumers may have fetched them before. {count[0].upper()}{count[1:]} {are} lost if they are restarted "
+            "now, or if members join or leave. What they do not have counts as lost when they go on at the log start"
         )
 
     def will_lose(self, partition: GroupPartition) -> str:
@@ -443,11 +443,10 @@ def _came_late(partition: GroupPartition) -> str:
     )
 
 
-def _lost_now(partition: GroupPartition) -> tuple[str, int]:
-    """How many records are lost between its offset and the log start, and their number; where only offsets are known, theirs."""
-    known = partition.lost_records >= 0
-    number = partition.lost_records if known else partition.lost_offsets
-    return f"{'' if known else 'up to '}{format_count(number, 'record')}", number
+def _deleted(records: int, offsets: int) -> tuple[str, int]:
+    """How many records, and their number; where only offsets are known, theirs."""
+    number = records if records >= 0 else offsets
+    return f"{'' if records >= 0 else 'up to '}{format_count(number, 'record')}", number
 
 
 def _lost_lately(partition: GroupPartition) -> str:

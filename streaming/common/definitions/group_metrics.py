@@ -46,10 +46,17 @@ ENDANGERED = Metric(
     "cause: transaction where an open transaction has held the group up there for 90 seconds, else group.",
     (*BY_TOPIC, "cause"),
 )
+BUFFERED_RECORDS = Metric(
+    "segtail_group_buffered_records",
+    "Records that were deleted after the group's commit and that its consumers may have fetched before: they read on in memory. They are "
+    "lost if these consumers are restarted. Where records are not counted, their offsets; absent if there are none.",
+    BY_TOPIC,
+)
 LOST_RECORDS = Metric(
     "segtail_group_lost_records_total",
-    "Records that were deleted before the group had read them, counted since the job started; of a share group those at least that it was "
-    "not done with. Add segtail_group_lost_offsets_total: what is counted here is not counted there.",
+    "Records that were deleted before the group had read them, counted since the job started, once it is known that no consumer has them "
+    "in memory; of a share group those at least that it was not done with. Add segtail_group_lost_offsets_total: what is counted here is "
+    "not counted there.",
     BY_TOPIC,
 )
 LOST_OFFSETS = Metric(
@@ -60,7 +67,7 @@ LOST_OFFSETS = Metric(
 )
 LAST_LOSS = Metric(
     "segtail_group_last_loss_timestamp_seconds",
-    "When segtail last found that records were deleted before the group had read them; absent if it found none within 24 hours.",
+    "When segtail last found that the group has lost records; absent if it found none within 24 hours.",
     BY_TOPIC,
 )
 REWOUND_RECORDS = Metric(

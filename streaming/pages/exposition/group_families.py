@@ -77,6 +77,7 @@ def by_topic(snapshot: GroupSnapshot, usage: Mapping[str, Usage], export: Export
     dangers = losses_by_cause(snapshot, endangered_losses(snapshot, usage, now_ms))
     by_cause = [(cause, losses[pair_labels.shown], losses[pair_labels.shown] >= 0) for cause, losses in dangers.items()]
     yield _labelled(group_metrics.ENDANGERED, pair_labels.labels, "cause", by_cause)
+    yield plain(group_metrics.BUFFERED_RECORDS, sums.buffered)
     yield _family(group_metrics.LOST_RECORDS, pair_labels.labels, counters.lost_records[numbers])
     yield _family(group_metrics.LOST_OFFSETS, pair_labels.labels, counters.lost_offsets[numbers])
     yield plain(group_metrics.LAST_LOSS, latest_of(snapshot.progress.lost_ms, sums.first))

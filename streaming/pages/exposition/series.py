@@ -51,6 +51,7 @@ _ALERTED = frozenset(
         group_metrics.UNREAD_RECORDS,
         group_metrics.LOSS,
         group_metrics.ENDANGERED,
+        group_metrics.BUFFERED_RECORDS,
         group_metrics.LOST_RECORDS,
         group_metrics.LOST_OFFSETS,
         group_metrics.LAST_LOSS,

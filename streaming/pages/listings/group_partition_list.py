@@ -96,6 +96,12 @@ GROUP_PARTITIONS = Listing(
         ),
         Field(name="lost_records", unit=Unit.COUNT, meaning="deleted before they were read; `null` where only offsets are known"),
         Field(name="lost_offsets", unit=Unit.COUNT, meaning="likewise in offsets; of a share group at most so many"),
+        Field(
+            name="buffered_records",
+            unit=Unit.COUNT,
+            meaning="deleted, and perhaps in the memory of its consumers: lost if they are restarted; `null` where only offsets are known",
+        ),
+        Field(name="buffered_offsets", unit=Unit.COUNT, meaning="likewise in offsets"),
         Field(name="lost_expired", unit=Unit.FLAG, meaning="all of these had come past the retention of their topic"),
         Field(name="lost_lately_records", unit=Unit.COUNT, meaning=f"deleted before they were read {_LATELY}"),
         Field(
