@@ -101,7 +101,7 @@ class QueryProgress:
                 self._counted = progress["batchId"]
                 seconds = (progress["batchDuration"] - progress["durationMs"].get("latestOffset", 0)) / 1000  # the source waits there
                 self._observer.batch_took(seconds)
-                log.debug("a micro-batch is through", extra={"batch": self._counted, "rows": progress["numInputRows"], "seconds": seconds})
+                log.debug("a micro-batch is through", extra={"batch": self._counted, "seconds": seconds})
         check = last_check(self._checks)
         if check is not None and check != self._last_check and check.number > 1:  # a query that fails each time makes only its first check
             self._last_check = check
