@@ -44,9 +44,12 @@ def reported_from_disk(log_dirs: Iterable[Path], properties: Iterable[Path], *op
 
 
 def by_key(groups: Iterable[GroupDetail]) -> dict[Key, Reported]:
-    """The partitions of groups with a committed offset, or with a start offset."""
+    """The partitions of groups with a committed offset, or with a start offset; no answer shows what consumers have in memory of what is
+    deleted.
+    """
     return {
-        (group.summary.group, each.topic, each.partition): {**asdict(each), "type": group.summary.type}
+        (group.summary.group, each.topic, each.partition): asdict(each)
+        | {"type": group.summary.type, "lost_offsets": each.lost_offsets + each.buffered_offsets}
         for group in groups
         for each in group.partitions
         if each.committed >= 0

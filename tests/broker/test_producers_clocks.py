@@ -115,7 +115,8 @@ def wrong(source: str, groups: Sequence[GroupDetail], truth: Truth, asked_ms: in
             found.append(line)
         if "fine" in verdicts and source == "log dirs" and least >= LIMIT_MS + _ROUNDED_MS:
             found.append(line)
-        if {"held", "lost", "perhaps_lost"} & {*verdicts} or of.lost_offsets or ("will_lose" in verdicts and "stopped" not in verdicts):
+        deleted = of.lost_offsets or of.buffered_offsets
+        if {"held", "lost", "perhaps_lost"} & {*verdicts} or deleted or ("will_lose" in verdicts and "stopped" not in verdicts):
             found.append(line)
         if ("will_lose" in verdicts) != (of.topic == "back") and "stopped" in verdicts:
             found.append(line)
