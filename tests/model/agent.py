@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any
@@ -18,6 +19,7 @@ from streaming.broker.agent.owners import Owners
 from streaming.broker.agent.polling_thread import HostWatch
 from streaming.broker.agent.polls import Polls
 from streaming.broker.agent.service import Service
+from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.journal.consumers import Consumers, JournalBounds
 from streaming.broker.journal.database import Database
@@ -136,6 +138,26 @@ class Agent:
 
     def _turn(self, hints: set[Path], budget: int | None) -> bool:
         return bool(self.call(lambda: self.watcher.poll(hints, budget)))
+
+    @contextmanager
+    def held_up(self, at: int, meanwhile: Callable[[], None]) -> Iterator[None]:
+        """What is done in the agent's process stands still once, at this one of its calls of the disk and of its writes."""
+        enter, burn, points = Calling.__enter__, self.fuse.burn, count()
+
+        def point() -> None:
+            if next(points) == at:
+                meanwhile()
+
+        def enter_late(calling: Calling) -> None:
+            point()
+            enter(calling)
+
+        def burn_late(*, before: bool) -> None:
+            point()
+            burn(before=before)
+
+        with patch.object(Calling, "__enter__", enter_late), patch.object(self.fuse, "burn", burn_late):
+            yield
 
     def trim(self, bounds: JournalBounds) -> None:
         """Forget, slice by slice, what nobody needs and what is beyond the bounds."""

@@ -53,6 +53,7 @@ class Account:
     ``seen`` is what a look found, ``sure`` what of that the job must have by now, ``maybe`` what it may have. ``hole`` and ``lost`` say
     that bytes may be skipped: because they were gone before a look, or with a part of the journal. ``back`` is set for a log that left its
     broker and is copied to it again: the offset up to which, and the epoch in which, it had counted for its topic before it left.
+    ``owed``: how many offsets were deleted before they were looked at, and after something of the log was: ``known``.
     ``blind``: the job began in a file that was deleted already, and what was open there is not known.
     """
 
@@ -68,6 +69,8 @@ class Account:
     epoch: int = -1
     hole: bool = False
     lost: bool = False
+    owed: int = 0
+    known: bool = False
 
     def truncated(self, offset: int) -> None:
         self.next, self.arrived = min(self.next, offset), min(self.arrived, offset)
@@ -80,6 +83,7 @@ class Account:
         for written in on_disk:
             if written.base_offset >= self.next:
                 self.seen.append(written)
+                self.known = True
                 self.next = written.next_offset
                 before = self.pending.pop(written.name, written)
                 if before != written:  # cleaned: it may have been read as it was before
@@ -95,6 +99,7 @@ class Account:
 
     def journal_lost(self) -> None:
         """What was published and not delivered is looked for again on the disk."""
+        self.owed, self.known = 0, False
         self.maybe += self.seen
         self.lost = self.lost or bool(self.seen)
         self.seen.clear()
@@ -112,6 +117,11 @@ class Account:
             self.maybe.append(self.pending.pop(each.name))
         self.truncated(offset)
 
+    def deleted(self, gone: Iterable[Written]) -> None:
+        """What of that was not looked at yet has to be counted, or skipped."""
+        unread = [] if not self.known else [each for each in gone if each.base_offset >= self.next and self.pending.get(each.name) == each]
+        self.owed += sum(each.next_offset - each.base_offset for each in unread)
+
     def left(self) -> None:
         """The log is gone: what was not looked at yet may still be read from a file that is open."""
         self.sure += self.seen
@@ -125,7 +135,7 @@ class Account:
         self.epoch = max((self.epoch, *(each.epoch for each in (*self.sure, *self.maybe))))
         self.sure.clear()
         self.maybe.clear()
-        self.hole = self.lost = False
+        self.hole, self.lost, self.owed = False, False, 0
 
 
 class Oracle:
@@ -137,6 +147,9 @@ class Oracle:
         self.leaders: dict[tuple[str, int, str, int], int] = {}
         self._begun: set[tuple[str, int]] = set()  # jobs and brokers whose agents know them
         self._copies: set[str] = set()  # of jobs' checkpoints: nothing is looked at for them until a job goes on from one
+        self._sparse: set[LogKey] = set()  # logs that lack offsets: cleaned, or begun anew further on
+        self._smallest: dict[LogKey, float] = {}  # the least bytes that an offset of a log has
+        self._ends: dict[LogKey, int] = {}
         self._cut: set[LogKey] = set()  # logs that were cut off since their agent looked at everything
 
     def least(self, log: LogKey, account: Account) -> Sums:
@@ -153,6 +166,10 @@ class Oracle:
         upto, epoch = account.back
         anew = self._sums(log, [each for each in batches if each.base_offset >= upto or each.epoch > epoch])
         return replace(total, shared=anew.shared + DIVIDED)
+
+    def owed_bytes(self, log: LogKey, account: Account) -> int:
+        """What it must have counted or skipped besides, because it was deleted."""
+        return 0 if log in self._sparse or account.back is not None else int(account.owed * self._smallest.get(log, 0))
 
     def _sums(self, log: LogKey, batches: Iterable[Written]) -> Sums:
         """Of batches on one replica: a topic's counters take those of the epochs that it led."""
@@ -177,11 +194,25 @@ class Oracle:
                 accounts[log].back = back.arrived, max((each.epoch for each in (*back.sure, *back.maybe)), default=back.epoch)
 
     def appended(self, log: LogKey, written: Written) -> None:
+        if written.base_offset != self._ends.get(log, written.base_offset):
+            self.cleaned(log)
+        self._ends[log] = written.next_offset
+        of_an_offset = written.bytes / (written.next_offset - written.base_offset)
+        self._smallest[log] = min(self._smallest.get(log, of_an_offset), of_an_offset)
         for accounts in self.accounts.values():
             if log in accounts:
                 accounts[log].pending[written.name] = written
 
+    def deleted(self, log: LogKey, gone: list[Written]) -> None:
+        for accounts in self.accounts.values():
+            if log in accounts:
+                accounts[log].deleted(gone)
+
+    def cleaned(self, log: LogKey) -> None:
+        self._sparse.add(log)
+
     def truncated(self, log: LogKey, offset: int) -> None:
+        self._ends[log] = offset
         self._cut.add(log)
         for job, accounts in self.accounts.items():
             if log in accounts and job in self._copies:

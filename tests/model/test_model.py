@@ -4,7 +4,9 @@ A thousand steps in the suite, a hundred thousand in ``make fuzz``. A failure is
 """
 
 import os
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,6 +29,28 @@ copies = st.integers(0, 2)
 places = st.integers(0, 2)
 jobs = st.sampled_from(["first", "second"])
 calls = st.sampled_from(["register", "plan", "events", "rows", "received", "committed"])
+Happening = tuple[str, dict[str, Any]]
+happenings: st.SearchStrategy[Happening] = st.one_of(
+    *(
+        st.tuples(st.just(what), st.fixed_dictionaries(values))
+        for what, values in (
+            ("append", {"records": st.integers(1, 3), "batches": st.integers(1, 6)}),
+            ("roll", {"place": places}),
+            ("delete_segments", {"place": places, "count": st.integers(1, 3)}),
+            ("come_and_go", {"records": st.integers(1, 3), "segments": st.integers(1, 4), "kept": st.integers(1, 2)}),
+            ("come_and_go", {"records": st.integers(1, 3), "segments": st.integers(1, 4), "kept": st.integers(1, 2)}),
+            ("clean", {"place": places, "which": st.integers(0, 3), "keep": st.integers(0, 31)}),
+            ("replicate", {"count": st.integers(1, 20)}),
+            ("elect", {"place": places}),
+            ("delete_topic", {}),
+            ("create_topic", {}),
+        )
+    )
+)
+"""What may happen while an agent is held up."""
+
+MOST_POINTS = 150
+"""A look has about so many calls at which it may be held up."""
 
 
 class WholePath(RuleBasedStateMachine):
@@ -104,6 +128,11 @@ class WholePath(RuleBasedStateMachine):
         if replica := self._replica(topic, place):
             self.world.delete_segments(replica, count)
 
+    @rule(topic=topics, records=st.integers(1, 3), segments=st.integers(1, 4), kept=st.integers(1, 2))
+    def come_and_go(self, topic: tuple[str, int], records: int, segments: int, kept: int) -> None:
+        if partition := self._partition(topic):
+            self.world.come_and_go(partition, records, segments, kept)
+
     @rule(topic=topics, place=places, which=st.integers(0, 3), keep=st.integers(0, 31))
     def clean(self, topic: tuple[str, int], place: int, which: int, keep: int) -> None:
         if replica := self._replica(topic, place):
@@ -146,6 +175,27 @@ class WholePath(RuleBasedStateMachine):
     @rule(broker=brokers, hinted=st.booleans())
     def look(self, broker: int, hinted: bool) -> None:
         self.world.look(broker, hinted=hinted)
+
+    @rule(
+        topic=topics,
+        place=places,
+        hinted=st.booleans(),
+        before=st.lists(happenings, max_size=2),
+        at=st.integers(0, MOST_POINTS),
+        meanwhile=st.lists(happenings, min_size=1, max_size=4),
+    )
+    def look_held_up(
+        self, topic: tuple[str, int], place: int, hinted: bool, before: list[Happening], at: int, meanwhile: list[Happening]
+    ) -> None:
+        """All of it happens to one partition: that leaves the most to be seen by halves."""
+
+        def happen(happenings: list[Happening]) -> None:
+            for what, values in happenings:
+                getattr(self, what)(topic=topic, **values)
+
+        happen(before)
+        if partition := self._partition(topic):
+            self.world.look_held_up(self._broker(partition, place), at, partial(happen, meanwhile), hinted=hinted)
 
     @rule(broker=brokers, budget=st.integers(1, 2_000))
     def turn(self, broker: int, budget: int) -> None:

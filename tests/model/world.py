@@ -2,7 +2,9 @@
 
 What the model does not demand, because nothing on the disks tells it:
 
-- What comes and goes between two looks of an agent (deleted, cut off, cleaned) is counted, reported as skipped, or neither: an interval.
+- What comes and is cut off or cleaned between two looks of an agent is counted, reported as skipped, or neither: an interval. What is
+  deleted between them is counted or skipped: exactly, or by the mean size of an offset, which is at least that of the smallest one; less
+  where nothing of the log was read by this journal, and nothing is left: then no size is known.
 - A log that leaves a broker and comes back before its agent has looked again is not played. When it is back, its share of the topic is
   right to within a range: what had counted before is cut off a range by its offsets.
 - The log dir with a broker's metadata log is never away.
@@ -17,6 +19,7 @@ What the model does not demand, because nothing on the disks tells it:
 """
 
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,13 +136,28 @@ class BrokersAndJobs:
     def delete_segments(self, replica: Replica, count: int) -> None:
         log = replica.log
         if not replica.disk.away and log.topic != coordinators.TOPIC:  # which is compacted alone
+            before = replica.written()
             log.delete_records(log.segments[min(count, len(log.segments) - 1)].base_offset)
             log.delete_old_segments(self.cluster.now)
+            self.oracle.deleted(self._log_of(replica), [each for each in before if each.base_offset < log.segments[0].base_offset])
             log.unlink_deleted(self.cluster.now + count * 40_000)
+
+    def come_and_go(self, partition: Partition, records: int, segments: int, kept: int) -> None:
+        """The leader's log gets so many segments more, and all but the last ones go at once."""
+        leader = partition.replicas[partition.leader]
+        for _ in range(segments):
+            self.append(partition, records, 4)
+            self.roll(leader)
+        self.delete_segments(leader, max(0, len(leader.log.segments) - kept))
 
     def clean(self, replica: Replica, which: int, keep: int) -> None:
         """The cleaner rewrites a closed segment below the last stable offset; markers stay."""
         self.cluster.clean(replica, which, keep)
+        self.oracle.cleaned(self._log_of(replica))
+
+    def _log_of(self, replica: Replica) -> LogKey:
+        (log,) = [log for broker in self.cluster.brokers for log, each in self.cluster.logs(broker, away=True).items() if each is replica]
+        return log
 
     def elect(self, partition: Partition, broker: int) -> None:
         if not partition.replicas[broker].disk.away:
@@ -195,6 +213,18 @@ class BrokersAndJobs:
             else:
                 self._note_beginnings(agent, before)
                 self.oracle.looked(broker, self._on_disk(broker), self._registered(agent))
+
+    def look_held_up(self, broker: int, at: int, meanwhile: Callable[[], None], *, hinted: bool) -> None:
+        """The agent looks at everything, and stands still at one of its calls: what happens then it may have seen or not."""
+        agent = self.agents[broker]
+        if agent.up and not agent.waiting:
+            agent.clock.now += 1_000 if hinted else RESCAN_MS
+            before = self._waiting(agent)
+            try:
+                with agent.held_up(at, meanwhile):
+                    agent.look(self._everything(broker) if hinted else None)
+            except Killed:
+                self._restarted(broker, before)
 
     def turn(self, broker: int, budget: int) -> None:
         """The agent looks for a moment."""
@@ -513,7 +543,7 @@ class BrokersAndJobs:
         counted, lossy = _counted(state), (job.name, log.broker) in self._lossy or account.lost
         grown, skipped = counted.sums - account.before.sums, counted.skipped - account.before.skipped
         least, most = self.oracle.least(log, account), self.oracle.most(log, account)
-        deficit = max(0, least.bytes - grown.bytes - skipped)
+        deficit = max(0, least.bytes + self.oracle.owed_bytes(log, account) - grown.bytes - skipped)
         assert skipped >= 0, f"{name}: fewer bytes are skipped than were"
         assert grown.within(Sums() if lossy or account.hole else least, most), f"{name}: counted {grown}, of {least} to {most}"
         assert deficit == 0 or lossy, f"{name}: {deficit} bytes are in neither"

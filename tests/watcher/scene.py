@@ -13,6 +13,8 @@ is first named, or by ``new2`` (with topic id 2; ``new0`` without one; ``new1,50
 - ``away``, ``unmount`` and ``home``: the log dir; ``exists0`` and ``exists1``: what the metadata says of the topic.
 - ``look``: the watcher turns until it rests, with a rescan; ``quick``: without; ``hint``: with a hint at the log's directory, ``root``
   at its log dir, ``all`` at everything; ``turn``: once, ``turn0`` with a budget.
+- ``(`` and ``)``: what stands between them happens in the middle of the next turn: the log dirs are listed, and nothing is read yet; or
+  from ``(12`` on at its 12th call of the disk.
 - ``wait700``: so many milliseconds; ``restart``, ``kill``, ``lose`` (the journal); ``shut``: the watcher's files.
 - ``flaw``: bytes that are no batch; ``x100``: so many more.
 """
@@ -23,10 +25,15 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import pytest
+
+from streaming.broker.disk.calls import Calling
+from streaming.broker.watcher.grown_logs import GrownLogs
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
 from streaming.simulator.batch_writer import encode
@@ -89,6 +96,8 @@ class Scene:
         self.made: list[PartitionLog] = []
         self.besides: Counter[tuple[str, UUID | None]] = Counter()  # bytes of flaws, and of logs that were removed
         self.reports: list[str] = []
+        self._meanwhile = "", ""  # at which call, and what
+        self.reached = False  # it has happened
         if start_from:
             self.station.begin(start_from)
 
@@ -113,14 +122,34 @@ class Scene:
 
     def play(self, script: str) -> str:
         """What each turn or look of it has published."""
-        begun = len(self.reports)
-        for word in script.split():
+        begun, words = len(self.reports), iter(script.split())
+        for word in words:
+            if word.startswith("("):
+                self._meanwhile = word[1:], " ".join(takewhile(lambda each: each != ")", words))
+                continue
             topic, verb, values = _WORD.fullmatch(word).groups()  # type: ignore[union-attr]
             if verb in _OF_LOGS:
                 _OF_LOGS[verb](self, topic or "t", values)
             else:
                 _OF_STATION[verb](self, topic or "t", *[int(each) for each in re.findall(r"\d+", values)])
         return " | ".join(self.reports[begun:])
+
+    @contextmanager
+    def _held_up(self) -> Iterator[None]:
+        """At one call of the watcher, what happens meanwhile happens."""
+        (at, script), self._meanwhile = self._meanwhile, ("", "")
+        where, what = (Calling, "__enter__") if at else (GrownLogs, "read")
+        go_on, points = getattr(where, what), count()
+
+        def late(*values: Any) -> Any:
+            if next(points) == int(at or 0):
+                self.reached = True
+                self.play(script)
+            return go_on(*values)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(where, what, late)
+            yield
 
     def result(self, script: str) -> str:
         """What it has published, and what is not as it must be in the end: each byte is counted or skipped, and the watcher rests."""
@@ -162,13 +191,15 @@ class Scene:
         return len([flags for flags in descriptors(str(self.root), ".log", *parts) if not flags & os.O_RDWR])
 
     def look(self, hints: set[Path] | None = None) -> list[Event]:
-        events = self.station.look(hints)
+        with self._held_up():
+            events = self.station.look(hints)
         self.reports.append(shown(events))
         return events
 
     def turn(self, hints: set[Path] | None = None, budget: int | None = None) -> bool:
         begun = len(self.station.events)
-        more = self.station.turn(hints, budget=budget)
+        with self._held_up():
+            more = self.station.turn(hints, budget=budget)
         self.reports.append(shown(self.station.events[begun:]))
         return more
 

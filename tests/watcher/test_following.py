@@ -10,7 +10,9 @@ import pytest
 from streaming.broker.disk.locate import WINDOW_BYTES
 from streaming.broker.disk.segment_files import OpenSegment
 from streaming.broker.watcher import watcher
+from streaming.broker.watcher.leaving import HOLD_MS
 from streaming.broker.watcher.reading import ZERO_TAIL_LOOK_BYTES
+from streaming.common.event_row import Event
 from streaming.common.rows import Kind
 from streaming.simulator.batch_writer import Record
 from streaming.simulator.compressor import Codec
@@ -20,7 +22,7 @@ from tests.builders import NOW, batch, log_dir, partition
 from tests.legacy_messages import Messages
 from tests.simulated import write_part
 from tests.tables import each_row
-from tests.watcher.scene import result, size
+from tests.watcher.scene import result, scene, size
 from tests.watcher.station import Station
 
 SIZE = size(1)
@@ -59,6 +61,25 @@ EMPTY = 61
             "at0 0-2 | skip2-22(deleted) 22-29/22",
         ),
         ("then by estimate", "2 look roll 2*10 roll 2*10 from22 unlink look", "at0 0-2 | skip2-22(deleted) 22-42/22"),
+        *[
+            (f"what grew and went unread while the reading was held up, {why}", f"1*7 look {script} look", f"at0 0-7 | {expected}")
+            for why, script, expected in (
+                ("unlisted", "roll ( 1*50 roll 1*50 roll 1*9 from107 unlink )", "skip7-107(deleted) 107-116/107"),
+                ("listed with a part", "roll 1 ( 1*50 roll 1*50 roll 1*9 from108 unlink )", "skip7-108(deleted) 108-117/108"),
+                ("and is not unlinked yet", "roll 1 ( 1*50 roll 2*50 roll 3*9 from158 )", "skip7-158(deleted) 158-185/158"),
+                ("in the file that is open", "( 1*50 roll 1*50 roll 1*9 from107 unlink ) look", "7-57 | skip57-107(deleted) 107-116/107"),
+                (
+                    "and twice it was listed in part",
+                    "restart roll 1 turn0 1*9 roll 1 from17 unlink wait60000 turn0 1*9 roll 1*5 from27 unlink",
+                    "- | - | skip7-27(deleted) 27-32/27",
+                ),
+            )
+        ],
+        (
+            "of a preallocated file its size says nothing of that",
+            "pre 1*7 look roll 1 ( 1*50 roll 1*50 roll 1*9 from108 unlink ) look",
+            "at0 0-7 | skip7-108(deleted) 108-117/108",
+        ),
         ("deleted while no agent ran", "2*2 look restart 2*4 roll 2*6 from12 look", "at0 0-4 | skip4-12(deleted) 12-24/12"),
         (
             "compaction puts other files under the same names and nothing is read twice",
@@ -184,6 +205,46 @@ def test_segments_deleted_before_they_were_read_are_skipped_with_their_exact_siz
     assert (skipped.leader, skipped.leader_epoch) == (2, 7)  # by which it shows whose bytes these are
     assert (skipped.base_offset, skipped.next_offset, skipped.segment) == (4, 24, 24)
     assert totals(station, log)[3] == log.log_end_offset
+
+
+@pytest.mark.slow
+@each_row(
+    ("why", "script"),
+    [
+        ("all goes that was listed", "1*7 look 1*3 roll 1 ({} 1*50 roll 1*50 roll 1*9 from111 unlink ) look"),
+        ("it goes and is not unlinked yet", "1*7 look 1*3 roll 1 ({} 1*50 roll 1*50 roll 1*9 from111 ) look"),
+        ("they go one after the other", "1*7 look 1*3 roll 1 ({} roll 1*50 from11 unlink roll 1*50 from61 unlink ) hint 1*5 roll 1 look"),
+    ],
+)
+def test_no_byte_is_in_no_counter_at_whichever_call_the_agent_is_held_up(why: str, script: str) -> None:
+    for at in range(60):  # after that the turn is over
+        with scene() as one:
+            said = one.result(f"{script.format(at)} look")
+        assert "missing" not in said, at
+        assert one.reached
+
+
+def test_a_deleted_file_is_read_to_its_end_before_it_is_given_up_however_long_that_was_held_up(
+    station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = partition(disk, "t")
+    log.append(batch(2))
+    station.look()
+    log.append(batch(3))
+    log.roll()
+    log.delete_records(5)
+    log.delete_old_segments(NOW)
+    log.unlink_deleted(NOW + 60_000)
+    registry = station.watcher._registry
+    release = registry.release
+
+    def held_up() -> list[Event]:
+        station.clock.now += 2 * HOLD_MS
+        return release()
+
+    monkeypatch.setattr(registry, "release", held_up)
+    assert [(event.kind, event.next_offset) for event in station.look()] == [(Kind.APPENDED, 5)]
+    assert totals(station, log) == facts(log)
 
 
 def test_while_compaction_renames_its_files_nothing_is_passed_over(station: Station, disk: LogDir) -> None:

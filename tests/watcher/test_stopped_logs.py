@@ -54,6 +54,18 @@ STOPPED = "at0 0-2 | flaw2 skip2-2(corrupt)"
             f"2 3 flaw {STOP} cut2 look 4@1 look",
             "at0 0-5 | flaw5 skip5-5(corrupt) | cut2 | 2-6; stopped at [5]",
         ),
+        *[
+            (
+                f"what comes and goes behind it between two looks is skipped with it, {how}",
+                f"1*7 flaw {STOP} roll 1*50 look {script} look",
+                f"at0 0-7 | flaw7 skip7-7(corrupt) | skip7-7(corrupt) | skip7-{end}(corrupt); stopped at [7]",
+            )
+            for how, script, end in (
+                ("unseen", "1*50 roll 1*50 roll 1*9 from157 unlink", 166),
+                ("and is not unlinked yet", "1*50 roll 2*50 roll 1*9 from207", 216),
+                ("or did not grow", "roll 1*9 from57 unlink", 66),
+            )
+        ],
         (
             "it does not hold up the full picture",
             f"flaw {STOP} wait{RESCAN_MS}",

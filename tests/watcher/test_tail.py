@@ -28,7 +28,7 @@ from tests.watcher.tails import begun
 
 PACKAGE = Path(streaming.__file__).parent
 OWN = PACKAGE / "broker" / "watcher" / "tail.py"
-SLOTS = frozenset(Tail.__slots__) | {"sizes"}  # which may be what a slot holds
+SLOTS = frozenset(Tail.__slots__) | {"listed"}  # which may be what a slot holds
 NOTHING_OPEN = Open(b"", Producers.none(9))
 MUTATORS = frozenset(("update", "pop", "popitem", "clear", "setdefault", "reset", "take", "expire", "unwritten"))
 
@@ -74,11 +74,11 @@ def changes(source: str) -> list[str]:
         ("tail.cursor = 1", ["tail.cursor"]),
         ("known.doubts += 1", ["known.doubts"]),
         ("tail.partition, tail.new = 1, 2", ["tail.partition", "tail.new"]),
-        ("del tail.sizes[3]", ["tail.sizes[3]"]),
+        ("del tail.listed[3]", ["tail.listed[3]"]),
         ("self._current.tail.stamp = None", ["self._current.tail.stamp"]),
         ("tail.producers.expiration_ms = 5", ["tail.producers.expiration_ms"]),
         ("tail.producers.reset(None)", ["tail.producers.reset"]),
-        ("tail.sizes.update({})", ["tail.sizes.update"]),
+        ("tail.listed.update({})", ["tail.listed.update"]),
         ("setattr(tail, 'calm', True)", ["setattr(tail, 'calm', True)"]),
         ("self.file = tail.file", []),
         ("tail.close()", []),

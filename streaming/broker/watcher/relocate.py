@@ -5,6 +5,8 @@ The open file is read to its end before any of this is called.
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from streaming.broker.disk.locate import beginning, find_offset
 from streaming.broker.disk.logdirs import Partition, read_topic_id
@@ -13,6 +15,7 @@ from streaming.broker.journal.cursor import Cursor
 from streaming.broker.journal.producer_pages import KnownProducers
 from streaming.broker.watcher.carrying import open_at
 from streaming.broker.watcher.cursors import holds_anchor, moved
+from streaming.broker.watcher.listed_sizes import ListedSizes
 from streaming.broker.watcher.relocation import LossColumns, Relocation
 from streaming.broker.watcher.same_log import has_files_of
 from streaming.broker.watcher.tail import Tail
@@ -120,9 +123,7 @@ def _skip_to(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Reloca
     (`UnifiedLog.truncateFullyAndStartAt`): it never had the offsets between.
     """
     before, first = tail.cursor, segments[0]
-    lost = _bytes_deleted(tail, first.base_offset)
-    if lost is None:
-        lost = tail.bytes_left_unread(before=first.base_offset) or _bytes_by_density(before, segments, buffer)
+    lost = bytes_lost(tail, tail.joined(segments), segments, buffer)
     log.log(
         logging.WARNING if lost else logging.INFO,
         "segments were deleted before they were read" if lost else "log begins anew further on, and all that it held was read",
@@ -141,36 +142,42 @@ def _skip_to(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Reloca
     return Relocation(after, segments, loss)
 
 
-def _bytes_deleted(tail: Tail, first: int) -> int | None:
-    """How many bytes of the segments before offset ``first`` were deleted unread, None if this is not known any more.
+def bytes_lost(tail: Tail, listed: ListedSizes, segments: Sequence[Segment], buffer: Bytes) -> int:
+    """The bytes after the cursor that were deleted unread. Of segments that were neither listed nor are there under their deleted names
+    it is an estimate, by the mean size of an offset in the others; at least 1, so that a loss of unknown size is published too.
 
-    Kafka renames a file to delete it, and unlinks it ``file.delete.delay.ms`` later. So while the file of the cursor exists under its new
-    name, all files that were deleted after it exist too: no file can have come and gone unseen.
+    Args:
+        listed: all listings, up to that of the ``segments`` that are there.
+
+    Raises:
+        OSError: a segment cannot be read.
     """
-    cursor, deleted = tail.cursor, deleted_segments(tail.partition.path)
-    identity, size = deleted.get(cursor.segment, (None, 0))
-    if identity != FileIdentity(cursor.device, cursor.inode):
-        return None
-    path = tail.partition.path / f"{segment_file_name(cursor.segment, FileKind.LOG)}.{FileStage.DELETED}"
-    try:
-        file = OpenSegment(path, cursor.segment)
-    except FileNotFoundError:  # it has been unlinked
-        return None
-    try:
-        ends = not any(file.read(cursor.position, PREFIX_BYTES))  # or goes on with the zeros of a preallocated file
-    finally:
-        file.close()
-    later = sum(size for base_offset, (_, size) in deleted.items() if cursor.segment < base_offset < first)
-    return later + (0 if ends else size - cursor.position)
+    first, last, cursor = segments[0].base_offset, segments[-1], tail.cursor
+    listed = listed.with_deleted(_deleted_after(cursor, tail.partition.path, first))
+    if not any(end > cursor.next_offset for _, end in listed.gaps):
+        return tail.bytes_left_unread(listed, first)
+    end = find_offset(segments, None, buffer)
+    return max(1, tail.bytes_left_unread(listed, first, (end.position, end.next_offset - last.base_offset)))
 
 
-def _bytes_by_density(cursor: Cursor, segments: Sequence[Segment], buffer: Bytes) -> int:
-    """An estimate of the bytes of the offsets before the first segment, from the rest of the log, or from the part that was read.
+def _deleted_after(cursor: Cursor, directory: Path, first: int) -> dict[int, int]:
+    """The sizes of the segments before offset ``first`` that were deleted unread and are not unlinked yet, by base offset.
 
-    At least 1, so that a loss of unknown size is published too.
+    Kafka renames a file to delete it, and unlinks it ``file.delete.delay.ms`` later. So while one exists under its new name, all files that
+    were deleted after it exist too.
     """
-    first, end = segments[0].base_offset, find_offset(segments, None, buffer)
-    held, offsets = sum(segment.size for segment in segments[:-1]) + end.position, end.next_offset - first
-    if not held:
-        held, offsets = cursor.position, cursor.next_offset - cursor.segment
-    return max(1, (first - cursor.next_offset) * held // max(1, offsets))
+    found, before = deleted_segments(directory), None
+    while found != before:  # they may be unlinked while they are listed
+        found, before = deleted_segments(directory), found
+    sizes = {base_offset: size for base_offset, (_, size) in found.items() if cursor.segment < base_offset < first}
+    identity, size = found.get(cursor.segment, (None, 0))
+    if identity == FileIdentity(cursor.device, cursor.inode):
+        path = directory / f"{segment_file_name(cursor.segment, FileKind.LOG)}.{FileStage.DELETED}"
+        with suppress(FileNotFoundError):  # it has been unlinked
+            file = OpenSegment(path, cursor.segment)
+            try:
+                ends = not any(file.read(cursor.position, PREFIX_BYTES))  # or goes on with the zeros of a preallocated file
+            finally:
+                file.close()
+            sizes[cursor.segment] = cursor.position if ends else size
+    return sizes

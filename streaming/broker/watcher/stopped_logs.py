@@ -7,7 +7,8 @@ from streaming.broker.disk.locate import find_offset, scan_on
 from streaming.broker.disk.segment_files import Segment
 from streaming.broker.watcher.carrying import open_at
 from streaming.broker.watcher.cursors import holds_anchor, moved
-from streaming.broker.watcher.relocate import list_again, relocate, set_back
+from streaming.broker.watcher.listed_sizes import ListedSizes
+from streaming.broker.watcher.relocate import bytes_lost, list_again, relocate, set_back
 from streaming.broker.watcher.relocation import LossColumns, Relocation
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.truncation import epoch_below
@@ -89,22 +90,22 @@ def retry(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> list[Even
     """Check a stopped log again: read on if the flaw is gone, else count what has grown after it.
 
     Args:
-        segments: a current listing; ``tail.sizes`` are the sizes of the previous one.
+        segments: a current listing; ``tail.listed`` is the previous one.
 
     Raises:
         OSError: a segment cannot be read.
     """
-    cursor, before, sizes = tail.cursor, tail.segments, tail.written_of(tail.sizes)
+    cursor, before, listed, joined = tail.cursor, tail.segments, tail.listed, tail.joined(segments)
     tail.set_listing(segments)
     try:
-        return _retry(tail, segments, sizes, buffer)
+        return _retry(tail, segments, joined, buffer)
     except OSError:
         if tail.cursor is cursor:  # growth is counted from the previous listing
-            tail.restore_listing(before, sizes)
+            tail.restore_listing(before, listed)
         raise
 
 
-def _retry(tail: Tail, segments: tuple[Segment, ...], sizes: dict[int, int], buffer: Bytes) -> list[Event]:
+def _retry(tail: Tail, segments: tuple[Segment, ...], listed: ListedSizes, buffer: Bytes) -> list[Event]:
     cursor = tail.cursor
     here = any(tail.is_at(segment) and segment.size >= cursor.position for segment in segments)
     if here and (tail.failed or _still_flawed(tail, buffer)):
@@ -112,7 +113,7 @@ def _retry(tail: Tail, segments: tuple[Segment, ...], sizes: dict[int, int], buf
         return count_growth(tail)
     tail.forgive()
     if not here and segments[0].base_offset > cursor.next_offset:
-        return tail.relocate(_go_on_after(tail, segments, sizes, buffer))
+        return tail.relocate(_go_on_after(tail, segments, listed, buffer))
     log.warning("log is read on again", extra=_extra(tail) | {"path": tail.path, "position": cursor.position})
     if here:
         tail.read_on()
@@ -138,12 +139,11 @@ def count_growth(tail: Tail) -> list[Event]:
     return [_skipped(tail, before, unread)]
 
 
-def _go_on_after(tail: Tail, segments: tuple[Segment, ...], sizes: dict[int, int], buffer: Bytes) -> Relocation:
-    """The end of the log, because the flaw was deleted with its segment: everything before is counted as skipped already."""
+def _go_on_after(tail: Tail, segments: tuple[Segment, ...], listed: ListedSizes, buffer: Bytes) -> Relocation:
+    """The end of the log, because the flaw was deleted with its segment: everything before is skipped, and a part of it is published so."""
     cursor = tail.cursor
     boundary = find_offset(segments, None, buffer)
-    ends = {segment.base_offset: segment.size for segment in segments} | {boundary.segment.base_offset: boundary.position}
-    grown = sum(max(0, end - sizes.get(base_offset, 0)) for base_offset, end in ends.items())
+    unread = bytes_lost(tail, listed, segments, buffer) + sum(segment.size for segment in segments[:-1]) + boundary.position
     after = moved(cursor, boundary)._replace(frontier=max(cursor.frontier, boundary.next_offset))
     log.warning(
         "log is read on at its end: the flaw in it was deleted", extra=_extra(tail) | {"path": tail.path, "offset": boundary.next_offset}
@@ -154,7 +154,7 @@ def _go_on_after(tail: Tail, segments: tuple[Segment, ...], sizes: dict[int, int
         reason="corrupt",
         base_offset=cursor.next_offset,
         next_offset=boundary.next_offset,
-        bytes=grown,
+        bytes=max(0, unread - cursor.skipped),
     )
     return Relocation(after, segments, loss)
 

@@ -17,6 +17,7 @@ from streaming.broker.journal.cursor import TIMES_UNKNOWN, Cursor, Replays
 from streaming.broker.journal.producer_pages import KnownProducers, Pages
 from streaming.broker.watcher.cursors import BROUGHT_ALONG, EVERYTHING, holds_anchor
 from streaming.broker.watcher.last_found import LastFound
+from streaming.broker.watcher.listed_sizes import ListedSizes
 from streaming.broker.watcher.open_files import open_files
 from streaming.broker.watcher.relocation import Open, Relocation
 from streaming.broker.watcher.tail_states import Cause, TailState, step
@@ -113,7 +114,7 @@ class Tail:
         self.replayed_whole = True  # the log was understood up to where reading began, so what is open there is known
         self.appended_ms = -1  # when an append was last seen
         self.segments: tuple[Segment, ...] = ()
-        self._relisted: dict[int, int] | None = None  # see `sizes`; None if there was no other listing, as there is of most logs
+        self._relisted: ListedSizes | None = None  # see `listed`; None if there was no other listing, as there is of most logs
         self.set_listing(segments)
         self.log_start = segments[0].base_offset
         self.epochs = b""  # those stored with the log, as a listing shows them, packed as in its cursor
@@ -213,8 +214,9 @@ class Tail:
         last, here = self.segments[-1], not self.has_later_segment
         file = self.file if here and self.file is not None else self._open(last.path, last.base_offset)
         try:
+            size = file.size()  # before it is measured: what it gets meanwhile is written
             end = written_end(file, self.cursor.position if here else 0)
-            self.written = (file.identity, end) if end < file.size() else None
+            self.written = (file.identity, end) if end < size else None
         finally:
             if file is not self.file:
                 file.close()
@@ -230,9 +232,9 @@ class Tail:
         return max(0, sum(self.written_of(sizes).values()) - self.cursor.position)
 
     @property
-    def sizes(self) -> dict[int, int]:
-        """Of segments by base offset, also of those that have vanished since `set_listing` was called. Not to be changed."""
-        return {segment.base_offset: segment.size for segment in self.segments} if self._relisted is None else self._relisted
+    def listed(self) -> ListedSizes:
+        """The segments that were listed since `set_listing` was called."""
+        return ListedSizes({}).and_then(self.cursor.segment, self.segments) if self._relisted is None else self._relisted
 
     def written_of(self, sizes: dict[int, int]) -> dict[int, int]:
         """Sizes of its segments by base offset, of a preallocated file only what was written when it was measured."""
@@ -241,18 +243,30 @@ class Tail:
             return sizes
         return sizes | {last.base_offset: min(sizes[last.base_offset], self.written[1])}
 
-    def bytes_left_unread(self, before: int | None = None) -> int:
+    def bytes_left_unread(self, listed: ListedSizes | None = None, end: int | None = None, others: tuple[int, int] = (0, 0)) -> int:
         """Bytes after the cursor, also in segments that have vanished since they were listed: what vanishes unread is skipped.
 
+        What was never listed counts by the mean size of an offset in what was listed and read.
+
         Args:
-            before: only in the segments that begin before this offset.
+            listed: those of another listing too.
+            end: only in the segments that begin before this offset.
+            others: bytes and offsets that the mean takes in too.
         """
-        cursor = self.cursor
-        sizes = self.written_of(self.sizes)
-        sizes = {base: size for base, size in sizes.items() if base >= cursor.segment and (before is None or base < before)}
+        listed, cursor = listed or self.listed, self.cursor
+        sizes = self.written_of(listed.sizes)
+        sizes = {base: size for base, size in sizes.items() if base >= cursor.segment and (end is None or base < end)}
         if self.file is not None:
             sizes[cursor.segment] = written_end(self.file, cursor.position)
-        return sum(sizes.values()) - (cursor.position if cursor.segment in sizes else 0)
+        if cursor.segment in sizes:
+            sizes[cursor.segment] = max(0, sizes[cursor.segment] - cursor.position)
+        known = zip(listed.closed(cursor.segment), (cursor.position, cursor.next_offset - cursor.segment), others, strict=True)
+        size, offsets = map(sum, known)
+        for base, after in listed.gaps:
+            if base in sizes or base == cursor.segment:
+                estimated = (after - max(base, cursor.next_offset)) * size // max(1, offsets)
+                sizes[base] = max(sizes.get(base, 0), estimated)
+        return sum(sizes.values())
 
     # --- its open file
 
@@ -609,22 +623,31 @@ class Tail:
         self.segments, self._relisted = tuple(segments), None
         self.list_due = True
 
-    def restore_listing(self, segments: Sequence[Segment], sizes: dict[int, int]) -> None:
+    def restore_listing(self, segments: Sequence[Segment], listed: ListedSizes) -> None:
         """Go back to an earlier listing, from which growth is counted."""
-        self.segments, self._relisted = tuple(segments), sizes
+        self.segments, self._relisted = tuple(segments), listed
 
     def relist(self, segments: Sequence[Segment], now_ms: int) -> None:
         """Take over another listing of the directory; it is not known yet where the cursor is in it."""
-        listed = {segment.base_offset: segment.size for segment in segments if segment.base_offset >= self.cursor.segment}
-        sizes = self.sizes | listed
+        listed = self.joined(segments)
         self.segments, self._relisted = tuple(segments), None
-        self._relisted = None if sizes == self.sizes else sizes
+        self._relisted = None if listed == self.listed else listed
         self.recheck_anchor()
         self.list_due = True
         if self.file is None or any(self.is_at(segment) for segment in segments):
             self.lost_since_ms = -1
         else:
             self.miss_file(now_ms)
+
+    def joined(self, segments: Sequence[Segment]) -> ListedSizes:
+        """The segments that were listed, and those of another listing."""
+        last, listed = self.segments[-1], self.listed
+        sizes = self.written_of(listed.sizes)
+        if self.zero_tail and sizes is listed.sizes:  # it is preallocated, and not measured: its size says nothing
+            sizes = sizes | {last.base_offset: 0}
+        before = {base: size for base, size in sizes.items() if base < self.cursor.segment}  # as it was read, if it was cut off since
+        joined = replace(listed, sizes=sizes).and_then(last.base_offset, segments)
+        return replace(joined, sizes=joined.sizes | before)
 
     def miss_file(self, now_ms: int) -> int:
         """Note that its open file has no name any more; returns since when."""

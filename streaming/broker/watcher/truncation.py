@@ -83,4 +83,5 @@ def _bytes_between(boundary: BatchBoundary, tail: Tail) -> int:
     cursor, first = tail.cursor, boundary.segment.base_offset
     if first >= cursor.segment:
         return max(0, cursor.position - boundary.position)
-    return max(0, sum(size for base, size in tail.sizes.items() if first <= base < cursor.segment) - boundary.position) + cursor.position
+    between = sum(size for base, size in tail.listed.sizes.items() if first <= base < cursor.segment)
+    return max(0, between - boundary.position) + cursor.position

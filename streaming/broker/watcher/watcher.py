@@ -269,7 +269,7 @@ class Watcher:
         if self._attached:
             if not self._once:  # a single reading does not publish what has happened before it
                 self._publisher.publish(self._unclean.events(self._registry.tails), ())
-            more = self._let_go() or more
+            more = self._let_go(now) or more
             more = self._publish_found_events() or more
             self._note_caught_up(requested, more)
             more = self._scan(budget - self.backlog_bytes) or more  # nobody waits for that
@@ -333,14 +333,14 @@ class Watcher:
             self._publisher.publish([*self._registry.appear_again(), self._census_anew()], self.tails(), published=missed)
         elif self._left_out - set(self.unseen()):  # a log that only an earlier journal knew may have left it: no event shows that
             self._publisher.publish([self._census()], self.tails())
+
+    def _let_go(self, now: int) -> bool:
+        """Give up files and logs of which everything readable was read; returns whether to list again at once."""
         if is_due(now, self._next_release, LISTING_MS):
             self._next_release = now + LISTING_MS
             released = self._registry.release()
             if released:
                 self._publisher.publish(released, self.tails())
-
-    def _let_go(self) -> bool:
-        """Publish which logs are gone, after everything readable of them was read; returns whether to list again at once."""
         departed = self._registry.departed()
         if not departed.gone:
             return False
