@@ -20,7 +20,7 @@ from streaming.kafka.groups.offset_moves import GroupPresence
 from tests.consumers.group_agents import COMMIT, GROUP
 from tests.consumers.group_world import world
 from tests.exposition.reading import page
-from tests.view.rows import departed, log, new_table, residue
+from tests.view.rows import Row, departed, log, new_table, residue
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "metrics.prom"
 NOW = 1_700_000_100.0
@@ -31,6 +31,12 @@ def golden_page(*, openmetrics: bool = False) -> str:
 
 
 def golden_table() -> Table:
+    table = new_table(*golden_rows())
+    table.set_records([LogKey(1, "orders", 0, "AAAAAAAAAAAAAAAAAAAAAQ")], np.array([[98_700], [50], [15]]))
+    return table
+
+
+def golden_rows() -> list[Row]:
     """Two brokers with a replicated topic, one that is read for the first time, one that moved away, and a name that needs escapes."""
     orders = {"topic_id": "AAAAAAAAAAAAAAAAAAAAAQ", "leader_epoch": 5, "log_start_offset": 100, "max_timestamp_ms": 1_700_000_000_001}
     led = {
@@ -58,7 +64,7 @@ def golden_table() -> Table:
         "unclean_lost_upper": 45,
         "unclean_lost_acknowledged": 40,
     }
-    table = new_table(
+    return [
         log("orders", 0, **orders, **led, leader=1, log_end_offset=98_865),
         log("orders", 0, **orders, broker=2, agent="a2", leader=1, log_end_offset=98_860, truncations=1, truncated_bytes=5, **unclean),
         log("orders", 10, **orders, broker=2, agent="a2", leader=2, log_end_offset=100, truncations=2, truncated_bytes=4096),
@@ -67,9 +73,7 @@ def golden_table() -> Table:
         departed("moved", 3, share_codec_bytes=[5, 0, 0, 0, 0], skipped_bytes=[1, 0, 0, 0, 0]),
         log('quote" backslash\\ line\nend', 0, old_format_batches=4),
         residue(3, [20, 0, 0, 0, 0]),
-    )
-    table.set_records([LogKey(1, "orders", 0, "AAAAAAAAAAAAAAAAAAAAAQ")], np.array([[98_700], [50], [15]]))
-    return table
+    ]
 
 
 def golden_groups() -> GroupBoard:

@@ -143,8 +143,12 @@ class BrokersAndJobs:
             log.unlink_deleted(self.cluster.now + count * 40_000)
 
     def come_and_go(self, partition: Partition, records: int, segments: int, kept: int) -> None:
-        """The leader's log gets so many segments more, and all but the last ones go at once."""
+        """The leader's log gets so many segments more, and all but the last ones go at once; not with what is open in them, which a log
+        that moves later does not know any more.
+        """
         leader = partition.replicas[partition.leader]
+        if leader.log.facts().open_transactions:
+            return
         for _ in range(segments):
             self.append(partition, records, 4)
             self.roll(leader)

@@ -269,7 +269,7 @@ class Observer:
 
     def families(
         self,
-        skipped_bytes: Mapping[int, Mapping[str, Sequence[int]]],
+        skipped_bytes: Mapping[int, Mapping[str, Sequence[int]]] | None,
         now: float,
         export: Export = EVERYTHING,
         min_isr: Callable[[int], int] = lambda _: 1,
@@ -279,6 +279,7 @@ class Observer:
 
         Args:
             skipped_bytes: of each broker and SKIPPED_COPIES, by `streaming.common.rows.SKIP_REASONS`; another broker has skipped none.
+                None while what a run before has skipped is not known yet.
             now: Unix seconds.
             export: which topics are exported.
             min_isr: returns min.insync.replicas of a broker, if the metadata log sets none.
@@ -300,7 +301,7 @@ class Observer:
             *partition_families(newest(each for each in brokers if each.counts), export, min_isr),
             *self._agent_families(now),
             *self._server_families(),
-            self._skipped_family(skipped_bytes),
+            *(() if skipped_bytes is None else (self._skipped_family(skipped_bytes),)),
             *map(_without_created, self._registry.collect()),
         ]
         return Families([family for family in families if family.samples])

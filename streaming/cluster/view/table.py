@@ -5,6 +5,7 @@ Rows only ever set values. So a row may come again, and a micro-batch that is ru
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from threading import Lock
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -69,6 +70,7 @@ class Snapshot:
     unread_dirs: Longs  # those in ``columns["log_dir"]`` of log dirs in which nothing is read now
     records: Longs  # by the number in ``columns["slot"]``: the records on disk, shape (kinds, slots); -1 where they are not counted
     uncounted: Uncounted  # why others are not
+    restored: bool  # all that a run before has counted is here
     scrubbed: Mapping[Replica, int]  # how many damaged batches scrubs know, for replicas that have any
     agents: list[str]  # by the number in ``columns["agent"]``
     silent: Flags  # by the same
@@ -134,7 +136,7 @@ class Table:
         self._read: dict[int, float] = {}  # by the same
         self._rounds: dict[int, Rounds] = {}  # by the same
         self._recalled: set[int] = set()  # shards
-        self._recalls = 0
+        self._recalls: float = 0
         self._whole = False  # everything that was there when the run was new is in the table
         self._decided = False  # what is decided is known of each agent that takes part
         self._ready = False
@@ -194,14 +196,15 @@ class Table:
             number = self._agent(agent)
             self._rounds[number] = self._rounds.get(number, Rounds()).updated(round_)
 
-    def recalls(self, shards: int) -> None:
-        """Treat the table as whole, and export topics' counters, only when all ``shards`` have handed out what they have.
+    def recalls(self, shards: int | None) -> None:
+        """Treat the table as whole, and export sums of counters, only when all ``shards`` have handed out what they have; None while it is
+        not known yet how many have something.
 
         This is for a run that continues with the state of an earlier run. The state is counted already, but an append to one log of a topic
         brings only the share of that log. The sum of some of the shares would be a counter that falls.
         """
         with self._lock:
-            self._recalls = shards
+            self._recalls = inf if shards is None else shards
 
     def reached(self, agent: str) -> End | None:
         """Up to where an agent's journal is in the table, None if that is not known."""
@@ -347,6 +350,7 @@ class Table:
                 records=self._records[:, : len(self._slots)].copy(),
                 uncounted=self._uncounted,
                 scrubbed=self._scrubbed,
+                restored=self._has_recalled,
                 agents=list(self._agents),
                 silent=steady - np.array(self._seen, np.float64) > self._stale_after_s,
                 all_replicas=self._all_replicas,

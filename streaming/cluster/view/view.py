@@ -63,6 +63,7 @@ class View:
     late: tuple[LateArrivals, ...]
     overdue_after_ms: int
     moves: tuple[Move, ...]
+    restored: bool  # as `Snapshot.restored`
     skipped_bytes: dict[int, dict[str, list[int]]]  # by broker and SKIPPED_COPIES, in the order of `streaming.common.rows.SKIP_REASONS`
 
 
@@ -88,6 +89,7 @@ def view(snapshot: Snapshot) -> View:
         late=late_arrivals(observed, retention, snapshot.now_ms),
         overdue_after_ms=snapshot.context.overdue_after_ms,
         moves=moves_of(reassignments, observed, snapshot.context.paces, snapshot.now_ms),
+        restored=snapshot.restored,
         skipped_bytes=_skipped_bytes(columns, all_replicas=snapshot.all_replicas),
     )
 

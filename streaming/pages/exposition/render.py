@@ -102,7 +102,7 @@ def _content(table: Table, observer: Observer, now: float, groups: GroupBoard | 
     def full(up: Sequence[AgentStatus]) -> ByDir:
         return table.full_times.of(lambda: full_by_dir(current, up, now_ms, table.other_space), now_ms)
 
-    own = observer.families(current.skipped_bytes, now, table.export, table.min_isr, full)
+    own = observer.families(current.skipped_bytes if current.restored else None, now, table.export, table.min_isr, full)
     return _Content(choice=choice, own=own)
 
 

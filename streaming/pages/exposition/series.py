@@ -114,7 +114,7 @@ def choose(view: View, limit: int, export: Export = EVERYTHING, groups: ShownGro
     always = _wanted(
         export,
         (
-            *elections.families(view.elected),
+            *elections.families(view.elected if view.restored else ()),  # sums over shards
             *moves.families(view.moves),
             *replica_health.families(view, export),
         ),

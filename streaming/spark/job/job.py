@@ -91,6 +91,7 @@ class Job:
         self.settings = settings
         self._clock = clock
         self.table = table_of(settings, once=not serve)
+        self.table.recalls(None)
         self.groups = board_of(settings)
         self.pacer = Pacer(time.monotonic)
         self.observer = observer_of(settings, self.pacer, once=not serve)
@@ -183,8 +184,7 @@ class Job:
                 f"spark_checkpoint {settings.spark_checkpoint} was made with another checkpoint than {checkpoint.directory}: "
                 "they belong together"
             )
-        if self._replayed >= 0:
-            self.table.recalls(checkpoint.identity.state_shards)
+        self.table.recalls(checkpoint.identity.state_shards if self._replayed >= 0 else 0)
 
     def _open_own(self, log_dirs: LogDirs) -> Checkpoint:
         """The checkpoint of a job with an agent of its own."""
