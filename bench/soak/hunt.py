@@ -26,7 +26,7 @@ from tests.broker.kafka import Kafka
 from tests.broker.lab import Lab, lab
 from tests.broker.moving_clients import moving_clients
 from tests.ports import free_ports
-from tests.processes import Page, read_page, values
+from tests.processes import Page, read_page, until, values
 from tests.worlds.scraping import Scraper, scrape
 from tests.worlds.services import AGENT, DRIVER, Service, services
 
@@ -268,6 +268,7 @@ def run_hunt(directory: Path, minutes: float, seed: int) -> Report:
             writer.create(topic)
         watchers = _Watchers(stack.enter_context(services(directory / "messages", **commands)), chance)
         pages = stack.enter_context(Scraper(url, leave_out=[f'topic="{_AGAIN}"']))
+        until("the job is ready: what was deleted before is in no counter", lambda: "segtail_partition_" in (scrape(url) or ""))
         while time.monotonic() < ends and not problems:
             drawn += _draw(kafka, writer, watchers, chance)
             writer.rest()
