@@ -55,10 +55,11 @@ class Piece:
 
 
 class Pace(NamedTuple):
-    """Records a second that a group reads, 0 if that is not known, and seconds since its commit last moved."""
+    """Records a second that a group reads, 0 if that is not known; seconds since its commit last moved, and since it was last looked at."""
 
     rate: float
     seconds: float
+    looked: float
 
 
 @dataclass(slots=True)
@@ -117,12 +118,12 @@ class BelowStart:
         if offset < self.begin:
             self.pieces.insert(0, Piece(self.begin, ABSENT, told=True))
         passed = [each for each in self.pieces if each.end <= offset]
-        speed, far = (0.0, False) if pace is None or offset < self.begin else self._judged(offset, log_start, pace)
+        reads, far = (0, False) if pace is None or offset < self.begin else self._judged(offset, log_start, pace)
         if pace is not None and offset > self.begin and not passed:
             self.moves = [*self.moves[1 - _MOST_MOVES :], (offset - self.begin, pace.seconds)]
         step.jumped = far and bool(passed)
-        if pace is not None and step.jumped:
-            before = self.begin + round(speed * pace.seconds) - (offset - passed[-1].end)  # so far it has read in the rest of that time
+        if step.jumped:
+            before = self.begin + reads - (offset - passed[-1].end)  # so far it has read in the rest of that time
             if self.begin < before < passed[0].end:
                 self._read(passed[0], before, step)
                 self.begin = before
@@ -156,16 +157,18 @@ class BelowStart:
             step.read_offsets += read
             piece.records = ABSENT if piece.records else 0
 
-    def _judged(self, offset: int, log_start: int, pace: Pace) -> tuple[float, bool]:
-        """Records a second that the group reads, 0 if that is not known, and whether it cannot have read up to an offset. Without a pace it
-        has, if that is below the log start.
+    def _judged(self, offset: int, log_start: int, pace: Pace) -> tuple[int, bool]:
+        """How many records the group reads in that time, 0 if that is not known, and whether it cannot have read up to an offset. Who has
+        committed nothing for longer than usual has not read all that time. Without a pace it has, if that is below the log start.
         """
-        speed, stride = pace.rate, 0.0
+        speed, stride, seconds, most = pace.rate, 0.0, pace.seconds, float(_LEAST_SECONDS)
         if len(self.moves) >= _FEW_MOVES:
-            speed = median(moved / max(seconds, 1.0) for moved, seconds in self.moves)
+            speed = median(moved / max(each, 1.0) for moved, each in self.moves)
             stride = median(moved for moved, _ in self.moves)
-        usual = max(speed * max(pace.seconds, _LEAST_SECONDS), stride)
-        return speed, offset - self.begin > _TIMES_FASTER * usual if usual > 0 else offset >= log_start
+            seconds = most = min(seconds, median(each for _, each in self.moves) + pace.looked)
+        usual = max(speed * max(seconds, _LEAST_SECONDS), stride)
+        far = offset - self.begin > _TIMES_FASTER * usual if usual > 0 else offset >= log_start
+        return round(speed * min(seconds, most)), far
 
 
 def kept_pieces(below: BelowStart) -> list[int]:

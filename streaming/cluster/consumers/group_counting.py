@@ -27,7 +27,21 @@ LASTING_MS, SETTLED_MS, SILENT_MS = 30_000, 120_000, 300_000
 """A rate of less time says nothing of the next hours, nor does that of a group that has passed nothing for so long. That a group is too
 slow is said after a longer time: what it had read when it was first seen is not known, so that its first rates are too low."""
 
-_COLUMNS = ("lost_ms", "losing_ms", "lost", "open", "below_ms", "moved_ms", "offset", "start", "done", "before", "isolation", "edition")
+_COLUMNS = (
+    "lost_ms",
+    "losing_ms",
+    "lost",
+    "open",
+    "below_ms",
+    "moved_ms",
+    "looked_ms",
+    "offset",
+    "start",
+    "done",
+    "before",
+    "isolation",
+    "edition",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -148,6 +162,7 @@ class CountingMemory:
         quiet_ms = np.where(holders == MEMBERS, np.maximum(moves[1], at["below_ms"]), at["moved_ms"])
         holds = (holders != NOBODY) & (quiet_ms >= 0) & (now_ms - quiet_ms < holds_ms)
         self._pass_below(rows, ends, passed, below, holds, (moves[1] - moves[0]) / 1000, steady_ms)
+        at["looked_ms"] = np.where(passed.taken, steady_ms, at["looked_ms"])
         self._add(rows, passed, now_ms, steady_ms)
         self._rates.restart(np.flatnonzero(passed.taken & (start < at["start"])), steady_ms)  # it was set back
         new = {
@@ -217,10 +232,12 @@ class CountingMemory:
         at_once = seen & ~concerned & holds & (at["start"] != ABSENT) & (at["start"] < ends.log_start)  # deleted and passed in one round
         if not (changed | at_once).any():
             return
-        rate = np.maximum(self._rates.now(steady_ms), 0)
+        rate, looked = np.maximum(self._rates.now(steady_ms), 0), (steady_ms - at["looked_ms"]) / 1000
         for row in np.flatnonzero(changed | (at_once & (rate > 0))).tolist():
             log_start, upto = int(ends.log_start[row]), int(at["start"][row])
-            state, step = self._step(row, rows, log_start, int(passed.deleted[row]), Pace(rate[row], stood[row]), holds=bool(holds[row]))
+            state, step = self._step(
+                row, rows, log_start, int(passed.deleted[row]), Pace(rate[row], stood[row], looked[row]), holds=bool(holds[row])
+            )
             unseen = max(log_start - upto, 0) if holds[row] and not below[row] and upto != ABSENT else 0
             if below[row]:
                 self._below[int(rows.key[row])] = state
