@@ -44,6 +44,9 @@ _OPTIONS = ("--trigger", "200ms", "--set", "state_shards=2", "--set", "replicas=
 _OPERATIONS_SECONDS = 20.0
 _REST_SECONDS = 240.0
 _PATIENCE = 10.0
+_ESTIMATED = 0.2
+"""What nobody has listed before it was unlinked is skipped by the mean size of an offset: so far from what it was, and not nothing."""
+
 _HEADER = struct.Struct(">qi")
 """Base offset, and the bytes after this."""
 
@@ -380,6 +383,6 @@ def _differing(page: Page, wanted: Mapping[tuple[str, Key], float], archive: Arc
         elif topic in _TOPICS:
             missing[name] = size - appended.get(key, 0.0) + cut.get(key, 0.0)
     least = sum(missing.values())
-    if not least <= skipped <= least + gone:
+    if not (1 - _ESTIMATED) * least <= skipped <= (1 + _ESTIMATED) * least + gone:
         problems.append(f"{skipped:,.0f} bytes were skipped; in no counter are {missing}, and at most {gone:,.0f} of {_AGAIN}")
     return problems

@@ -3,15 +3,16 @@
 import tarfile
 from pathlib import Path
 
+import bcrypt
 import pytest
 import yaml
 
 from tests.builders import log_dir
 from tests.commands import run_command
 from tests.serving import answering
-from tests.web.test_gate import hashed
 
 TOKEN, OTHER, KEY, PASSWORD, SPARK, STORE = (f"planted{number}-{'0f9Xq' * 5}" for number in range(6))
+HASHED = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
 
 
 @pytest.fixture
@@ -20,12 +21,12 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[object]:
     (tmp_path / "tokens").write_text(f"# of the jobs that may read here\njobs {TOKEN}\n")
     (tmp_path / "own").write_text(OTHER)
     (tmp_path / "key.pem").write_text(f"-----BEGIN PRIVATE KEY-----\n{KEY}\n-----END PRIVATE KEY-----\n")
-    (tmp_path / "web.yaml").write_text(yaml.safe_dump({"basic_auth_users": {"ann": hashed()}}))
+    (tmp_path / "web.yaml").write_text(yaml.safe_dump({"basic_auth_users": {"ann": HASHED}}))
     said = [
         f'level=error error="the token {TOKEN} is not known" password={PASSWORD}',
         f"Authorization: Bearer {OTHER}",
         (tmp_path / "key.pem").read_text(),
-        f"basic_auth_users: {hashed()}",
+        f"basic_auth_users: {HASHED}",
         f"https://ann:{PASSWORD}@job:9712 answers",
         'level=info message="agent listens"',
     ]
