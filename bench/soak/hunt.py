@@ -84,7 +84,7 @@ class Archive:
     def sizes(self) -> Mapping[tuple[str, str], int]:
         """The bytes of each batch that ever was, by partition and topic id."""
         batches: dict[tuple[str, str], dict[int, int]] = {}
-        for log, link in self._links.values():
+        for log, link in [*self._links.values()]:
             batches.setdefault(log, {}).update(_batches(link.read_bytes()))
         return {log: sum(sizes.values()) for log, sizes in batches.items()}
 
