@@ -99,6 +99,11 @@ def test_what_is_committed_below_the_log_start_was_read_from_memory() -> None:
         ("what is counted as lost is counted once", f"start=400 24 +2 +{STOPPED} 402 +2 406 +2", (376, 0, 0)),
         ("it jumps in the round of the deletion", "start=400 402 +2", (0, 379, 0)),
         ("its consumer was away for a minute", "start=90 24 +2 28 +2 32 +2*30 92 +2", (52, 0, 0)),
+        (
+            "small pieces go of one that fetches nothing ahead, once its pace is known",
+            "start=40 24 +2 28 +2 42 +2 46 +2 50 +2 start=80 54 +2 82 +2 86 +2",
+            (24, 0, 0),
+        ),
         ("it is set back", "start=400 24 +2 20 +2", (0, 0, 380)),
     ],
 )

@@ -270,7 +270,7 @@ class GroupPartition(PublicMessage):
     next_expired_ms: int = -1
     lost_records: int = -1
     lost_offsets: int = 0
-    buffered_records: int = 0
+    buffered_records: int = -1
     buffered_offsets: int = 0
     lost_expired: bool = False
     lost_lately_records: int = -1

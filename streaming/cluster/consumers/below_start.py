@@ -22,10 +22,10 @@ NOBODY, WHO_COMMITS, MEMBERS = range(3)
 """Who may have fetched what is deleted: nobody, whoever is seen to move the commit, or the members that a group has."""
 
 _TIMES_FASTER, _LEAST_SECONDS = 2, 10
-"""What is this much more than a group reads in that time, or in so many seconds if that is more, it has not read."""
+"""What is this much more than a group reads in that time, it has not read; in so many seconds, where it is known by its rate alone."""
 
 _FEW_MOVES, _MOST_MOVES = 3, 9
-"""A pace is the median of so many moves that have passed no log start."""
+"""A pace is the median of so many moves that have passed no log start; the largest of them is usual, too."""
 
 _MOST_PIECES = 100
 
@@ -161,12 +161,12 @@ class BelowStart:
         """How many records the group reads in that time, 0 if that is not known, and whether it cannot have read up to an offset. Who has
         committed nothing for longer than usual has not read all that time. Without a pace it has, if that is below the log start.
         """
-        speed, stride, seconds, most = pace.rate, 0.0, pace.seconds, float(_LEAST_SECONDS)
+        speed, seconds, most = pace.rate, pace.seconds, float(_LEAST_SECONDS)
+        usual = speed * max(seconds, _LEAST_SECONDS)
         if len(self.moves) >= _FEW_MOVES:
             speed = median(moved / max(each, 1.0) for moved, each in self.moves)
-            stride = median(moved for moved, _ in self.moves)
             seconds = most = min(seconds, median(each for _, each in self.moves) + pace.looked)
-        usual = max(speed * max(seconds, _LEAST_SECONDS), stride)
+            usual = max(speed * seconds, *(moved for moved, _ in self.moves))
         far = offset - self.begin > _TIMES_FASTER * usual if usual > 0 else offset >= log_start
         return round(speed * min(seconds, most)), far
 

@@ -239,11 +239,10 @@ class CountingMemory:
                 row, rows, log_start, int(passed.deleted[row]), Pace(rate[row], stood[row], looked[row]), holds=bool(holds[row])
             )
             unseen = max(log_start - upto, 0) if holds[row] and not below[row] and upto != ABSENT else 0
+            self._below[int(rows.key[row])] = state  # without pieces it is kept for its moves: how the group reads is known the next time
             if below[row]:
-                self._below[int(rows.key[row])] = state
                 at["lost"][row], at["open"][row] = state.records, state.is_open
             else:
-                self._below.pop(int(rows.key[row]), None)
                 at["lost"][row], at["open"][row], at["below_ms"][row] = 0, 0, ABSENT
             passed.lost_records[row], passed.lost_offsets[row] = step.lost_records, step.lost_offsets
             passed.records[row] = max(passed.records[row] - (unseen if step.jumped else 0), 0) + step.read_records
@@ -252,10 +251,10 @@ class CountingMemory:
     def _step(self, row: int, rows: CommitRows, log_start: int, deleted: int, pace: Pace, *, holds: bool) -> tuple[BelowStart, Step]:
         """What is deleted after a commit by now. ``deleted``: records since the round before, `ABSENT` if they are not counted."""
         offset, before = int(rows.offset[row]), int(self._columns["start"][row])
-        state, step = self._below.get(int(rows.key[row])), Step()
-        begins = state is not None and log_start < state.end  # as of a topic that was made anew
-        if state is None or begins:
-            state = BelowStart(offset if before == ABSENT or begins else before)
+        state, step = self._below.get(int(rows.key[row]), BelowStart(offset)), Step()
+        begins = bool(state.pieces) and log_start < state.end  # as of a topic that was made anew
+        if begins or not state.pieces:
+            state = BelowStart(offset if before == ABSENT or begins else before, moves=state.moves)
         if log_start > state.end:
             told = before == ABSENT or begins or (offset >= log_start and not holds)
             state.delete(log_start, deleted, told=told)
