@@ -278,7 +278,8 @@ def _losing(circumstances: Circumstances, judged: JudgedGroups, each: _Rows) -> 
     records, offsets = (int(np.maximum(column[rows], 0).sum()) for column in (lately.records, lately.offsets))
     if last_ms < judged.now_ms - _LOSING_MS or records + offsets <= 0:
         return ""
-    return f"{'up to ' if offsets else ''}{records + offsets:,} so far, the last at {circumstances.times.at(last_ms)}; "
+    last = circumstances.times.at(min(last_ms, circumstances.now_ms))
+    return f"{'up to ' if offsets else ''}{records + offsets:,} so far, the last at {last}; "
 
 
 def _awaited(judged: JudgedGroups, each: _Rows) -> int:
