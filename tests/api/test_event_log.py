@@ -127,14 +127,15 @@ def test_the_next_job_goes_on_where_one_has_ended() -> None:
     assert ended.what == "Stuck transactions in topic orders, partition 0"
 
 
-def test_what_a_job_finds_after_a_while_has_not_ended_because_it_is_young() -> None:
-    def full(at_ms: int) -> JudgedLook:
+@pytest.mark.parametrize("kind", ["log_dir_full", "client_aborts"])
+def test_what_a_job_finds_after_a_while_has_not_ended_because_it_is_young(kind: str) -> None:
+    def found(at_ms: int) -> JudgedLook:
         look = judged(fine(), at_ms, started_ms=NOW_MS - 5 * MINUTE)
-        return replace(look, circumstances=replace(CASES["log_dir_full"](), now_ms=at_ms))
+        return replace(look, circumstances=replace(CASES[kind](), now_ms=at_ms))
 
     before = EventLog()
     before.notice(judged(fine(), NOW_MS - 12 * MINUTE))
-    before.notice(full(NOW_MS - 10 * MINUTE))
+    before.notice(found(NOW_MS - 10 * MINUTE))
     kept = before.kept()
     assert kept is not None
     after = EventLog()

@@ -200,7 +200,7 @@ def test_it_imports_neither_spark_nor_pandas(cluster: Frozen) -> None:
 
 
 def test_clients_that_abort_most_of_their_transactions_are_named_below_the_table() -> None:
-    sentence = "Client abuser aborts most of its transactions: 39 of the 40 that were seen to end in the last 20m were aborted, 97 %"
+    sentence = "Client abuser aborts most of its transactions: 97 % of a sample were aborted: 39 of 40 in the last 20m"
     page = TransactionPage(at_ms=NOW, total=0, matched=0, offset=0, sort="", order="asc", rows=[], aborting=[sentence])
     with answering(lambda _: (200, page.encode())) as url:
         done = run_command("transactions", "--job", url)

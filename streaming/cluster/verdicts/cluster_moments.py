@@ -20,7 +20,9 @@ ProblemKey = tuple[str, int, str, int, str, str, str]
 Its id is finer: it changes where more comes to be known, such as whose transaction it is, or where another partition joins.
 """
 
-_TAKES_TIME = frozenset({kinds.LOG_DIR_FULL.name, kinds.GROUP_WILL_LOSE.name, kinds.RETENTION_OVERDUE.name, kinds.ARRIVES_EXPIRED.name})
+_TAKES_TIME = frozenset(
+    each.name for each in (kinds.LOG_DIR_FULL, kinds.GROUP_WILL_LOSE, kinds.RETENTION_OVERDUE, kinds.ARRIVES_EXPIRED, kinds.CLIENT_ABORTS)
+)
 """Kinds that a job finds only after it has looked for a while."""
 
 YOUNG_MS = 15 * 60_000

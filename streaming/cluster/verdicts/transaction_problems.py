@@ -56,8 +56,8 @@ def _aborting(circumstances: Circumstances, client: AbortingClient) -> LinkedPro
 def aborts(client: AbortingClient, now_ms: int) -> str:
     """How many of its transactions a client aborts, as far as they were seen."""
     share, ago = 100 * client.aborted // client.seen, format_duration((now_ms - client.since_ms) / 1000)
-    rate = f", of about {client.per_second:.1f} a second" if client.per_second >= 0 else ""
-    return f"{client.aborted:,} of the {client.seen:,} that were seen to end in the last {ago} were aborted, {share} %{rate}"
+    rate = f"; it ends about {client.per_second:.1f} a second" if client.per_second >= 0 else ""
+    return f"{share} % of a sample were aborted: {client.aborted:,} of {client.seen:,} in the last {ago}{rate}"
 
 
 def remedy_for(circumstances: Circumstances, late: Late, waiting: HeldBackGroups) -> Remedy:
