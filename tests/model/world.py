@@ -463,14 +463,16 @@ class BrokersAndJobs:
         self._at_copy[name] = residues, {key for key in self._lossy if key[0] == name}
 
     def restore_checkpoint(self, name: str) -> None:
-        """The copy comes back: whatever the journals have forgotten since, nothing is lost that still lies on the disks."""
+        """The copy comes back: whatever the journals have forgotten since, nothing is lost that still lies on the disks, but for what a
+        journal has told as skipped because the job had not read it when it was forgotten.
+        """
         job = self.jobs.get(name)
         if job is None or not all(broker.whole for broker in self.cluster.brokers.values()) or not job.restore():
             return
         self.oracle.restore(name)
         residues, lossy = self._at_copy[name]
         self._residues = {key: size for key, size in self._residues.items() if key[0] != name} | residues
-        self._lossy = {key for key in self._lossy if key[0] != name} | lossy
+        self._lossy |= lossy
 
     def _has_beginning(self, job: Job, broker: int) -> bool:
         return self.oracle.has_begun(job.name, broker) and any(key.broker == broker for key in job.logs())
