@@ -403,7 +403,9 @@ class BrokersAndJobs:
         return {job for job in self.jobs if agent.consumers.committed(job) is not None}
 
     def _waiting(self, agent: Agent) -> AgentState:
-        return AgentState(self._registered(agent), {place.log: place.next_offset for place in agent.journal.cursors()})
+        left, agent.fuse.left = agent.fuse.left, -1  # to be asked by the model kills nobody
+        cursors, agent.fuse.left = agent.journal.cursors(), left
+        return AgentState(self._registered(agent), {place.log: place.next_offset for place in cursors})
 
     def _note_beginnings(self, agent: Agent, before: AgentState) -> None:
         places = dict(before.places)
