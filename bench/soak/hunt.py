@@ -13,18 +13,20 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from glob import iglob
 from itertools import count
 from pathlib import Path
 
 from confluent_kafka import KafkaException, Producer
 
-from tests.broker.clients import producer
+from tests.broker.clients import end_transaction, producer
 from tests.broker.kafka import Kafka
 from tests.broker.lab import Lab, lab
 from tests.broker.moving_clients import moving_clients
+from tests.broker.moving_jobs import asking, meanwhile
 from tests.ports import free_ports
 from tests.processes import Page, read_page, until, values
 from tests.worlds.scraping import Scraper, scrape
@@ -58,7 +60,7 @@ Key = tuple[str, int]
 
 
 class Archive:
-    """A thread that links each segment as soon as it sees it. One file may be seen in several directories, as a log moves."""
+    """Links each segment as soon as it sees it. One file may be seen in several directories, as a log moves."""
 
     def __init__(self, directory: Path, log_dirs: tuple[Path, ...]) -> None:
         self._directory, self._log_dirs = directory, log_dirs
@@ -152,10 +154,7 @@ class _Writer:
             return
         number = self.chance.choice(sorted(self.opened))
         try:
-            if self.chance.random() < 0.5:
-                self.transactional[number].commit_transaction(_PATIENCE)
-            else:
-                self.transactional[number].abort_transaction(_PATIENCE)
+            end_transaction(self.transactional[number], commit=self.chance.random() < 0.5, seconds=_PATIENCE)
             self.opened.discard(number)
         except KafkaException:
             self._let_go(number)
@@ -166,15 +165,12 @@ class _Writer:
 
     def rest(self) -> None:
         """End all that is open: the next one of an id ends what the one before has left."""
-        self._end_all()
-        for number in range(3):
-            with suppress(KafkaException):
-                producer(self.kafka.bootstrap, transactional_id=f"hunt-{number}").init_transactions(6 * _PATIENCE)
-
-    def _end_all(self) -> None:
         self.plain = None
         self.transactional.clear()
         self.opened.clear()
+        for number in range(3):
+            with suppress(KafkaException):
+                producer(self.kafka.bootstrap, transactional_id=f"hunt-{number}").init_transactions(6 * _PATIENCE)
 
     def delete_records(self) -> None:
         topic, partition = self._place()
@@ -265,7 +261,8 @@ def run_hunt(directory: Path, minutes: float, seed: int) -> Report:
         clients = stack.enter_context(moving_clients(kafka.bootstrap, directory / "clients.log"))
         consuming = stack.enter_context(lab(kafka.bootstrap, directory / "consuming.log"))
         archive = Archive(directory / "archive", kafka.log_dirs)
-        stack.enter_context(_again_and_again(archive.look))
+        over = threading.Event()
+        stack.enter_context(meanwhile([partial(asking, archive.look, over)], over, _PATIENCE))
         writer = _Writer(kafka, clients, chance)
         for topic in _TOPICS:
             writer.create(topic)
@@ -283,28 +280,13 @@ def run_hunt(directory: Path, minutes: float, seed: int) -> Report:
     return Report(drawn, compared, problems)
 
 
-@contextmanager
-def _again_and_again(look: Callable[[], None]) -> Iterator[None]:
-    over = threading.Event()
-
-    def run() -> None:
-        while not over.wait(0.1):
-            look()
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    yield
-    over.set()
-    thread.join()
-
-
 def _draw(kafka: Kafka, writer: _Writer, watchers: _Watchers, chance: random.Random) -> Counter[str]:
     def restart_broker() -> None:
         chance.choice((kafka.kill, kafka.stop))()
         time.sleep(chance.choice((0, 1, 5)))
         kafka.start()
 
-    writes: dict[Callable[[], None], float] = {
+    operations: dict[Callable[[], None], float] = {
         writer.produce: 40,
         writer.produce_in_transaction: 20,
         writer.end_transaction: 12,
@@ -313,15 +295,12 @@ def _draw(kafka: Kafka, writer: _Writer, watchers: _Watchers, chance: random.Ran
         writer.make_anew: 2,
         writer.rehouse: 3,
         restart_broker: 1,
-    }
-    disturbs: dict[Callable[[], None], float] = {
         watchers.pause: 4,
         watchers.kill_agent: 3,
         watchers.end_agent: 1,
         watchers.kill_job: 0.5,
     }
-    operations, drawn = writes | disturbs, Counter[str]()
-    end = time.monotonic() + _OPERATIONS_SECONDS
+    drawn, end = Counter[str](), time.monotonic() + _OPERATIONS_SECONDS
     while (now := time.monotonic()) < end:
         watchers.tend(now)
         (operation,) = chance.choices([*operations], [*operations.values()])

@@ -25,7 +25,7 @@ from streaming.broker.protocol.listing_json import (
 )
 from streaming.common.settings import Settings
 from streaming.terminal.offline.everything import read_everything
-from tests.broker.clients import producer
+from tests.broker.clients import end_transaction, producer
 from tests.broker.coordinator_answers import JUST_DELETED, NONE, OLD_DATA, PATIENCE_MS, WINDOW, Answers, Key
 from tests.broker.group_comparing import page_at
 from tests.broker.kafka import Kafka, Node
@@ -162,11 +162,7 @@ class MovingLogs:
             return
         number = topic.chance.choice(sorted(topic.open))
         topic.open.remove(number)
-        client = topic.transactional[number]
-        if topic.chance.random() < 0.7:
-            client.commit_transaction(_PATIENCE_SECONDS)
-        else:
-            client.abort_transaction(_PATIENCE_SECONDS)
+        end_transaction(topic.transactional[number], commit=topic.chance.random() < 0.7, seconds=_PATIENCE_SECONDS)
 
     def _delete_records(self, topic: _Topic) -> None:
         number = topic.chance.randrange(topic.partitions)
