@@ -91,11 +91,10 @@ def _metadata_beside(opened: LogDirs) -> Iterator[LogDir]:
 
     Only the one log dir with the same cluster and node id counts: of several, some are copies, and nobody knows which.
     """
-    for broker in opened.brokers:
-        own = list(opened.of(broker))
-        if any(each.zookeeper or _has_metadata(each.path) for each in own):
-            continue
-        for paths in (running_log_dirs().paths, _beside(own)):
+    lacking = [broker for broker in opened.brokers if not any(each.zookeeper or _has_metadata(each.path) for each in opened.of(broker))]
+    running = running_log_dirs().paths if lacking else ()
+    for broker in lacking:
+        for paths in (running, _beside(opened.of(broker))):
             found = {path.resolve(): path for path in paths if _has_metadata(path)}
             same = [
                 each for each in map(_identity, found.values()) if each and (each.broker, each.cluster_id) == (broker, opened.cluster_id)

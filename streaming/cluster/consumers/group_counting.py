@@ -2,7 +2,8 @@
 
 Counters are differences of positions of one edition. What cannot be counted so is counted in offsets, or waits until its position is known.
 A commit that is perhaps older than the log start waits, too: what its group had read by then is not known yet. What is deleted after a
-commit is lost when nobody has it in memory. has done more than its start offset shows; it loses nothing of what it is done with.
+commit is lost when nobody has it in memory. A share group has done more than its start offset shows; it loses nothing of what it is done
+with.
 """
 
 from collections.abc import Sequence

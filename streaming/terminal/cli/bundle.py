@@ -35,15 +35,15 @@ _HASH = re.compile(r"\$2[abxy]\$\d\d\$[./A-Za-z0-9]*")
 
 
 def write_bundle(path: Path, settings: Settings, job: str, findings: Iterable[str]) -> list[str]:
-    """Write the archive; returns the names of its files, each with what it is.
+    """Write the archive; returns the names of its files.
 
     Raises:
         UsageError: it is there already, or cannot be written.
     """
-    secrets = [*_secrets(settings, job)]
-    files = {name: _without(secrets, text) for name, text in _files(settings, job, findings)}
     if path.exists():
         raise UsageError(f"--bundle {path} is there already: name another file")
+    secrets = [*_secrets(settings, job)]
+    files = {name: _without(secrets, text) for name, text in _files(settings, job, findings)}
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         for name, text in files.items():
