@@ -22,11 +22,12 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException, Producer
 
-from tests.broker.clients import end_transaction, producer
+from tests.broker.clients import producer
 from tests.broker.kafka import Kafka
 from tests.broker.lab import Lab, lab
 from tests.broker.moving_clients import moving_clients
 from tests.broker.moving_jobs import asking, meanwhile
+from tests.broker.moving_logs import end_transaction
 from tests.ports import free_ports
 from tests.processes import Page, read_page, until, values
 from tests.worlds.scraping import Scraper, scrape

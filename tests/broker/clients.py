@@ -72,10 +72,7 @@ def transaction(client: Producer, *, commit: bool = True) -> Iterator[None]:
     """What is sent inside is one transaction, committed or aborted at the end."""
     client.begin_transaction()
     yield
-    end_transaction(client, commit=commit)
-
-
-def end_transaction(client: Producer, *, commit: bool, seconds: float = SECONDS) -> None:
-    """Commits or aborts what is open."""
-    end = client.commit_transaction if commit else client.abort_transaction
-    end(seconds)
+    if commit:
+        client.commit_transaction(SECONDS)
+    else:
+        client.abort_transaction(SECONDS)

@@ -25,7 +25,7 @@ from streaming.broker.protocol.listing_json import (
 )
 from streaming.common.settings import Settings
 from streaming.terminal.offline.everything import read_everything
-from tests.broker.clients import end_transaction, producer
+from tests.broker.clients import producer
 from tests.broker.coordinator_answers import JUST_DELETED, NONE, OLD_DATA, PATIENCE_MS, WINDOW, Answers, Key
 from tests.broker.group_comparing import page_at
 from tests.broker.kafka import Kafka, Node
@@ -82,6 +82,12 @@ class _Topic:
     plain: Producer | None = None
     transactional: dict[int, Producer] = field(default_factory=dict)
     open: set[int] = field(default_factory=set)
+
+
+def end_transaction(client: Producer, *, commit: bool, seconds: float) -> None:
+    """Commits or aborts what is open."""
+    end = client.commit_transaction if commit else client.abort_transaction
+    end(seconds)
 
 
 class MovingLogs:
