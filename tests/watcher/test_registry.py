@@ -5,6 +5,7 @@ import os
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from streaming.broker.disk.locate import window
@@ -14,7 +15,7 @@ from streaming.broker.watcher import watcher
 from streaming.broker.watcher.leaving import HOLD_MS
 from streaming.broker.watcher.registry import LogRegistry
 from streaming.broker.watcher.taking_up import HALF_MADE_MS
-from streaming.common.rows import Kind
+from streaming.common.rows import TRANSACTION_STEPS, Kind
 from streaming.simulator.file_writer import encode_partition_metadata
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
@@ -178,6 +179,19 @@ def test_a_log_that_moves_to_another_log_dir_is_counted_once(worlds: Scene, rest
     (appended,) = worlds.look()
     assert (appended.log_dir, appended.base_offset, appended.records) == (str(new.path), 8, 5)
     assert worlds.station.fold_of("t").records == 13
+
+
+def test_a_log_that_was_copied_without_the_beginning_of_a_transaction_knows_nothing_of_it(worlds: Scene) -> None:
+    """A broker learns what is open in the copy from what it copies (`ReplicaAlterLogDirsThread`)."""
+    worlds.play("2^7 look roll 3^8 from2 unlink look")
+    future = copied(worlds.log(), worlds.disks[1])
+    for snapshot in future.glob("*.snapshot"):
+        snapshot.unlink()
+    worlds.play("delete")
+    future.rename(worlds.disks[1].path / "t-0")
+    (appeared,) = worlds.look()
+    assert (appeared.kind, appeared.next_offset) == (Kind.APPEARED, 5)
+    assert [*np.frombuffer(appeared.transactions or b"", TRANSACTION_STEPS)["producer_id"]] == [8]
 
 
 def test_while_a_move_ends_and_both_are_there_the_one_that_is_watched_is(worlds: Scene) -> None:

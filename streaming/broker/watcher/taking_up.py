@@ -86,12 +86,14 @@ class TakingUp:
             events.extend(led_to)
         self._watched.place(tail)
         tail.take_up(stamp, log_start, pack(epochs), new=is_new and wanted is None)
-        needed = moved or (tail.producers.now is None and not replay)
+        # a log that is copied to another log dir knows nothing of a transaction that lay in segments that were deleted before
+        copied = known is not None and known.partition.path != partition.path and tail.segments[0].base_offset > 0
+        needed = moved or copied or (tail.producers.now is None and not replay)
         steps = tail.break_off(open_at(tail, tail.cursor, tail.segments, opens=self._opens(key))) if needed else None
         if is_new and wanted is not None and steps is None:
             tail.plan_replay(Replays.FIRST)
-        elif is_new or wanted is not None:
-            events.append(tail.appeared(steps if moved else tail.note_open(still_open(tail))))
+        elif is_new or copied or wanted is not None:
+            events.append(tail.appeared(steps if moved or copied else tail.note_open(still_open(tail))))
         if replay == Replays.ALONGSIDE:  # for consumers that are beyond the new beginning
             tail.plan_replay(Replays.ALONGSIDE)
         tail.satisfy()
