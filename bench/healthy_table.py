@@ -157,7 +157,7 @@ def publish(table: Table, logs: pa.Table) -> None:
     partitions |= {"replicas": three, "isr": three, "adding_replicas": (empty := pa.array([[]] * count, three.type)), "eligible": empty}
     none = pa.array(np.full(count, -1, np.int64))
     checkpoints = {"high_watermark": logs["log_end_offset"], "cleaner_checkpoint": none, "log_start_checkpoint": none}
-    checkpoints |= {name: pa.array(np.full(count, value, np.int64)) for name, value in LATER.items()}
+    checkpoints |= {name: pa.array([value] * count) for name, value in LATER.items()}
     topics = pa.table(key).group_by(["broker", "topic", "topic_id"]).aggregate([])
     catalog = Catalog(
         topics=topics.append_column("configs", pa.array([""] * len(topics))),
