@@ -27,7 +27,7 @@ from streaming.broker.agent.service import Service
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.logdirs import LogDir
 from streaming.broker.journal.census import census
-from streaming.broker.journal.consumer_rows import Registration
+from streaming.broker.journal.consumer_states import Registration
 from streaming.broker.journal.consumers import Consumers, JournalBounds
 from streaming.broker.journal.journal import Journal
 from streaming.broker.watcher.beginnings import Beginning

@@ -30,7 +30,7 @@ from streaming.broker.agent.ladders import Ladders
 from streaming.broker.agent.process import raise_limit
 from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.journal.consumer_rows import Registration
+from streaming.broker.journal.consumer_states import Registration
 from streaming.broker.journal.consumers import Consumers
 from streaming.broker.journal.journal import Journal
 from streaming.broker.watcher.beginnings import Beginning

@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from streaming.broker.journal import joining, trimming
+from streaming.broker.journal import forgetting
 from streaming.broker.journal.blobs import decode_steps
 from streaming.broker.journal.consumers import JournalBounds
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, PlanRequest, Range, Register
@@ -143,8 +143,7 @@ class JobsOfOneAgent(RuleBasedStateMachine):
         self.scratch = scratch()
         self.home = Path(self.scratch.name)
         self.patched = ExitStack()
-        for module in (trimming, joining):
-            self.patched.enter_context(patch.object(module, "SLICE", 3))
+        self.patched.enter_context(patch.object(forgetting, "SLICE", 3))
         self.patched.enter_context(joined.at_once())
         self.directory = log_dir(self.home)
         self.logs = [partition(self.directory, topic, topic_id=number + 1) for number, topic in enumerate(TOPICS)]
@@ -492,7 +491,7 @@ def test_a_second_job_that_is_away_does_not_shrink_how_long_the_journal_lasts(ag
     reader.begin()
     sizes = []
     for _ in range(2):
-        for _ in range(joining.LEAST):
+        for _ in range(forgetting.LEAST):
             log.append(batch(1))
             agent.watcher.poll(set())
             reader.step()
@@ -501,7 +500,7 @@ def test_a_second_job_that_is_away_does_not_shrink_how_long_the_journal_lasts(ag
             agent.trim()
         sizes.append(agent.journal.size())
     assert sizes[1] < 1.2 * sizes[0]
-    assert sum(row.records for row in away.step()) == 2 * joining.LEAST
+    assert sum(row.records for row in away.step()) == 2 * forgetting.LEAST
 
 
 def test_the_file_shrinks_when_the_journal_forgets(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:

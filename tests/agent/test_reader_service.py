@@ -10,7 +10,7 @@ import pytest
 
 from streaming.broker.agent.reader_service import ReaderService
 from streaming.broker.disk.segment_files import Segment, list_segments
-from streaming.broker.journal.readers import Readers
+from streaming.broker.journal.consumers import Readers
 from streaming.broker.protocol.consumer_messages import Register
 from streaming.broker.protocol.excerpt_messages import Scan
 from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlan, ReaderPlanRequest, ReaderPosition, ReaderRange, Selected
@@ -190,8 +190,8 @@ class Life:
 @pytest.fixture(autouse=True)
 def join_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbouring appends are joined as soon as they may be."""
-    monkeypatch.setattr("streaming.broker.journal.joining.LEAST", 1)
-    monkeypatch.setattr("streaming.broker.journal.joining.LOOKS", 0)
+    monkeypatch.setattr("streaming.broker.journal.forgetting.LEAST", 1)
+    monkeypatch.setattr("streaming.broker.journal.forgetting.LOOKS", 0)
 
 
 @pytest.mark.parametrize("seed", range(LIVES))

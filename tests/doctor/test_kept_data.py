@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from streaming.broker.journal.database import Database
-from streaming.broker.journal.schema import MOVED_VERSION, VERSION
+from streaming.broker.journal.schema import VERSION
 from streaming.spark.job.checkpoint import Checkpoint
 from streaming.terminal.doctor import checkpoint_check, journal_check, space_check
 from streaming.terminal.doctor.locks import holder_of
@@ -93,16 +93,6 @@ def test_a_journal_and_its_holder(tmp_path: Path) -> None:
     assert f"is of version {VERSION} and has" in only(journal_check.check, checkpoint=tmp_path).what
     small = only(journal_check.check, checkpoint=tmp_path, journal_max_bytes="1KiB")
     assert (small.state, "more than journal_max_bytes, 1.0 KiB" in small.what) == (WARNING, True)
-
-
-def test_a_journal_in_which_moves_wait_is_fine(tmp_path: Path) -> None:
-    """The agent notes that in its version, for earlier builds do not know them: every agent beside many logs that grow has them."""
-    Database(tmp_path / "agent", CLUSTER_ID).close()
-    with (tmp_path / "agent" / "journal.db").open("r+b") as file:
-        file.seek(60)
-        file.write(MOVED_VERSION.to_bytes(4))
-    found = only(journal_check.check, checkpoint=tmp_path)
-    assert (found.state, found.command) == (FINE, "")
 
 
 @pytest.mark.parametrize(

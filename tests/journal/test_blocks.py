@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.broker.journal import stored_blocks
+from streaming.broker.journal import blocks
 from streaming.broker.journal.blocks import (
     BLOCK_BYTES,
     BLOCK_ROWS,
@@ -90,10 +90,10 @@ class File:
         with database.transaction() as run:
             self.run: sqlite3.Connection = run
         for begin in range(0, len(found), size):
-            stored_blocks.insert(self.run, block_of(found[begin : begin + size]), at_ms=begin)
+            blocks.insert(self.run, block_of(found[begin : begin + size]), at_ms=begin)
 
     def rows(self) -> list[PlacedEvent]:
-        return stored_blocks.rows(self.run, 0, 99, 99)
+        return blocks.rows(self.run, 0, 99, 99)
 
     def size(self) -> int:
         (size,) = self.run.execute("SELECT coalesce(sum(size), 0) FROM blocks").fetchone()
@@ -105,11 +105,10 @@ def test_what_is_deleted_is_cut_out_of_its_blocks(found: list[PlacedEvent], size
     file = File(found, size)
     before = file.size()
     between = [row for row in found if after < row.seq <= upto]
-    assert stored_blocks.counted_between(file.run, after, upto) == sum(counted_bytes(row.event) for row in between)
-    assert [each.seq for each in stored_blocks.entries(file.run, after, upto, 3)] == [row.seq for row in between[:3]]
-    first = stored_blocks.first_rows(file.run, after, upto, 3)
-    assert (first.rows, first.last) == (len(between[:3]), between[:3][-1].seq if between else after)
-    grown = stored_blocks.delete(file.run, after, upto)
+    assert blocks.counted_between(file.run, after, upto) == sum(counted_bytes(row.event) for row in between)
+    assert [seq for seq, _, _ in blocks.entries(file.run, after, upto, 3)] == [row.seq for row in between[:3]]
+    assert blocks.first_rows(file.run, after, upto, 3) == (len(between[:3]), between[:3][-1].seq if between else after)
+    grown = blocks.delete(file.run, after, upto)
     assert file.rows() == [row for row in found if row not in between]
     assert file.size() == before + grown
 
@@ -120,8 +119,8 @@ def test_what_is_changed_stands_where_it_stood(found: list[PlacedEvent], size: i
     before = file.size()
     gone = data.draw(st.sets(st.sampled_from(seqs)))
     put = {seq: Event(kind=Kind.GONE, reason="put") for seq in data.draw(st.sets(st.sampled_from(seqs))) - gone}
-    assert stored_blocks.kinds(file.run, seqs) == {row.seq: row.event.kind for row in found}
-    grown = stored_blocks.change(file.run, gone, put)
+    assert blocks.kinds(file.run, seqs) == {row.seq: row.event.kind for row in found}
+    grown = blocks.change(file.run, gone, put)
     assert file.rows() == [replace(row, event=put.get(row.seq, row.event)) for row in found if row.seq not in gone]
     assert file.size() == before + grown
 

@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from streaming.broker.journal import trimming
-from streaming.broker.journal.consumer_rows import Registration
+from streaming.broker.journal import forgetting
+from streaming.broker.journal.consumer_states import Registration
 from streaming.broker.journal.consumers import MOST_CONSUMERS, Consumers, JournalBounds
 from streaming.broker.journal.journal import Journal
 from streaming.common.rows import Kind
@@ -236,7 +236,7 @@ def test_holes_that_merging_left_are_no_loss(desk: Desk, caplog: pytest.LogCaptu
 
 
 def test_whoever_wants_to_plan_waits_for_a_slice(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trimming, "SLICE", 10)
+    monkeypatch.setattr(forgetting, "SLICE", 10)
     desk.publish(35)
     desk.clock.now += BOUNDS.max_age_ms + 1
     held = []
@@ -248,7 +248,7 @@ def test_whoever_wants_to_plan_waits_for_a_slice(desk: Desk, monkeypatch: pytest
 def test_what_is_lost_to_a_slow_consumer_is_merged_over_slices_but_not_where_somebody_may_be(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trimming, "SLICE", 10)
+    monkeypatch.setattr(forgetting, "SLICE", 10)
     for name in "ab":
         desk.consumers.register(name)
     desk.publish(35)

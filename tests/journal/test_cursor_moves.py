@@ -1,6 +1,5 @@
 """Cursors that moved, packed: whoever reads the journal finds each log where it is, whatever was written of it in which order."""
 
-import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.broker.journal.cursor import Cursor
-from streaming.broker.journal.cursor_moves import CursorMoves
 from streaming.broker.journal.journal import Journal
 from streaming.broker.journal.producer_pages import IDS_A_PAGE, KnownProducers
-from streaming.broker.journal.schema import MOVED_VERSION, VERSION
+from streaming.broker.journal.stored_logs import CursorMoves
 from streaming.common.log_key import LogKey
 from streaming.errors import JournalError
 from streaming.kafka.scan.producer_states import ENTRIES, Producers, Taken
@@ -62,11 +60,6 @@ def journal(tmp_path: Path) -> Journal:
     return made
 
 
-def version(journal: Journal) -> int:
-    with journal.database.reading() as run:
-        return int(run.execute("PRAGMA user_version").fetchone()[0])
-
-
 def positions(journal: Journal) -> list[int]:
     return [one.position for one in sorted(journal.cursors(), key=lambda one: one.log)]
 
@@ -102,19 +95,6 @@ def test_a_log_that_is_gone_stays_gone_and_one_that_comes_back_is_where_it_is(jo
     assert positions(journal) == [5, 20, 10]
 
 
-def test_an_earlier_segtail_refuses_the_file_while_moves_wait_in_it(journal: Journal) -> None:
-    assert version(journal) == VERSION
-    journal.publish([], moved=moved(cursor(0, 20)))
-    journal.publish([], moved=moved(cursor(0, 30)))
-    assert version(journal) == MOVED_VERSION
-    journal.publish([], [cursor(0, 30)], merged=True)
-    assert version(journal) == VERSION
-    assert positions(journal) == [30, 10, 10]
-    journal.publish([], moved=moved(cursor(0, 40)))
-    assert positions(journal) == [40, 10, 10]
-    assert version(journal) == VERSION
-
-
 def test_a_move_that_cannot_be_written_is_no_move(journal: Journal) -> None:
     with journal.database.reading() as run:
         run.execute("CREATE TRIGGER full BEFORE INSERT ON moves BEGIN SELECT RAISE(ABORT, 'disk full'); END")
@@ -122,9 +102,9 @@ def test_a_move_that_cannot_be_written_is_no_move(journal: Journal) -> None:
         journal.publish([], [cursor(1, 30)], moved=moved(cursor(0, 20)))
     with journal.database.reading() as run:
         run.execute("DROP TRIGGER full")
-    assert (version(journal), positions(journal)) == (VERSION, [10, 10, 10])
+    assert positions(journal) == [10, 10, 10]
     journal.publish([], [cursor(1, 30)], moved=moved(cursor(0, 20)))
-    assert (version(journal), positions(journal)) == (MOVED_VERSION, [20, 30, 10])
+    assert positions(journal) == [20, 30, 10]
 
 
 def test_a_merge_that_fails_leaves_the_moves(journal: Journal) -> None:
@@ -188,13 +168,3 @@ def test_what_a_move_does_not_show_needs_pages() -> None:
     assert not known.need_pages
     known.move(Taken(known.now._replace(dropped_ms=9), 0, np.frombuffer(entry(7, 1), ENTRIES), np.empty(0, np.int64)))
     assert known.need_pages
-
-
-def test_the_table_is_made_in_a_journal_that_lacks_it(journal: Journal, tmp_path: Path) -> None:
-    journal.close()
-    path = next((tmp_path / "journal").glob("*.db"))
-    with sqlite3.connect(path) as run:
-        run.execute("DROP TABLE moves")
-    after = opened(tmp_path / "journal")
-    after.publish([], moved=moved(cursor(2, 11)))
-    assert positions(after) == [10, 10, 11]

@@ -13,13 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.broker.disk.scanned_timestamps import SegmentKey
+from streaming.broker.journal.blocks import entries
 from streaming.broker.journal.consumers import Consumers
 from streaming.broker.journal.cursor import Cursor
-from streaming.broker.journal.joining import LEAST, LOOKS, MERGED_BLOBS_MAX, MERGED_BYTES_MAX, Joining
+from streaming.broker.journal.forgetting import LEAST, LOOKS, MERGED_BLOBS_MAX, MERGED_BYTES_MAX, Forgetting, TrimLimits
 from streaming.broker.journal.journal import Journal, Point
-from streaming.broker.journal.schema import MOVED_VERSION, VERSION
-from streaming.broker.journal.stored_blocks import entries
-from streaming.broker.journal.trimming import TrimLimits, Trimming
+from streaming.broker.journal.schema import VERSION
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
@@ -65,13 +64,13 @@ def cursor(number: int, position: int) -> Cursor:
 
 
 def forget(journal: Journal, upto: int) -> None:
-    while Trimming(journal).forget(upto):
+    while Forgetting(journal).forget(upto):
         pass
 
 
 def merge(journal: Journal, upto: int) -> int:
     """Merge everything up to there; returns how many bytes are lost."""
-    trimming, lost = Trimming(journal), 0
+    trimming, lost = Forgetting(journal), 0
     while True:
         size, more = trimming.merge(upto, TrimLimits(before_ms=1 << 62, max_bytes=0))
         lost += size
@@ -139,7 +138,7 @@ def test_another_event_of_the_log_between_them_keeps_appends_apart(journal: Jour
 def test_a_journal_that_nobody_reads_grows_with_what_is_written_and_not_with_time() -> None:
     with scratch() as directory:
         journal = opened(Path(directory))
-        joining, seconds = Joining(journal), 0
+        joining, seconds = Forgetting(journal), 0
         for look in range(900):
             journal.publish([appended(look * 100, 100, number=number) for number in range(3)])
             seconds += 5
@@ -398,7 +397,7 @@ def test_a_journal_of_a_cluster_that_was_not_known_is_of_the_first_that_is(tmp_p
         Journal(tmp_path / "journal", "other", Clock())
 
 
-@pytest.mark.parametrize("version", [1, VERSION - 1, MOVED_VERSION + 1])
+@pytest.mark.parametrize("version", [1, VERSION - 1, VERSION + 1])
 def test_a_journal_of_another_version_is_refused_and_says_what_to_do(journal: Journal, tmp_path: Path, version: int) -> None:
     with journal.database.transaction() as run:
         run.execute(f"PRAGMA user_version={version}")
@@ -488,6 +487,6 @@ def test_a_loss_follows_what_the_first_event_in_it_followed(journal: Journal) ->
 def test_what_is_as_old_as_the_bound_is_kept(journal: Journal) -> None:
     journal.publish([appended(0, 10)])
     with journal.database.reading() as run:
-        (published_ms,) = (each.at_ms for each in entries(run, 0, 1, 9))
-    assert Trimming(journal).merge(1, TrimLimits(before_ms=published_ms, max_bytes=journal.size())) == (0, False)
-    assert Trimming(journal).merge(1, TrimLimits(before_ms=published_ms + 1, max_bytes=journal.size())) == (10, False)
+        ((_, _, published_ms),) = entries(run, 0, 1, 9)
+    assert Forgetting(journal).merge(1, TrimLimits(before_ms=published_ms, max_bytes=journal.size())) == (0, False)
+    assert Forgetting(journal).merge(1, TrimLimits(before_ms=published_ms + 1, max_bytes=journal.size())) == (10, False)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.journal.census import members
-from streaming.broker.journal.consumer_rows import Registration
+from streaming.broker.journal.consumer_states import Registration
 from streaming.broker.journal.consumers import Consumers, JournalBounds
 from streaming.broker.journal.journal import Journal
 from streaming.broker.watcher.beginnings import Beginning

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.journal.consumer_rows import Registration
+from streaming.broker.journal.consumer_states import Registration
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.common.rows import Kind
 from streaming.errors import JournalError

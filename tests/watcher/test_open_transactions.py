@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.broker.journal.consumer_rows import Registration
+from streaming.broker.journal.consumer_states import Registration
 from streaming.broker.journal.consumers import JournalBounds
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.common.event_row import Event, EventRow

@@ -10,7 +10,7 @@ from streaming.broker.agent.excerpt_answers import excerpt_messages, scan_messag
 from streaming.broker.agent.reader_service import ReaderService
 from streaming.broker.agent.scan_room import ScanRoom
 from streaming.broker.agent.service import Service
-from streaming.broker.journal.readers import Readers
+from streaming.broker.journal.consumers import Readers
 from streaming.broker.protocol.agent_calls import Call
 from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
 from streaming.broker.protocol.excerpt_messages import ExcerptsRequest, Scan, ScanRequest

@@ -7,9 +7,9 @@ import pyarrow as pa
 
 from streaming.broker.agent.consumer_memory import ConsumerArrivals
 from streaming.broker.journal.blocks import longs
+from streaming.broker.journal.consumer_states import Loss, without_lost
 from streaming.broker.journal.consumers import Consumers
 from streaming.broker.journal.journal import BLOCKS_AT_ONCE, Journal
-from streaming.broker.journal.losses import Loss, without_lost
 from streaming.broker.protocol.consumer_messages import Range
 from streaming.broker.protocol.event_tables import blocks_table
 from streaming.common.event_row import EVENTS, Event

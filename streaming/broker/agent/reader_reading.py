@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from streaming.broker.agent.reader_scanning import Scanning
 from streaming.broker.journal.blocks import PlacedEvent, block_of, longs, rows_of
+from streaming.broker.journal.consumer_states import Loss, without_lost
+from streaming.broker.journal.consumers import Readers
 from streaming.broker.journal.cutting import cut
-from streaming.broker.journal.losses import Loss, without_lost
-from streaming.broker.journal.readers import Readers
 from streaming.broker.protocol.event_tables import blocks_table, events_table
 from streaming.broker.protocol.excerpt_messages import Excerpt, Scan
 from streaming.broker.protocol.reader_messages import ReaderRange

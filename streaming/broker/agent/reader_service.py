@@ -18,11 +18,10 @@ from streaming.broker.agent.reader_scanning import OpenMemory, Scanning
 from streaming.broker.agent.service import POLL_SECONDS, Service, serve_only
 from streaming.broker.disk.logdirs import LogDir, Partition
 from streaming.broker.excerpts.excerpt_listing import list_excerpts
-from streaming.broker.journal.consumers import MOST_CONSUMERS
+from streaming.broker.journal.consumer_states import BacklogExcerpt
+from streaming.broker.journal.consumers import MOST_CONSUMERS, Readers
 from streaming.broker.journal.journal import Point
-from streaming.broker.journal.published_ends import PublishedEnd
-from streaming.broker.journal.reader_rows import BacklogExcerpt
-from streaming.broker.journal.readers import Readers
+from streaming.broker.journal.published import PublishedEnd
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt, Scan
 from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlan, ReaderPlanRequest, ReaderPosition, ReaderRange

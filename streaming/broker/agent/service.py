@@ -22,7 +22,7 @@ from streaming.broker.agent.pending import answer
 from streaming.broker.agent.polling_thread import HostWatch
 from streaming.broker.agent.polls import Polls
 from streaming.broker.agent.range_reading import RangeReading
-from streaming.broker.journal.consumer_rows import Registration
+from streaming.broker.journal.consumer_states import Registration
 from streaming.broker.journal.consumers import MOST_CONSUMERS, Consumers
 from streaming.broker.journal.journal import Journal, Point
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register

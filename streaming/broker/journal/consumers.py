@@ -1,17 +1,16 @@
 """The consumers of a journal, how far each has come, and how much of the journal may be forgotten."""
 
 import logging
-import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from streaming.broker.journal import consumer_rows, losses, reader_rows, totals
-from streaming.broker.journal.consumer_rows import Consumer, Registration
-from streaming.broker.journal.joining import Joining
+from streaming.broker.journal import consumer_states as states
+from streaming.broker.journal.consumer_states import BacklogExcerpt, Consumer, Loss, Registration
+from streaming.broker.journal.forgetting import Forgetting, TrimLimits
 from streaming.broker.journal.journal import Journal
-from streaming.broker.journal.losses import Loss
-from streaming.broker.journal.trimming import TrimLimits, Trimming
+from streaming.broker.journal.published import PublishedEnd
+from streaming.common.log_key import LogKey
 from streaming.common.rare_log import RareLog
 from streaming.errors import ConsumerError
 
@@ -42,15 +41,22 @@ class Consumers:
     def __init__(self, journal: Journal, clock_ms: Callable[[], int]) -> None:
         self._journal = journal
         self._clock_ms = clock_ms
-        self._trimming = Trimming(journal)
-        self._joining = Joining(journal)
+        self._forgetting = Forgetting(journal)
         self._log = RareLog(log)  # of what those who call as a consumer cause
         self._lost = 0  # bytes of logs, since the last log message about it
+
+    def find(self, consumer: str) -> Consumer | None:
+        """What is known of a consumer, None if it is not known."""
+        with self._journal.database.reading() as run:
+            return states.read(run, consumer)
 
     def note_seen(self, consumer: str) -> bool:
         """Note that a consumer is there; returns whether this journal knows it."""
         with self._journal.database.transaction() as run:
-            return consumer_rows.note_seen(run, consumer, self._clock_ms())
+            found = states.read(run, consumer)
+            if found is not None:
+                states.write(run, found._replace(seen_ms=self._clock_ms()))
+            return found is not None
 
     def register(self, consumer: str) -> None:
         """Register a new consumer after all events. A consumer that wants a beginning is registered with it (`Journal.publish`)."""
@@ -58,29 +64,31 @@ class Consumers:
 
     def belongs_to(self, consumer: str, principal: str) -> bool:
         """Whether this principal may act for a consumer. One that is not known, or has no principal yet, belongs to whoever asks first."""
-        with self._journal.database.reading() as reading:
-            found = consumer_rows.read(reading, consumer)
-            if found is None or found.principal == principal:
-                return True
-            if found.principal:
-                return False
-            with self._journal.database.transaction() as run:
-                consumer_rows.take(run, consumer, principal)
-        self._log.write(
-            logging.INFO, "a consumer belongs to the token with this name from now on", {"consumer": consumer, "principal": principal}
-        )
+        with self._journal.database.reading():
+            found = self.find(consumer)
+            if found is None or found.principal:
+                return found is None or found.principal == principal
+            if principal:
+                self._take(consumer, principal)
+                extra = {"consumer": consumer, "principal": principal}
+                self._log.write(logging.INFO, "a consumer belongs to the token with this name from now on", extra)
         return True
 
     def owner(self, consumer: str) -> str:
         """The principal to which a consumer belongs, "" where it is not known or belongs to whoever asks first."""
-        found = self._read(consumer)
+        found = self.find(consumer)
         return "" if found is None else found.principal
 
     def hand_over(self, consumer: str, principal: str) -> None:
         """Let a consumer belong to another principal. It goes on from where it is."""
-        with self._journal.database.transaction() as run:
-            consumer_rows.hand_over(run, consumer, principal)
+        self._take(consumer, principal)
         self._log.write(logging.WARNING, "a consumer is handed over to another token", {"consumer": consumer, "principal": principal})
+
+    def _take(self, consumer: str, principal: str) -> None:
+        with self._journal.database.transaction() as run:
+            found = states.read(run, consumer)
+            if found is not None:
+                states.write(run, found._replace(principal=principal))
 
     def make_room(self, principal: str, expiry_ms: int) -> bool:
         """Whether a principal may register one more consumer.
@@ -88,45 +96,39 @@ class Consumers:
         If it has as many as it may have, one is forgotten that was silent for ``expiry_ms``, has never committed anything, or is a reader
         for which nothing is kept: that which was silent longest. If it comes back, it begins anew.
         """
-        with self._journal.database.reading() as reading:
-            own, loose = [each for each in consumer_rows.read_all(reading) if each.principal == principal], reader_rows.loose(reading)
+        with self._journal.database.reading() as run:
+            own = [each for each in states.read_all(run) if each.principal == principal]
             if len(own) < MOST_CONSUMERS:
                 return True
             before = self._clock_ms() - expiry_ms
-            idle = [each for each in own if each.seen_ms <= before or each.committed <= each.begun or each.id in loose]
+            idle = [each for each in own if each.seen_ms <= before or each.committed <= each.begun or not each.holds]
             if not idle:
                 return False
             oldest = min(idle, key=attrgetter("seen_ms"))
             self.forget(oldest.id)
-        self._log.write(
-            logging.WARNING, "a consumer is forgotten to make room for another", {"consumer": oldest.id, "most": MOST_CONSUMERS}
-        )
+        extra = {"consumer": oldest.id, "most": MOST_CONSUMERS}
+        self._log.write(logging.WARNING, "a consumer is forgotten to make room for another", extra)
         return True
 
     def committed(self, consumer: str) -> int | None:
         """The seq up to which nothing will be requested again, None if the consumer is not known."""
-        found = self._read(consumer)
+        found = self.find(consumer)
         return None if found is None else found.committed
 
     def has_committed(self, consumer: str) -> bool:
         """Whether a consumer has committed anything since its beginning."""
-        found = self._read(consumer)
+        found = self.find(consumer)
         return found is not None and found.committed > found.begun
 
     def was_sent(self, consumer: str) -> bool:
         """Whether a consumer was sent anything since its beginning."""
-        with self._journal.database.reading() as run:
-            found = consumer_rows.read(run, consumer)
-            return found is not None and self._was_sent(run, found)
-
-    @staticmethod
-    def _was_sent(run: sqlite3.Connection, consumer: Consumer) -> bool:
-        return consumer.committed > consumer.begun or bool(losses.reads(run, consumer.id))
+        found = self.find(consumer)
+        return found is not None and (found.committed > found.begun or bool(found.reads))
 
     def begins_as_known(self, consumer: str) -> bool:
         """Whether a consumer's beginning here is one for a consumer that knows a part of the logs."""
-        found = self._read(consumer)
-        return found is not None and bool(found.resumed)
+        found = self.find(consumer)
+        return found is not None and found.resumed
 
     def has_lost_its_beginning(self, consumer: str) -> bool:
         """Whether a consumer that knows a part of the logs was sent nothing, and events of its beginning are forgotten.
@@ -134,11 +136,10 @@ class Consumers:
         Their bytes are still on disk. As a loss they would be counted without a log, and once more with the next range of each log that
         the consumer knows from another journal.
         """
-        with self._journal.database.reading() as run:
-            found = consumer_rows.read(run, consumer)
-            if found is None or not found.resumed or self._was_sent(run, found):
-                return False
-            return found.begun < totals.read(run).trimmed_seq
+        with self._journal.database.reading():
+            found = self.find(consumer)
+            begins = found is not None and found.resumed and not self.was_sent(consumer)
+            return begins and found is not None and found.begun < self._journal.trimmed().seq
 
     def journal(self, consumer: str) -> str:
         """The journal's name for a consumer, another one after each of its beginnings.
@@ -147,28 +148,27 @@ class Consumers:
         no other consumer notices. It cannot go on if the journal was restored from a copy that it had read beyond, or if it was set back
         itself and events that it asks for again are forgotten.
         """
-        found = self._read(consumer)
+        found = self.find(consumer)
         return self._journal.id if found is None else f"{self._journal.id}.{found.generation}"
 
     def forget(self, consumer: str) -> None:
         """Forget a consumer that has lost its state, or cannot go on: it begins anew."""
         with self._journal.database.transaction() as run:
-            consumer_rows.forget(run, consumer)
-            losses.forget(run, consumer)
-            reader_rows.forget(run, consumer)
+            states.forget(run, consumer)
 
     def any(self) -> bool:
         """Whether any consumer is known."""
         with self._journal.database.reading() as run:
-            return bool(consumer_rows.read_all(run))
+            return bool(states.read_all(run))
 
     def note_committed(self, consumer: str, seq: int) -> None:
         """Note that Spark has committed everything up to ``seq`` and will not request it again."""
         with self._journal.database.transaction() as run:
-            consumer_rows.note_committed(run, consumer, seq, self._clock_ms())
-            found = consumer_rows.read(run, consumer)
+            found = states.read(run, consumer)
             if found is not None:
-                losses.let_go(run, consumer, found.committed)
+                seq = max(found.committed, seq)
+                reads, losses = tuple(end for end in found.reads if end > seq), tuple(each for each in found.losses if each.upto > seq)
+                states.write(run, found._replace(committed=seq, seen_ms=self._clock_ms(), reads=reads, losses=losses))
 
     def send(self, consumer: str, upto: int) -> list[Loss] | None:
         """Note that a consumer is about to be sent everything up to ``upto``: none of it is forgotten until it is committed.
@@ -180,17 +180,16 @@ class Consumers:
             ConsumerError: it was sent `MOST_READS` ranges and has committed none of them.
         """
         with self._journal.database.transaction() as run:
-            found = consumer_rows.read(run, consumer)
+            found = states.read(run, consumer)
             if found is None:
                 return None
-            consumer_rows.note_seen(run, consumer, self._clock_ms())
-            upto = min(upto, self._journal.end().seq)
-            if upto > found.committed:
-                others = [end for end in losses.reads(run, consumer) if end != upto]
-                if len(others) >= MOST_READS:
+            upto, reads = min(upto, self._journal.end().seq), found.reads
+            if upto > found.committed and upto not in reads:
+                if len(reads) >= MOST_READS:
                     raise ConsumerError(f"consumer {consumer} reads on and commits nothing: commit what it was sent")
-                losses.note_sent(run, consumer, upto)
-            return losses.losses_of(run, consumer)
+                reads = (*reads, upto)
+            states.write(run, found._replace(seen_ms=self._clock_ms(), reads=reads))
+            return list(found.losses)
 
     def set_back(self, consumer: str, seq: int) -> bool:
         """Let a consumer go on from an earlier seq than it has committed, because its job was restored from a copy.
@@ -199,48 +198,105 @@ class Consumers:
         forgotten too. Then it begins anew, and reads the logs again.
         """
         with self._journal.database.transaction() as run:
-            has = totals.read(run)
-            can = seq >= max(has.trimmed_seq, has.merged_seq)
-            losses.forget(run, consumer)
-            if can:
-                consumer_rows.set_back(run, consumer, seq)
-            else:
-                consumer_rows.forget(run, consumer)
-        self._log.write(
-            logging.WARNING,
-            "consumer resumes before the seq that it had committed",
-            {"consumer": consumer, "after": seq, "anew": not can},
-        )
+            can, found = seq >= self._journal.first_unchanged(), states.read(run, consumer)
+            if not can:
+                states.forget(run, consumer)
+            elif found is not None:
+                states.write(run, found._replace(committed=seq, reads=(), losses=()))
+        extra = {"consumer": consumer, "after": seq, "anew": not can}
+        self._log.write(logging.WARNING, "consumer resumes before the seq that it had committed", extra)
         return can
 
     def missed(self, consumer: str) -> int:
         """The seq up to which a consumer has missed events since the open transactions were last published again for it, 0 for none."""
-        found = self._read(consumer)
+        found = self.find(consumer)
         return 0 if found is None else found.missed
 
     def made_good(self, consumer: str, missed: int) -> None:
-        """Note that the open transactions were published again after the events that a consumer had missed."""
+        """Note that the open transactions were published again after the events that a consumer had missed; it may miss more by now."""
         with self._journal.database.transaction() as run:
-            consumer_rows.note_made_good(run, consumer, missed)
+            found = states.read(run, consumer)
+            if found is not None and found.missed == missed:
+                states.write(run, found._replace(missed=0))
 
     def trim(self, bounds: JournalBounds) -> bool:
         """Forget a slice of the events that no consumer needs, or that are beyond the bounds. Returns whether there is more to do."""
         now = self._clock_ms()
         limits = TrimLimits(now - bounds.max_age_ms, bounds.max_bytes)
         with self._journal.database.reading() as run:  # after a clock was set back, a time may be in the future: it counts as now
-            needed = consumer_rows.needed(run, now - bounds.consumer_expiry_ms)
-        end = self._journal.end().seq
-        if self._trimming.forget(end if needed is None else needed, limits if needed is None else None):
+            holding = [each for each in states.read_all(run) if each.holds and each.seen_ms > now - bounds.consumer_expiry_ms]
+        needed, end = min((each.committed for each in holding), default=None), self._journal.end().seq
+        if self._forgetting.forget(end if needed is None else needed, limits if needed is None else None):
             return True
-        if self._joining.join(now):
+        if self._forgetting.join(now):
             return True
-        lost, more = self._trimming.merge(self._journal.trimmed().seq if needed is None else end, limits)
+        lost, more = self._forgetting.merge(self._journal.trimmed().seq if needed is None else end, limits)
         self._lost += lost
         if self._lost and not more:
             log.warning("journal trimmed beyond its slowest consumer", extra={"lost_bytes": self._lost})
             self._lost = 0
         return more or self._journal.database.shrink()
 
-    def _read(self, consumer: str) -> Consumer | None:
-        with self._journal.database.reading() as run:
-            return consumer_rows.read(run, consumer)
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """The readers among the consumers: where each begins, what lay on disk before, and what it has lost. For several threads."""
+
+    journal: Journal
+    consumers: Consumers
+
+    def begin(self, reader: str, principal: str) -> Mapping[LogKey, PublishedEnd]:
+        """Register a reader after all events; returns up to where each log is published at that moment.
+
+        It is complete once `keep` was called. One that is not begins anew.
+        """
+        with self.journal.database.reading():
+            self.consumers.forget(reader)
+            self.journal.publish([], registers=Registration(reader, principal))
+            return self.journal.published_ends()
+
+    def keep(self, reader: str, backlog: Sequence[BacklogExcerpt], *, holds: bool) -> None:
+        """Store what lay on disk before a reader's beginning, in the order in which it will read it.
+
+        Args:
+            holds: the journal keeps what the reader has not read yet.
+        """
+        with self.journal.database.transaction() as run:
+            found = states.read(run, reader)
+            if found is not None:
+                states.write(run, found._replace(is_reader=True, holds=holds, excerpts=len(backlog)))
+                states.write_backlog(run, reader, backlog)
+
+    def begun(self, reader: str) -> int:
+        """The last seq that was published before a reader began, 0 if it is not known."""
+        found = self.consumers.find(reader)
+        return 0 if found is None else found.begun
+
+    def is_known(self, reader: str) -> bool:
+        """Whether a reader has begun."""
+        found = self.consumers.find(reader)
+        return found is not None and found.is_reader
+
+    def backlog(self, reader: str, begin: int, end: int) -> list[BacklogExcerpt]:
+        """The excerpts of its backlog from one number to another."""
+        with self.journal.database.reading() as run:
+            return states.backlog(run, reader, begin, end)
+
+    def backlog_size(self, reader: str) -> int:
+        """How many excerpts its backlog has."""
+        found = self.consumers.find(reader)
+        return 0 if found is None else found.excerpts
+
+    def send(self, reader: str, after: int, after_total: int, upto: int) -> list[Loss]:
+        """Note that a reader is about to be sent what is between two seqs; returns what of that is forgotten, in order.
+
+        Args:
+            after_total: the bytes of logs that were published up to ``after``.
+        """
+        with self.journal.database.reading():
+            losses = self.consumers.send(reader, upto) or []
+            found = [Loss(max(after, loss.after), loss.upto, loss.bytes) for loss in losses if after < loss.upto <= upto]
+            trimmed = self.journal.trimmed()
+            if not found and after < trimmed.seq:  # it has committed that, and was restored from a copy
+                found = [Loss(after, min(trimmed.seq, upto), max(0, trimmed.total - after_total))]
+        return found

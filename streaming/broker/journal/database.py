@@ -110,7 +110,7 @@ class Database:
         version = schema.version(self._connection)
         if version == 0:
             return self._make(cluster_id)
-        if not schema.readable(version):
+        if version != VERSION:
             raise JournalError(
                 f"the journal {self._path} is of version {version}, this segtail reads {VERSION}: "
                 "use the segtail that wrote it, or delete it to start a new one"
@@ -122,13 +122,11 @@ class Database:
             )
         with self._all_or_nothing() as run:
             schema.belongs(run, cluster_id)
-            schema.add_later(run)
         return found.id
 
     def _make(self, cluster_id: str) -> str:
         with self._all_or_nothing() as run:
             journal_id = schema.make(run, cluster_id)
-            schema.add_later(run)
         if self._path is not _IN_MEMORY:
             log.info("new journal", extra={"path": str(self._path), "journal": journal_id})
         return journal_id

@@ -5,10 +5,8 @@ never across a position at which a consumer may be. Each event has the running t
 query finds how far a byte budget reaches.
 """
 
-import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,23 +15,23 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.broker.disk.scanned_timestamps import SegmentKey
-from streaming.broker.journal import (
-    consumer_rows,
-    cursor_moves,
-    producer_pages,
-    published_lists,
-    schema,
-    stored_blocks,
-    stored_logs,
-    totals,
+from streaming.broker.journal import blocks, consumer_states, producer_pages, schema, stored_logs
+from streaming.broker.journal.blocks import (
+    BLOCK_BYTES,
+    BLOCK_ROWS,
+    AppendedRanges,
+    PlacedEvent,
+    blob_bytes,
+    block_of,
+    counted_bytes,
+    longs,
+    part,
 )
-from streaming.broker.journal.appended_ranges import AppendedRanges
-from streaming.broker.journal.blocks import BLOCK_BYTES, BLOCK_ROWS, PlacedEvent, blob_bytes, block_of, counted_bytes, longs, part
 from streaming.broker.journal.cursor import Cursor
-from streaming.broker.journal.cursor_moves import CursorMoves
 from streaming.broker.journal.database import Database
 from streaming.broker.journal.producer_pages import Pages
-from streaming.broker.journal.published_ends import PublishedEnd, PublishedEnds
+from streaming.broker.journal.published import PublishedEnd, PublishedEnds, with_differences
+from streaming.broker.journal.stored_logs import CursorMoves
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.kafka.scan.producer_states import Producers
@@ -48,22 +46,6 @@ class Point:
 
     seq: int
     total: int
-
-
-class Edit:
-    """A transaction that forgets or changes events. ``grown``: by about how many bytes the stored events have grown."""
-
-    def __init__(self, run: sqlite3.Connection) -> None:
-        self.run = run
-        self.grown = 0
-
-    def delete(self, after: int, upto: int) -> None:
-        """Delete the events with ``after < seq <= upto``."""
-        self.grown += stored_blocks.delete(self.run, after, upto)
-
-    def change(self, gone: Iterable[int], put: Mapping[int, Event]) -> None:
-        """Delete events, and replace some others."""
-        self.grown += stored_blocks.change(self.run, gone, put)
 
 
 class Journal:
@@ -81,12 +63,10 @@ class Journal:
         self._ahead_ms = 0  # how far the journal's own time is ahead of that clock
         self._go_on_in_time()
         self._published = threading.Condition()
+        cursors = self.cursors()
         with self.database.reading() as run:
-            self._moves_wait = schema.moves_wait(run)
-        self._merge_moves()
-        with self.database.reading() as run:
-            self._size = stored_blocks.size(run)
-            self._ends = PublishedEnds.read(run, stored_logs.cursors(run))
+            self._size = blocks.size(run)
+            self._ends = PublishedEnds(run, cursors)
 
     def close(self) -> None:
         """Close the file."""
@@ -101,13 +81,14 @@ class Journal:
 
     def _go_on_in_time(self) -> None:
         with self.database.transaction() as run:
-            newest = stored_blocks.newest(run)
-            last_ms = consumer_rows.last_seen_ms(run) if newest is None else newest.at_ms
-            if last_ms is None:
+            newest = blocks.last_head(run)
+            seen = [each.seen_ms for each in consumer_states.read_all(run)]
+            if newest is None and not seen:
                 return
             # a time later than the last event was written by a clock that was ahead for a while
-            stored_blocks.limit_times(run, last_ms)
-            consumer_rows.limit_times(run, last_ms)
+            last_ms = max(seen) if newest is None else newest.at_ms
+            blocks.limit_times(run, last_ms)
+            consumer_states.limit_times(run, last_ms)
             self._ahead_ms = last_ms - self._clock_ms()
 
     # --- writing
@@ -130,7 +111,7 @@ class Journal:
         cursors: Iterable[Cursor] = (),
         gone: Sequence[LogKey] = (),
         pages: Iterable[Pages] = (),
-        registers: consumer_rows.Registration | None = None,
+        registers: consumer_states.Registration | None = None,
         ranges: AppendedRanges | None = None,
         moved: CursorMoves | None = None,
         *,
@@ -151,46 +132,34 @@ class Journal:
             with self.database.transaction() as run:
                 at_ms, end, grown = self.now_ms(), self.end(), 0
                 if registers is not None:
-                    consumer_rows.register(run, registers, end.seq, at_ms)
-                for block in _blocks(published_lists.with_differences(run, publication.events), end):
-                    grown += stored_blocks.insert(run, block_of(block), at_ms)
+                    consumer_states.register(run, registers, end.seq, at_ms)
+                for block in _blocks(with_differences(run, publication.events), end):
+                    grown += blocks.insert(run, block_of(block), at_ms)
                     end = Point(block[-1].seq, block[-1].total)
                 if ranges is not None:
-                    grown += stored_blocks.insert(run, ranges.placed(end.seq, end.total, publication.ranges_upto), at_ms)
+                    grown += blocks.insert(run, ranges.placed(end.seq, end.total, publication.ranges_upto), at_ms)
                     end = Point(end.seq + len(ranges.logs), end.total + int(ranges.bytes.sum()))
-                totals.note_published(run, end.seq, end.total)
+                schema.note(run, seq=end.seq, published=end.total)
                 stored_logs.write_cursors(run, cursors)
                 stored_logs.forget_cursors(run, gone)
                 producer_pages.write(run, pages)
                 producer_pages.forget(run, gone)
                 publication.write(run)
-                published_lists.forget(run, gone)
-                moves_wait = self._write_moves(run, moved, merged=merged)
-            self._moves_wait = moves_wait
+                if merged:
+                    stored_logs.forget_moves(run)
+                if moved is not None:
+                    stored_logs.write_moves(run, moved)
             self._ends.take(publication)
             self._size += grown
         if events or ranges is not None:
             with self._published:
                 self._published.notify_all()
 
-    def _write_moves(self, run: sqlite3.Connection, moved: CursorMoves | None, *, merged: bool) -> bool:
-        """Returns whether moves wait after this transaction."""
-        if merged:
-            cursor_moves.forget(run)
-        if moved is not None:
-            cursor_moves.write(run, moved)
-        waiting = moved is not None or (self._moves_wait and not merged)
-        if waiting is not self._moves_wait:
-            schema.note_moves(run, waiting=waiting)
-        return waiting
-
     def _merge_moves(self) -> None:
-        with self.database.reading():
-            if self._moves_wait:
+        with self.database.reading() as reading:
+            if stored_logs.moves_wait(reading):
                 with self.database.transaction() as run:
-                    cursor_moves.merge(run)
-                    schema.note_moves(run, waiting=False)
-                self._moves_wait = False
+                    stored_logs.merge_moves(run)
 
     def scanned(self) -> dict[SegmentKey, int]:
         """The results of scans of closed segments: their largest timestamps, Unix milliseconds, -1 none."""
@@ -200,8 +169,7 @@ class Journal:
     def keep_scanned(self, times: Iterable[tuple[SegmentKey, int]], gone: Iterable[SegmentKey]) -> None:
         """Store the results of further scans, and forget segments that do not exist any more."""
         with self.database.transaction() as run:
-            stored_logs.write_scanned(run, times)
-            stored_logs.forget_scanned(run, gone)
+            stored_logs.keep_scanned(run, times, gone)
 
     def laddered(self) -> set[SegmentKey]:
         """The closed segments whose ladders are stored."""
@@ -216,15 +184,14 @@ class Journal:
     def keep_ladders(self, ladders: Mapping[SegmentKey, bytes], gone: Iterable[SegmentKey] = ()) -> None:
         """Store the ladders of closed segments, and forget those of segments that do not exist any more."""
         with self.database.transaction() as run:
-            stored_logs.write_ladders(run, ladders)
-            stored_logs.forget_ladders(run, gone)
+            stored_logs.keep_ladders(run, ladders, gone)
 
     # --- reading
 
     def end(self) -> Point:
         """The point up to which events are published."""
         with self.database.reading() as run:
-            found = totals.read(run)
+            found = schema.totals(run)
         return Point(found.seq, found.published)
 
     def published_ends(self) -> Mapping[LogKey, PublishedEnd]:
@@ -241,9 +208,9 @@ class Journal:
                 return self.end()
             begin = self.at(after)
             limit = begin.total + budget
-            fits = stored_blocks.last_within(run, after, limit)
+            fits = blocks.last_head(run, "WHERE last > ? AND total <= ?", after, limit)
             whole = None if fits is None else Point(fits.last, fits.total)
-            block = stored_blocks.with_row_after(run, after if whole is None else whole.seq)
+            block = blocks.with_row_after(run, after if whole is None else whole.seq)
             if block is None:
                 return whole or begin
             rows = part(block.batch, after, block.last)
@@ -257,14 +224,14 @@ class Journal:
     def at(self, seq: int) -> Point:
         """The mark of an event that is in the journal, or that was forgotten last."""
         with self.database.reading() as run:
-            trimmed, head = self.trimmed(), stored_blocks.head_after(run, seq - 1)
+            trimmed, head = self.trimmed(), blocks.head_after(run, seq - 1)
             if head is not None and head.last == seq > trimmed.seq:  # as nearly always
                 return Point(seq, head.total)
-            block = stored_blocks.with_row_after(run, seq - 1)
+            block = blocks.with_row_after(run, seq - 1)
             rows = None if block is None else part(block.batch, trimmed.seq, seq)  # older events are held for another consumer
             if rows is not None and len(rows):
                 return Point(seq, int(longs(rows, "total")[-1]))
-            before = stored_blocks.last_between(run, trimmed.seq, seq)
+            before = blocks.last_head(run, "WHERE last > ? AND last < ?", trimmed.seq, seq)
             return Point(seq, trimmed.total if before is None else before.total)
 
     def blocks(self, after: int, upto: int, most: int | None = None) -> list[pa.RecordBatch]:
@@ -274,7 +241,7 @@ class Journal:
             most: the most blocks, None for all of them.
         """
         with self.database.reading() as run:
-            found = list(islice(stored_blocks.blocks(run, after, upto), most))
+            found = list(islice(blocks.blocks(run, after, upto), most))
         return [part(block.batch, after, upto) for block in found]
 
     def each_block(self, after: int, upto: int) -> Iterator[pa.RecordBatch]:
@@ -282,7 +249,7 @@ class Journal:
         more = True
         while more:
             with self.database.reading() as run:
-                found = list(islice(stored_blocks.blocks(run, after, upto), BLOCKS_AT_ONCE))
+                found = list(islice(blocks.blocks(run, after, upto), BLOCKS_AT_ONCE))
             yield from (part(block.batch, after, upto) for block in found)
             after, more = found[-1].last if found else upto, len(found) == BLOCKS_AT_ONCE
 
@@ -292,14 +259,14 @@ class Journal:
         True also if this cannot be decided: the event was forgotten or merged since, or ``total`` is not known (-1).
         """
         with self.database.reading() as run:
-            has = totals.read(run)
+            has = schema.totals(run)
             if seq > has.seq:
                 return False
             if total < 0 or seq < has.trimmed_seq or seq <= has.merged_seq:
                 return True
             if seq == has.trimmed_seq:
                 return total == has.trimmed_total
-            block = stored_blocks.with_row_after(run, seq - 1)
+            block = blocks.with_row_after(run, seq - 1)
             rows = () if block is None else part(block.batch, seq - 1, seq)
             return len(rows) > 0 and int(longs(rows, "total")[0]) == total
 
@@ -313,21 +280,22 @@ class Journal:
     def trimmed(self) -> Point:
         """The point up to which events have been forgotten for ever."""
         with self.database.reading() as run:
-            found = totals.read(run)
+            found = schema.totals(run)
         return Point(found.trimmed_seq, found.trimmed_total)
+
+    def first_unchanged(self) -> int:
+        """The seq after which nothing was forgotten, joined or merged."""
+        with self.database.reading() as run:
+            found = schema.totals(run)
+        return max(found.trimmed_seq, found.merged_seq)
 
     def size(self) -> int:
         """About how many bytes the events take."""
         return self._size
 
-    @contextmanager
-    def edit(self) -> Iterator["Edit"]:
-        """One transaction that changes or deletes events."""
-        with self.database.reading():
-            with self.database.transaction() as run:
-                edit = Edit(run)
-                yield edit
-            self._size += edit.grown
+    def note_grown(self, grown: int) -> None:
+        """Note by about how many bytes the stored events have grown: for whoever holds the lock."""
+        self._size += grown
 
 
 def _blocks(events: Iterable[Event], end: Point) -> Iterator[list[PlacedEvent]]:

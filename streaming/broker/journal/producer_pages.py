@@ -9,10 +9,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.broker.journal.tables import OF_LOG, StoredTable, equal
+from streaming.broker.journal.tables import StoredTable, equal
 from streaming.common.log_key import KEY, LogKey
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.producer_states import ENTRIES, EXPIRATION_MS, Entries, Producers, Taken
+
+TABLE = """
+CREATE TABLE producers (
+  broker INTEGER NOT NULL, topic TEXT NOT NULL, partition INTEGER NOT NULL, topic_id TEXT NOT NULL, page INTEGER NOT NULL,
+  entries BLOB NOT NULL, PRIMARY KEY (broker, topic, partition, topic_id, page)) WITHOUT ROWID
+"""
 
 IDS_A_PAGE = 256
 
@@ -104,7 +110,7 @@ class KnownProducers:
         self.now = taken.producers
 
     def move(self, taken: Taken) -> None:
-        """The same for a step whose changed entries are written as a move (`streaming.broker.journal.cursor_moves`)."""
+        """The same for a step whose changed entries are written as a move (`streaming.broker.journal.stored_logs`)."""
         assert self.now is not None
         if len(taken.removed) or taken.producers.dropped_ms != self.now.dropped_ms:
             self.go_on(taken)
@@ -152,11 +158,7 @@ class _ProducerRow:
     entries: bytes
 
 
-def _row(broker: int, topic: str, partition: int, topic_id: str, page: int, entries: bytes) -> _ProducerRow:
-    return _ProducerRow(LogKey(broker, topic, partition, topic_id), page, entries)
-
-
-_PRODUCERS = StoredTable("producers", _row, {**OF_LOG, "page": "page", "entries": "entries"})
+_PRODUCERS = StoredTable("producers", _ProducerRow)
 
 
 def write(run: sqlite3.Connection, changed: Iterable[Pages]) -> None:
@@ -165,7 +167,7 @@ def write(run: sqlite3.Connection, changed: Iterable[Pages]) -> None:
     forget(run, [pages.log for pages in changed if pages.whole])
     rows = [_ProducerRow(pages.log, number, page) for pages in changed for number, page in pages.pages]
     _PRODUCERS.put(run, [row for row in rows if row.entries])
-    run.executemany(f"DELETE FROM producers WHERE {equal((*KEY, 'page'))}", [(*row.log, row.page) for row in rows if not row.entries])
+    _PRODUCERS.remove(run, (*KEY, "page"), [(*row.log, row.page) for row in rows if not row.entries])
 
 
 def merge(run: sqlite3.Connection, log: LogKey, changed: Sequence[Entries]) -> None:
@@ -180,7 +182,7 @@ def merge(run: sqlite3.Connection, log: LogKey, changed: Sequence[Entries]) -> N
 
 def forget(run: sqlite3.Connection, logs: Iterable[LogKey]) -> None:
     """Delete the producers of logs."""
-    run.executemany(f"DELETE FROM producers WHERE {equal(KEY)}", logs)
+    _PRODUCERS.remove(run, KEY, logs)
 
 
 def read(run: sqlite3.Connection, log: LogKey, limit: int) -> Producers | None:

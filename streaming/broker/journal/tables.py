@@ -1,41 +1,39 @@
-"""Rows of a table as values: the fields of a row's class are its columns, by name, so that no order of columns is relied on."""
+"""Rows of a table as values."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from functools import cache
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
-
-from streaming.common.log_key import KEY
+from typing import Any, Generic, TypeVar, get_type_hints
 
 R = TypeVar("R")
-
-OF_LOG = {name: f"log.{name}" for name in KEY}
-"""The columns that name a log, and the attributes of a row that has a ``log``."""
 
 
 class StoredTable(Generic[R]):
     """The statements that read and write whole rows. Every other statement is in the module that owns the table.
 
-    Args:
-        row: makes a row of the values of the columns, which it takes by their names.
-        columns: the columns, and the attribute of a row that each is taken from; without any, those are the fields of ``row``, a dataclass.
+    The columns are the fields of a row's class, by their names, so that no order of columns is relied on. A field that is a tuple with
+    names, such as the key of a log, has a column for each of its own.
     """
 
-    def __init__(self, name: str, row: Callable[..., R], columns: dict[str, str] | None = None) -> None:
-        attributes = columns or {field.name: field.name for field in fields(row)}  # type: ignore[arg-type]
-        names = ", ".join(attributes)
-        self._row = row
-        self._columns = tuple(attributes)
+    def __init__(self, name: str, row: Callable[..., R]) -> None:
+        hints = get_type_hints(row)
+        names: Sequence[str] = getattr(row, "_fields", None) or [each.name for each in fields(row)]  # type: ignore[arg-type]
+        parts = [(each, getattr(hints[each], "_fields", ())) for each in names]
+        attributes = {own or each: f"{each}.{own}" if own else each for each, owns in parts for own in owns or ("",)}
+        self._name, self._row = name, row
+        self._parts = [(at, hints[each], at + len(owns)) for at, (each, owns) in enumerate(parts) if owns]
         self._values = attrgetter(*attributes.values())
-        self._select = f"SELECT {names} FROM {name}"
-        self._into = f"INTO {name} ({names}) VALUES ({', '.join('?' * len(attributes))})"
+        self._select = f"SELECT {', '.join(attributes)} FROM {name}"
+        self._into = f"INTO {name} ({', '.join(attributes)}) VALUES ({', '.join('?' * len(attributes))})"
 
     def all(self, run: sqlite3.Connection, rest: str = "", *values: object) -> Iterator[R]:
         """The rows that ``rest`` of the statement, WHERE and so on, selects; nothing may be written until the last one is read."""
         for found in run.execute(f"{self._select} {rest}", values):
-            yield self._row(**dict(zip(self._columns, found, strict=True)))
+            for begin, kind, end in self._parts:
+                found = (*found[:begin], kind(*found[begin:end]), *found[end:])
+            yield self._row(*found)
 
     def first(self, run: sqlite3.Connection, rest: str = "", *values: object) -> R | None:
         """The first of these rows, None if there are none."""
@@ -45,13 +43,13 @@ class StoredTable(Generic[R]):
         """Write new rows; one that is there already is an error."""
         self._write(run, "INSERT", rows)
 
-    def add(self, run: sqlite3.Connection, *rows: R) -> None:
-        """Write those rows that are not there yet."""
-        self._write(run, "INSERT OR IGNORE", rows)
-
     def put(self, run: sqlite3.Connection, rows: Iterable[R]) -> None:
         """Write rows, in place of those that are there."""
         self._write(run, "INSERT OR REPLACE", rows)
+
+    def remove(self, run: sqlite3.Connection, columns: tuple[str, ...], keys: Iterable[Sequence[object]]) -> None:
+        """Delete the rows whose columns have these values."""
+        run.executemany(f"DELETE FROM {self._name} WHERE {equal(columns)}", keys)
 
     def _write(self, run: sqlite3.Connection, verb: str, rows: Iterable[R]) -> None:
         run.executemany(f"{verb} {self._into}", map(self._values, rows))

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from streaming.broker.disk.segment_files import LARGE_BYTES
-from streaming.broker.journal.appended_ranges import AppendedRanges
+from streaming.broker.journal.blocks import AppendedRanges
 from streaming.broker.watcher.cluster_knowledge import Cluster, Leads
 from streaming.broker.watcher.noting import Noting
 from streaming.broker.watcher.ordinary_ranges import OrdinaryFacts, OrdinaryRanges

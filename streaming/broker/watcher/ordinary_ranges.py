@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streaming.broker.journal.appended_ranges import AppendedRanges
+from streaming.broker.journal.blocks import AppendedRanges
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.watcher.cursors import went_on
 from streaming.broker.watcher.tail import Tail

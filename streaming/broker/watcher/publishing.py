@@ -5,12 +5,12 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from streaming.broker.journal.appended_ranges import AppendedRanges
-from streaming.broker.journal.consumer_rows import Registration
+from streaming.broker.journal.blocks import AppendedRanges
+from streaming.broker.journal.consumer_states import Registration
 from streaming.broker.journal.cursor import Cursor, Replays
-from streaming.broker.journal.cursor_moves import CursorMoves
 from streaming.broker.journal.journal import Journal
 from streaming.broker.journal.producer_pages import Pages
+from streaming.broker.journal.stored_logs import CursorMoves
 from streaming.broker.watcher.cluster_knowledge import Cluster
 from streaming.broker.watcher.replaying import Replaying
 from streaming.broker.watcher.rereading import Rereading, chained

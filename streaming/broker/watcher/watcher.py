@@ -15,7 +15,7 @@ from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.scanned_timestamps import ScannedTimes
 from streaming.broker.journal.census import census
-from streaming.broker.journal.consumer_rows import Registration
+from streaming.broker.journal.consumer_states import Registration
 from streaming.broker.journal.journal import Journal
 from streaming.broker.journal.producer_pages import KnownProducers
 from streaming.broker.watcher.beginnings import Beginning

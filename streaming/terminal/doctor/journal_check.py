@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from streaming.broker.journal.schema import VERSION, readable
+from streaming.broker.journal.schema import VERSION
 from streaming.common.formatting import format_size
 from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup, quoted
 from streaming.terminal.doctor.locks import holder_of
@@ -46,7 +46,7 @@ def _version(path: Path, header: bytes, size: int, most: int) -> Diagnosis:
         what = f"{path} is damaged: put its directory aside; what the job has counted stays counted once"
         return Diagnosis(check=_CHECK, state=Outcome.FAULT, what=what, command=aside)
     version = int.from_bytes(header[_VERSION_AT : _VERSION_AT + 4])
-    if version and not readable(version):  # 0: its first transaction is not in the file itself yet
+    if version not in (0, VERSION):  # 0: its first transaction is not in the file itself yet
         what = f"{path} is of version {version}, this segtail reads {VERSION}: use the segtail that wrote it, or put its directory aside"
         return Diagnosis(check=_CHECK, state=Outcome.FAULT, what=what, command=aside)
     if size > most:
