@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from streaming.broker.protocol.problem_json import WARNING, Problem
+from streaming.broker.protocol.status_json import WARNING, Problem
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.kinds import KINDS, ProblemKind
 from streaming.kafka.formats.names import OFFSETS_TOPIC

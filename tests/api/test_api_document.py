@@ -11,13 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.broker.protocol.disk_json import DiskAnswer
-from streaming.broker.protocol.doctor_json import DoctorPage
 from streaming.broker.protocol.json_message import PublicMessage
-from streaming.broker.protocol.listing_json import PartitionPage, RetentionPage, TransactionPage
-from streaming.broker.protocol.problem_json import ProblemPage
+from streaming.broker.protocol.listing_json import PartitionPage, PartitionRow, RetentionPage, TransactionPage
+from streaming.broker.protocol.status_json import DoctorPage, ProblemPage
 from streaming.pages.listings.api_reference import write_reference
-from streaming.pages.listings.json_schema import ANSWERS, EVERY, OF_COMMANDS, ROWS, kinds_of, meaning_of, schema
-from streaming.pages.listings.message_meanings import INTRODUCTIONS, MEANINGS
+from streaming.pages.listings.json_schema import ANSWERS, EVERY, OF_COMMANDS, kinds_of, schema
+from streaming.pages.listings.meanings import meanings
 from tests.protocol.built import built
 from tests.tables import each_row
 
@@ -45,14 +44,13 @@ def test_every_path_is_there_with_its_message() -> None:
 
 @each_row("kind", MESSAGES)
 def test_every_field_of_a_message_has_a_meaning_and_there_is_no_other(kind: type[PublicMessage]) -> None:
-    present = [each.name for each in dataclasses.fields(kind)]
-    assert [name for name in present if not meaning_of(kind, name)] == []
-    assert kind in ROWS or sorted(name for names, _ in MEANINGS[kind] for name in names) == sorted(present)
+    found = meanings(kind)
+    assert sorted(found) == sorted(each.name for each in dataclasses.fields(kind))
+    assert all(found.values())
 
 
 def test_there_is_a_section_for_each_message_and_none_more() -> None:
     assert sorted(re.findall(r"^## (\w+)$", TEXT, re.MULTILINE)) == [kind.__name__ for kind in MESSAGES]
-    assert INTRODUCTIONS.keys() <= {kind.__name__ for kind in MESSAGES}
 
 
 def test_the_documents_are_those_that_the_declarations_make() -> None:
@@ -76,7 +74,7 @@ def test_every_answer_is_as_the_schema_says(place: str, data: st.DataObject) -> 
     ("field", "value"), [("size_bytes", "7"), ("size_bytes", 1.5), ("retention_blocked", 3), ("rates", [None, "x"]), ("partition", None)]
 )
 def test_another_answer_is_not(field: str, value: object) -> None:
-    unknown = {each.name: False if each.type is bool else None for each in dataclasses.fields(ROWS_OF_PARTITIONS)}
+    unknown = {each.name: False if each.default is False else None for each in dataclasses.fields(PartitionRow)}
     row = unknown | {"broker": 1, "topic": "t", "partition": 0, "rates": []}
     page = {"at_ms": 1, "version": "1", "doubts": [], "total": 1, "matched": 1, "offset": 0, "sort": "topic", "order": "asc", "away": []}
     checked(page | {"rows": [row]}, "/api/v1/partitions")
@@ -87,6 +85,3 @@ def test_another_answer_is_not(field: str, value: object) -> None:
 @each_row("kind", LISTS)
 def test_every_list_says_as_of_when_who_says_it_and_what_cannot_be_reported(kind: type[PublicMessage]) -> None:
     assert {"at_ms", "version", "doubts", "rows"} <= {each.name for each in dataclasses.fields(kind)}
-
-
-ROWS_OF_PARTITIONS = next(each for each in ROWS if each.__name__ == "PartitionRow")

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.broker.protocol.event_json import ClusterEvent
 from streaming.broker.protocol.history_json import KeptChanges
+from streaming.broker.protocol.status_json import ClusterEvent
 from streaming.cluster.verdicts.cluster_changes import SURE_MS
 from streaming.errors import UsageError
 from streaming.pages.api.event_log import MOST_EVENTS, EventLog

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.broker.protocol.problem_json import CRITICAL, WARNING, Consequence, Problem, ProblemPage
+from streaming.broker.protocol.status_json import CRITICAL, WARNING, Consequence, Problem, ProblemPage
 from streaming.errors import UsageError
 from streaming.pages.api.status_message import problem_page
 

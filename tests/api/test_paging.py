@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 import numpy as np
@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import DEFAULT_LIMIT, LARGEST_LIMIT
+from streaming.broker.protocol.shown import ASC, DESC, Bytes, Heading, Name, Word
 from streaming.errors import UsageError
 from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, page_request, parameters_of, ranks
 from streaming.pages.listings.group_list import GROUPS
-from streaming.pages.listings.list_cells import Unit
-from streaming.pages.listings.listing import Field, Listing
-from streaming.pages.listings.retention_list import RETENTION
+from streaming.pages.listings.listing import Listing
+from streaming.pages.listings.partition_list import RETENTION
 from tests.tables import each_row
 
 SORTABLE = ("topic", "size_bytes", "verdict")
@@ -25,22 +25,12 @@ SORTABLE = ("topic", "size_bytes", "verdict")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown(PublicMessage):
-    topic: str
-    size_bytes: int
-    verdict: str
+    topic: Annotated[Name, Heading(sort=ASC)]
+    size_bytes: Annotated[Bytes, Heading(sort=DESC)]
+    verdict: Annotated[Word, Heading(sort=ASC)]
 
 
-LISTING = Listing(
-    name="shown",
-    noun="row",
-    row=Shown,
-    default="size_bytes",
-    fields=(
-        Field(name="topic", unit=Unit.NAME, meaning="", sort="asc"),
-        Field(name="size_bytes", unit=Unit.BYTES, meaning="", sort="desc"),
-        Field(name="verdict", unit=Unit.WORD, meaning="", sort="asc"),
-    ),
-)
+LISTING = Listing(name="shown", noun="row", row=Shown, default="size_bytes")
 ROWS = st.lists(
     st.tuples(st.sampled_from(["a", "B", "ä", "orders"]), st.integers(0, 3), st.integers(-1, 5), st.sampled_from(["", "open", "hanging"])),
     max_size=30,

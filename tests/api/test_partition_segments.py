@@ -1,6 +1,6 @@
 """When the segments of a partition are deleted, as the page of the partition has it."""
 
-from streaming.broker.protocol.partition_json import PartitionDetail
+from streaming.broker.protocol.listing_json import PartitionDetail
 from streaming.cluster.view.table import Table
 from tests.api.looks import state
 from tests.tables import each_row

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupFinding, GroupPage, GroupPartition, GroupSummary
+from streaming.broker.protocol.listing_json import AwayBroker
 from tests.builders import NOW
 from tests.serving import answering
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from streaming.broker.protocol.away_json import AwayBroker
+from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.simulator.log_dir import LogDir
 from streaming.terminal.cli import away_lines
 from tests.builders import batch, log_dir, partition

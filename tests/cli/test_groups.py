@@ -8,9 +8,9 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.group_doubts import OLD_DATA_MS
 from streaming.broker.protocol.group_json import GroupDetail, GroupDetailPage, GroupFinding, GroupPage, GroupSummary
+from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.common.short_names import short_name
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.coordinator_records import offset_commit_record

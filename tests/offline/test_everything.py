@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.protocol.partition_json import PartitionDetail
+from streaming.broker.protocol.listing_json import PartitionDetail
 from streaming.common.settings import Settings
 from streaming.pages.api.state import State
 from streaming.terminal.offline.everything import read_everything

@@ -44,7 +44,8 @@ def _any(hint: typing.Any) -> st.SearchStrategy[typing.Any]:
     arguments = typing.get_args(hint)
     match typing.get_origin(hint):
         case typing.Annotated:
-            return _limited(arguments[1])
+            limits = next((each for each in arguments[1:] if isinstance(each, Text | Whole)), None)
+            return _any(arguments[0]) if limits is None else _limited(limits)
         case kind if kind is list:
             return st.lists(_any(arguments[0]), max_size=2)
         case kind if kind is dict:

@@ -9,12 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.broker.protocol.cost_json import Cost
 from streaming.broker.protocol.json_message import Message
-from streaming.broker.protocol.listing_json import PARTITIONS_PATH, PartitionPage, PartitionRow, RetentionPage, TransactionPage
-from streaming.broker.protocol.partition_json import PartitionDetail, path_of_partition
-from streaming.broker.protocol.problem_json import ProblemPage
-from streaming.broker.protocol.status_json import Status
+from streaming.broker.protocol.listing_json import (
+    PARTITIONS_PATH,
+    PartitionDetail,
+    PartitionPage,
+    PartitionRow,
+    RetentionPage,
+    TransactionPage,
+    path_of_partition,
+)
+from streaming.broker.protocol.status_json import Cost, ProblemPage, Status
 from streaming.errors import AgentError
 from tests.protocol.built import NAMES, built
 from tests.tables import each_row

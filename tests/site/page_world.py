@@ -6,35 +6,48 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 from urllib.parse import parse_qs
 
-from streaming.broker.protocol.broker_json import BrokerPage, BrokerRow
-from streaming.broker.protocol.cost_json import Cost, Share
 from streaming.broker.protocol.disk_json import DiskAnswer, DiskRow, LogDirUse
-from streaming.broker.protocol.event_json import ClusterEvent, EventPage
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPage, GroupPartition, GroupSummary, HoldingTransaction
 from streaming.broker.protocol.listing_json import (
+    BrokerPage,
+    BrokerRow,
+    Minute,
+    PartitionDetail,
     PartitionPage,
     PartitionRow,
+    ReplicaRow,
     RetentionPage,
     RetentionRow,
+    SegmentRow,
+    TopicDetail,
+    TopicPage,
+    TopicReader,
+    TopicRow,
     TransactionPage,
     TransactionRow,
 )
-from streaming.broker.protocol.numbers_json import ClusterNumbers
-from streaming.broker.protocol.partition_json import Minute, PartitionDetail, ReplicaRow, SegmentRow
-from streaming.broker.protocol.problem_json import SEVERITIES, Problem, ProblemPage
-from streaming.broker.protocol.status_json import AgentState, JobStart, Status
-from streaming.broker.protocol.topic_json import TopicDetail, TopicPage, TopicReader, TopicRow
+from streaming.broker.protocol.shown import DESC
+from streaming.broker.protocol.status_json import (
+    SEVERITIES,
+    AgentState,
+    ClusterEvent,
+    ClusterNumbers,
+    Cost,
+    EventPage,
+    JobStart,
+    Problem,
+    ProblemPage,
+    Share,
+    Status,
+)
 from streaming.errors import NotYetError
 from streaming.pages.api.kept_moments import KeptMoment
 from streaming.pages.api.paging import page_request
 from streaming.pages.api.state import State
 from streaming.pages.api.status_message import problem_page
-from streaming.pages.listings.broker_list import BROKERS
 from streaming.pages.listings.group_list import GROUPS
-from streaming.pages.listings.listing import DESCENDING, Listing
-from streaming.pages.listings.partition_list import PARTITIONS
-from streaming.pages.listings.retention_list import RETENTION
-from streaming.pages.listings.topic_list import TOPICS
+from streaming.pages.listings.listing import Listing
+from streaming.pages.listings.partition_list import BROKERS, PARTITIONS, RETENTION, TOPICS
 from streaming.pages.listings.transaction_list import TRANSACTIONS
 from streaming.pages.site.page_site import PageSite
 
@@ -476,7 +489,7 @@ class MadeUpJob:
         known = [each for each in found if getattr(each, request.sort) != -1]
         known.sort(
             key=lambda each: severities.index(each.severity) if request.sort == "verdict" else getattr(each, request.sort),
-            reverse=request.order == DESCENDING,
+            reverse=request.order == DESC,
         )
         rows = [*known, *(each for each in found if each not in known)][request.offset : request.offset + request.limit]
         page = {"at_ms": NOW, "total": len(self.group_rows), "matched": len(found), "offset": request.offset}
@@ -548,7 +561,7 @@ def _listed(rows: Sequence[Any], query: str, listing: Listing, text: Callable[[A
     ordered = sorted(
         found,
         key=lambda each: severities.index(each.severity) if request.sort == "kind" else getattr(each, request.sort),
-        reverse=request.order == DESCENDING,
+        reverse=request.order == DESC,
     )
     return {
         **{"at_ms": NOW, "total": len(rows), "matched": len(found), "offset": request.offset, "sort": request.sort, "order": request.order},
@@ -567,7 +580,7 @@ def _page(rows: Sequence[Any], query: str, listing: Listing) -> dict[str, Any]:
         by = severities.index(each.severity) if request.sort in ("kind", "verdict") else getattr(each, request.sort)
         return by, each.topic, each.partition
 
-    ordered = sorted(found, key=key, reverse=request.order == DESCENDING)
+    ordered = sorted(found, key=key, reverse=request.order == DESC)
     return {
         **{"at_ms": NOW, "total": len(rows), "matched": len(found), "offset": request.offset, "sort": request.sort, "order": request.order},
         "rows": ordered[request.offset : request.offset + request.limit],

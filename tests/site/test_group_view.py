@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPartition, GroupRebalance, GroupSummary
-from streaming.broker.protocol.problem_json import WARNING
-from streaming.broker.protocol.status_json import Status
+from streaming.broker.protocol.status_json import WARNING, Status
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.site.group_view import GroupView, group_view
 from streaming.pages.site.page_query import Query

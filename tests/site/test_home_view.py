@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 
-from streaming.broker.protocol.event_json import EventPage
-from streaming.broker.protocol.problem_json import CRITICAL, INFO, WARNING, Problem, ProblemPage
-from streaming.broker.protocol.status_json import AgentState, Status
+from streaming.broker.protocol.status_json import CRITICAL, INFO, WARNING, AgentState, EventPage, Problem, ProblemPage, Status
 from streaming.pages.site.home_view import HomeView, home
 from streaming.pages.site.page_query import Query
 from streaming.pages.site.page_words import PageCell

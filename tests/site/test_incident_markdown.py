@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from streaming.broker.protocol.problem_json import Consequence, Problem
-from streaming.broker.protocol.status_json import Status
+from streaming.broker.protocol.status_json import Consequence, Problem, Status
 from streaming.pages.site.incident_markdown import incident_markdown
 
 NOW = 1_763_000_000_000

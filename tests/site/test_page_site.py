@@ -13,7 +13,7 @@ import pytest
 from streaming.broker.protocol.listing_json import DEFAULT_LIMIT
 from streaming.common.web.messages import SECURED, HttpRequest
 from streaming.pages.api.state import State
-from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
+from streaming.pages.listings.group_list import GROUP_PARTITIONS
 from streaming.pages.site import page_assets
 from streaming.pages.site.chart_marks import marks
 from streaming.pages.site.hour_charts import hour_charts

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from streaming.broker.protocol.listing_json import PartitionRow
-from streaming.broker.protocol.partition_json import PartitionDetail, SegmentRow
+from streaming.broker.protocol.listing_json import PartitionDetail, PartitionRow, SegmentRow
 from streaming.broker.protocol.status_json import Status
 from streaming.pages.site.partition_view import partition_view
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.broker.protocol.listing_json import RetentionRow
-from streaming.broker.protocol.partition_json import SegmentRow
+from streaming.broker.protocol.listing_json import RetentionRow, SegmentRow
 from streaming.pages.site.page_charts import HEIGHT, WIDTH, area_path, line_path, spark
 from streaming.pages.site.segment_strip import Strip, by_size, by_time
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from streaming.broker.protocol.problem_json import CRITICAL, WARNING, Consequence, Problem
+from streaming.broker.protocol.status_json import CRITICAL, WARNING, Consequence, Problem
 from streaming.pages.site.shown_incidents import by_kind, shown_problems
 
 NOW_MS = 1_700_000_000_000

@@ -10,24 +10,35 @@ from typing import TypeVar
 
 import pytest
 
-from streaming.broker.protocol.broker_json import BROKERS_PATH, BrokerPage
-from streaming.broker.protocol.cost_json import COST_PATH, Cost
 from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer
 from streaming.broker.protocol.group_json import GROUPS_PATH
 from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.listing_json import (
+    BROKERS_PATH,
     PARTITIONS_PATH,
     RETENTION_PATH,
+    TOPICS_PATH,
     TRANSACTIONS_PATH,
+    BrokerPage,
+    PartitionDetail,
     PartitionPage,
     RetentionPage,
+    TopicDetail,
+    TopicPage,
     TransactionPage,
+    path_of_partition,
+    path_of_topic,
 )
-from streaming.broker.protocol.numbers_json import NUMBERS_PATH, ClusterNumbers
-from streaming.broker.protocol.partition_json import PartitionDetail, path_of_partition
-from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
-from streaming.broker.protocol.status_json import STATUS_PATH, Status
-from streaming.broker.protocol.topic_json import TOPICS_PATH, TopicDetail, TopicPage, path_of_topic
+from streaming.broker.protocol.status_json import (
+    COST_PATH,
+    NUMBERS_PATH,
+    PROBLEMS_PATH,
+    STATUS_PATH,
+    ClusterNumbers,
+    Cost,
+    ProblemPage,
+    Status,
+)
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.observer import AgentStatus
 from streaming.common.web.messages import SECURED

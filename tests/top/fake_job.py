@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from streaming.broker.protocol.event_json import EVENTS_PATH, ClusterEvent, EventPage
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, GroupSummary
 from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.listing_json import (
     PARTITIONS_PATH,
     RETENTION_PATH,
     TRANSACTIONS_PATH,
+    PartitionDetail,
     PartitionPage,
     PartitionRow,
     RetentionPage,
@@ -22,9 +22,16 @@ from streaming.broker.protocol.listing_json import (
     TransactionPage,
     TransactionRow,
 )
-from streaming.broker.protocol.partition_json import PartitionDetail
-from streaming.broker.protocol.problem_json import PROBLEMS_PATH, Problem, ProblemPage
-from streaming.broker.protocol.status_json import STATUS_PATH, Status
+from streaming.broker.protocol.status_json import (
+    EVENTS_PATH,
+    PROBLEMS_PATH,
+    STATUS_PATH,
+    ClusterEvent,
+    EventPage,
+    Problem,
+    ProblemPage,
+    Status,
+)
 from tests.serving import answering
 
 NOW_MS = 1_780_000_000_000

@@ -4,9 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPartition, GroupSummary
-from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
-from streaming.broker.protocol.partition_json import PartitionDetail, ReplicaRow, SegmentRow
-from streaming.broker.protocol.problem_json import WARNING, Problem
+from streaming.broker.protocol.listing_json import PartitionDetail, PartitionRow, ReplicaRow, RetentionRow, SegmentRow, TransactionRow
+from streaming.broker.protocol.status_json import WARNING, Problem
 from streaming.pages.listings.list_cells import Times
 from streaming.terminal.top.group_lines import group_lines
 from streaming.terminal.top.labelled_text import DetailLine

@@ -6,7 +6,7 @@ import pytest
 
 from streaming.broker.protocol.group_json import GroupSummary
 from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
-from streaming.broker.protocol.problem_json import CRITICAL, INFO, WARNING, Problem
+from streaming.broker.protocol.status_json import CRITICAL, INFO, WARNING, Problem
 from streaming.pages.listings.list_cells import Times
 from streaming.terminal.top.questions import ListName, Row
 from streaming.terminal.top.view_columns import COLUMNS, alarm

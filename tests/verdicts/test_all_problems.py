@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streaming.broker.protocol.cluster_messages import Led, Registered
-from streaming.broker.protocol.problem_json import CRITICAL, SEVERITIES, WARNING
+from streaming.broker.protocol.status_json import CRITICAL, SEVERITIES, WARNING
 from streaming.broker.protocol.status_messages import BlockedFile, UnreadableLog, UnreadableLogs
 from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.circumstances import Circumstances

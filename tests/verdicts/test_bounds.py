@@ -6,7 +6,7 @@ import pytest
 
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.group_json import PendingOffset
-from streaming.broker.protocol.problem_json import INFO
+from streaming.broker.protocol.status_json import INFO
 from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.circumstances import Circumstances, thresholds_of
 from streaming.cluster.view.observer import FAR_LAG_S

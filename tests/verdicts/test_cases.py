@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, Registered, TopicCounts
-from streaming.broker.protocol.problem_json import SEVERITIES, Problem
+from streaming.broker.protocol.status_json import SEVERITIES, Problem
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.cases import (

@@ -4,8 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from streaming.broker.protocol.cluster_messages import Registered
-from streaming.broker.protocol.event_json import ClusterEvent, EventKind
-from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.status_json import ClusterEvent, EventKind, Problem
 from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.cluster_changes import SURE_MS, changes

@@ -18,7 +18,7 @@ from streaming.broker.protocol.group_json import (
     PendingOffset,
 )
 from streaming.broker.protocol.group_verdicts import FINDINGS, GroupVerdict
-from streaming.broker.protocol.problem_json import SEVERITIES
+from streaming.broker.protocol.status_json import SEVERITIES
 from streaming.cluster.consumers.group_lag import LagReason
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.verdicts.commands import Commands

@@ -5,7 +5,7 @@ from typing import Any
 
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, Registered, TopicCounts
 from streaming.broker.protocol.group_json import GroupPartition, PendingOffset
-from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.status_json import Problem
 from streaming.broker.protocol.status_messages import ProcessStatus
 from streaming.cluster.verdicts.all_problems import count, problems
 from streaming.cluster.verdicts.circumstances import Circumstances

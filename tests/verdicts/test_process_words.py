@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from streaming.broker.protocol.cluster_messages import Registered
-from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.status_json import Problem
 from streaming.broker.protocol.status_messages import ProcessStatus
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import freshness

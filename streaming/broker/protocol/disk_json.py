@@ -1,13 +1,15 @@
 """What fills log dirs and when they are full, as JSON: what a job serves, and ``segtail disk --json`` prints.
 
-Sizes are bytes, times Unix milliseconds, growth is bytes a day. -1 means "not
-known" or "never", and is null in JSON; `LogDirUse.outlook` distinguishes them.
+Times are Unix milliseconds, sizes bytes, growth is bytes a day. In memory -1 and "" mean "not known" or "none", and
+never 0; in JSON that is null.
 """
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.listing_json import AwayBroker
+from streaming.broker.protocol.shown import Bytes, Count, Duration, Flag, Heading, Id, Moment, Name, Names, Ratio, Sentence, Word
 
 DISK_PATH = "/api/v1/disk"
 """`DiskAnswer`, with the largest rows, by ``?by=topic|partition|dir|kind&topic=NAME&filter=TEXT&offset=N&limit=N``."""
@@ -36,137 +38,112 @@ KIND_WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindUse(PublicMessage):
-    """What files of one kind (`streaming.broker.disk.file_kinds.DiskFileKind`) take: ``apparent`` their lengths, ``taken`` their place."""
+    """What files of one kind (`streaming.broker.disk.file_kinds.DiskFileKind`) take."""
 
-    kind: str
-    taken: int
-    apparent: int = -1
+    kind: str  # of files
+    taken: int  # what they take on the disk
+    apparent: int = -1  # their length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDirUse(PublicMessage):
-    """A log dir. ``taken`` is what everything in it takes on the disk, ``apparent`` the length of all files, ``kinds`` the same by kind.
+    """A log dir."""
 
-    ``growth_day``: of the replicas whose growth is known; ``growth_unknown`` is the number of the others, ``growth_unread`` of those among
-    them whose logs cannot be read; what there is of the rest is too young. ``frees_now``: what the next check deletes; ``frees_day``: what
-    is free in 24 hours at the latest. ``next_ms``: when the next space is free; ``next_start_of``: a broker, without a process, that has to
-    be started before some of it is, -1 if none has. ``file_system``: log dirs with the same number share ``free`` and ``capacity``, and are
-    full together. ``moving``: of so many replicas a copy is being made in another log dir: nothing of them is deleted before that is over.
-    ``full_ms``: when, if nothing else grows there and compaction frees as much as is appended; ``full_uncleaned_ms``: if it
-    frees nothing. ``checkpoint_ms``: when a broker last wrote here, -1 never. ``up``: it can be read; ``problem``: why not. ``unread``: how
-    many files and directories in it could not be read, ``unread_of`` some of them with the reason.
-
-    ``growth_over_ms``: over how long the growth of the replica that grows most is a mean, a day at most. ``others_day``: what else on the
-    file system took in a day, as a job has seen it for an hour at least; it counts in ``full_ms``.
-
-    ``recovery_logs``, ``recovery_bytes``: what a start of the broker after a crash reads. ``recovery_seconds``: how long that takes, by the
-    last recovery that the agent saw. ``clean``: the broker was shut down in an orderly way, and has not started since.
-    ``recovery_threads``: ``num.recovery.threads.per.data.dir``. ``not_fsynced_bytes``: the most that may
-    not be on disk. ``recovering_logs``, ``recovering_bytes``: what is left of a recovery that is going on, ``recovering`` some of its logs,
-    and ``recovered_ms`` when it ends.
-    """
-
-    broker: int
-    log_dir: str
-    up: bool = True
-    problem: str = ""
-    file_system: int = -1
-    taken: int = -1
-    apparent: int = -1
-    kinds: list[KindUse] = field(default_factory=list)
-    replicas: int = 0
-    free: int = -1
-    capacity: int = -1
-    growth_day: int = -1
-    growth_over_ms: int = -1
-    others_day: int = -1
-    growth_unknown: int = 0
-    growth_unread: int = 0
-    frees_now: int = -1
-    frees_day: int = -1
-    next_ms: int = -1
-    next_start_of: int = -1
-    moving: int = 0
-    outlook: str = UNKNOWN
-    full_ms: int = -1
-    full_uncleaned_ms: int = -1
-    checkpoint_ms: int = -1
-    unread: int = 0
-    unread_of: list[str] = field(default_factory=list)
-    recovery_logs: int = -1
-    recovery_bytes: int = -1
-    recovery_seconds: float = -1.0
-    recovery_threads: int = -1
-    clean: bool = False
-    not_fsynced_bytes: int = -1
-    recovering_logs: int = -1
-    recovering_bytes: int = -1
-    recovering: list[str] = field(default_factory=list)
-    recovered_ms: int = -1
+    broker: Annotated[Id, Heading("Broker", 3)]  # whose it is
+    log_dir: Annotated[Name, Heading("Log dir", 1, least=16)]  # which
+    up: Flag = True  # it can be read
+    problem: Sentence = ""  # why it cannot
+    file_system: Id = -1  # log dirs with the same number share `free` and `capacity`, and are full together
+    taken: Annotated[Bytes, Heading("On disk", 6)] = -1  # by all files on the disk; of segments their length where a job or the page of log
+    # dirs tells it
+    apparent: Bytes = -1  # the length of all files
+    kinds: list[KindUse] = field(default_factory=list)  # list of `KindUse`, of each kind of files
+    replicas: Annotated[Count, Heading("Replicas", 8)] = 0  # live ones, without that of the metadata log
+    free: Annotated[Bytes, Heading("Free", 4)] = -1  # of its file system
+    capacity: Annotated[Bytes, Heading("Capacity", 7)] = -1  # likewise
+    growth_day: Annotated[Bytes, Heading("Growth a day", 5)] = -1  # bytes a day, of the replicas whose growth is known
+    growth_over_ms: Duration = -1  # over how long the growth of the replica that grows most is a mean, a day at most
+    others_day: Bytes = -1  # what else on its file system took a day, as a job has seen it for an hour; it counts in `full_ms`
+    growth_unknown: Count = 0  # of how many replicas it is not known
+    growth_unread: Count = 0  # of how many of these the log cannot be read
+    frees_now: Annotated[Bytes, Heading("Next check frees", 9)] = -1  # what the next check deletes
+    frees_day: Bytes = -1  # what is free in 24 hours
+    next_ms: Moment = -1  # when the next space is free
+    next_start_of: Id = -1  # its broker, if that has no process and has to be started before that
+    moving: Count = 0  # how many replicas move to another log dir: nothing of them is deleted meanwhile
+    outlook: Annotated[Word, Heading("Full", 2)] = UNKNOWN  # `full`, `never` (not within a year), `unknown`
+    full_ms: Moment = -1  # when it is full, if nothing else grows there and compaction frees as much as is appended
+    full_uncleaned_ms: Moment = -1  # when, if compaction frees nothing
+    checkpoint_ms: Annotated[Moment, Heading("Last checkpoint", 10)] = -1  # when its broker last wrote here, `null` for never
+    unread: Count = 0  # how many files and directories could not be read
+    unread_of: Names = field(default_factory=list)  # some of them, with the reason
+    recovery_logs: Count = -1  # how many logs a start after a crash reads; 0 after a clean shutdown
+    recovery_bytes: Bytes = -1  # what it reads of them
+    recovery_seconds: Ratio = -1.0  # how long that takes, by the last recovery that its agent saw
+    recovery_threads: Count = -1  # `num.recovery.threads.per.data.dir`
+    clean: Flag = False  # its broker was shut down in an orderly way, and has not started since
+    not_fsynced_bytes: Bytes = -1  # the most that may not be on disk
+    recovering_logs: Count = -1  # how many are left of a recovery that is going on
+    recovering_bytes: Bytes = -1  # what is left of it
+    recovering: Names = field(default_factory=list)  # some of the logs that it reads
+    recovered_ms: Moment = -1  # when it ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskRow(PublicMessage):
-    """What a topic, a partition, a log dir or a kind of files takes, by ``by`` of the answer; names that do not apply are "" or -1.
+    """What a topic, a partition, a log dir or a kind of files takes, by ``by`` of the answer; names that do not apply are "" or -1."""
 
-    ``segments``: bytes of the live segments. ``not_live``: bytes of what Kafka does not use any more, or not yet: copies that move here,
-    strays, files that are being deleted, what compaction has left. ``policy`` and ``limits_assumed``: of a topic. ``on_no_disk``: the most
-    bytes of a topic that are on no disk of any replica, which a power cut of the whole site may take; ``on_no_disk_partly``: of so many
-    partitions not every replica is observed, so that it may be less. The other fields are as in `LogDirUse`.
-    """
-
-    topic: str = ""
-    broker: int = -1
-    partition: int = -1
-    log_dir: str = ""
-    kind: str = ""
-    replicas: int = 0
-    taken: int
-    apparent: int = -1
-    segments: int = -1
-    not_live: int = 0
-    growth_day: int = -1
-    growth_unknown: int = 0
-    growth_unread: int = 0
-    frees_now: int = -1
-    frees_day: int = -1
-    next_ms: int = -1
-    next_start_of: int = -1
-    policy: str = ""
-    limits_assumed: bool = False
-    on_no_disk: int = -1
-    on_no_disk_partly: int = 0
+    topic: Name = ""  # what the row is about, by `by`; `null` if it is about something else
+    broker: Id = -1  # likewise
+    partition: Id = -1  # likewise
+    log_dir: Name = ""  # likewise
+    kind: Word = ""  # likewise
+    replicas: Count = 0  # live ones, without that of the metadata log
+    taken: Bytes  # what it takes on the disk; of segments their length where a job or the page of log dirs tells it
+    apparent: Bytes = -1  # the length of its files
+    segments: Bytes = -1  # of live segments
+    not_live: Bytes = 0  # of what is no live log: copies that move here, strays, files that are being deleted, what compaction has left
+    growth_day: Bytes = -1  # bytes a day, of the replicas whose growth is known
+    growth_unknown: Count = 0  # how many the others are
+    growth_unread: Count = 0  # of how many of these the log cannot be read
+    frees_now: Bytes = -1  # what the next check deletes
+    frees_day: Bytes = -1  # what is free in 24 hours
+    next_ms: Moment = -1  # when the next space is free: after the next deletion, when a check has come and the files are unlinked
+    next_start_of: Id = -1  # a broker, without a process, that has to be started before some of it is
+    policy: Word = ""  # the cleanup policy of a topic
+    limits_assumed: Flag = False  # the limits of a topic are Kafka's defaults, because the real ones are not known
+    on_no_disk: Bytes = -1  # the most of a topic that is on no disk of any replica: what a power cut of the site may take
+    on_no_disk_partly: Count = 0  # of how many partitions not every replica is observed, so that it may be less
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeftoverFiles(PublicMessage):
-    """Files that should be gone, or that nothing uses: their kind, what they take, and since when nothing of them has changed."""
+    """Files that should be gone, or that nothing uses."""
 
-    path: str
-    kind: str
-    taken: int
-    since_ms: int
+    path: str  # where it is
+    kind: str  # what it is
+    taken: int  # what it takes on the disk
+    since_ms: int  # since when nothing of it has changed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskAnswer(PublicMessage):
-    """``rows``: the largest first, from ``offset`` on, of the ``matched`` ones that were asked for; there are ``total``.
+    """What fills log dirs.
 
-    ``log_dirs``: all of them, with all that is in them, whatever rows were asked for. ``doubts``: what is not known, in sentences.
-    ``what_if``: the configurations that everything was reckoned with instead of those in force, as ``[TOPIC:]NAME=VALUE``; ``in_force``:
-    the log dirs with the latter, if there are any of the former. ``away``: brokers without a process.
+    What fills log dirs and when they are full: [disk.md](disk.md) says how that is reckoned. `segtail disk --json` prints the same.
     """
 
-    at_ms: int
-    version: str = ""
-    by: str
-    total: int
-    matched: int
-    offset: int = 0
-    log_dirs: list[LogDirUse]
-    rows: list[DiskRow]
-    leftovers: list[LeftoverFiles] = field(default_factory=list)
-    what_if: list[str] = field(default_factory=list)
-    in_force: list[LogDirUse] = field(default_factory=list)
-    doubts: list[str] = field(default_factory=list)
-    away: list[AwayBroker] = field(default_factory=list)
+    at_ms: int  # as of when
+    version: str = ""  # of segtail
+    by: str  # what a row is
+    total: int  # how many there are
+    matched: int  # how many were asked for
+    offset: int = 0  # how many come before the first one here
+    log_dirs: list[LogDirUse]  # `LogDirUse` of each log dir, with all that is in it, whatever rows were asked for
+    rows: list[DiskRow]  # list of `DiskRow`, the largest first
+    leftovers: list[LeftoverFiles] = field(default_factory=list)  # `LeftoverFiles`, only from `segtail disk`
+    what_if: list[str] = field(default_factory=list)  # what was reckoned with instead of what is in force, as `[TOPIC:]NAME=VALUE`; only
+    # from `segtail disk`
+    in_force: list[LogDirUse] = field(default_factory=list)  # the log dirs by what is in force, where `what_if` has something
+    doubts: list[str] = field(default_factory=list)  # what cannot be told, in sentences: something may be wrong there that is nowhere else
+    away: list[AwayBroker] = field(default_factory=list)  # list of `AwayBroker`: what is shown of these is as of when they last wrote

@@ -1,19 +1,38 @@
 """What a job serves about consumer groups as JSON: a page of all groups, and one group with its partitions.
 
-Offsets are Kafka's own, times are Unix milliseconds, sizes bytes, rates records a second. In memory -1 means "not known" or
-"none", and never 0; in JSON that is null.
+Offsets are Kafka's own, times are Unix milliseconds, sizes bytes, rates a second. In memory -1 and "" mean "not known" or "none", and
+never 0; in JSON that is null.
 """
 
 from dataclasses import dataclass, field
+from typing import Annotated
 from urllib.parse import quote
 
-from streaming.broker.protocol.away_json import AwayBroker
+from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.json_message import PublicMessage
-from streaming.broker.protocol.listing_json import ListPage
+from streaming.broker.protocol.listing_json import AwayBroker, ListPage
+from streaming.broker.protocol.shown import (
+    ASC,
+    DESC,
+    WIDE,
+    Bytes,
+    Count,
+    Duration,
+    Flag,
+    Heading,
+    Id,
+    Moment,
+    Name,
+    Number,
+    Partition,
+    Rate,
+    Verdict,
+    Word,
+)
+from streaming.broker.protocol.status_json import AnswerHead
 
 GROUPS_PATH = "/api/v1/groups"
 """`GroupPage`, by ``?sort=FIELD&order=asc|desc&filter=TEXT&offset=N&limit=N``."""
-
 
 MADE_ANEW, CUT_OFF = "made_anew", "cut_off"
 """Why a committed offset is not valid any more."""
@@ -29,61 +48,55 @@ def path_of(group: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSummary(PublicMessage):
-    """A group, and the sums over its partitions; ``oldest_`` are the earliest times of their next unread records.
+    """A group, and the sums over its partitions; ``oldest_`` are the earliest times of their next unread records."""
 
-    ``oldest_ms``: the earliest of all; each record's time is that of its append, or its own timestamp where that was not seen.
-
-    ``uncommitted`` partitions are assigned to members, or have commits that wait, and none that counts; they are ``unknown``, too.
-    ``uncommitted_records``: at most so many records are in their logs, as far as these are observed; no lag counts them.
-
-    Sums are over the partitions whose value is known, so they are lower bounds if ``unknown`` is not 0. ``stopped``, ``held``,
-    ``beyond_end``, ``below_start`` and ``unknown`` are numbers of partitions. ``members`` is -1 if nothing is known of them.
-    ``limits_assumed``: as in `GroupPartition`, of some partition; ``loss_start_of`` likewise, of the first such broker.
-    ``oldest_pending_ms``: when the first of the ``pending`` commits was committed, by the coordinator's clock; -1 if there is none, or if
-    that is not known. ``isolation``: as in `GroupPartition`. ``interval_ms``: its usual interval between two commits. ``use``: a word of
-    `streaming.broker.protocol.group_use.GroupUse`. ``verdict``, ``severity``, ``since_ms``: of the worst of its findings, as in
-    `GroupFinding`. ``epoch``: of a classic group its generation, of a streaming query (``type`` Spark) its last micro-batch that is
-    committed; its ``state`` is Planned since ``state_ms`` while a later one is planned. ``last_rebalance_ms``: when it last rebalanced;
-    ``rebalances_lately``: how often members have interrupted each other by that within half an hour, -1 if that is not known.
-    """
-
-    group: str
-    type: str = ""
-    protocol: str = ""
-    state: str = ""
-    members: int = -1
-    epoch: int = -1
-    state_ms: int = -1
-    partitions: int = 0
-    unknown: int = 0
-    uncommitted: int = 0
-    uncommitted_records: int = -1
-    stopped: int = 0
-    held: int = 0
-    beyond_end: int = 0
-    below_start: int = 0
-    pending: int = 0
-    oldest_pending_ms: int = -1
-    isolation: str = ""
-    lag_offsets: int = -1
-    lag_records_read_committed: int = -1
-    lag_records_read_uncommitted: int = -1
-    lag_bytes: int = -1
-    oldest_ms: int = -1
-    oldest_append_ms: int = -1
-    oldest_timestamp_ms: int = -1
-    loss_ms: int = -1
-    loss_start_of: int = -1
-    limits_assumed: bool = False
-    last_commit_ms: int = -1
-    interval_ms: int = -1
-    expiration_ms: int = -1
-    last_rebalance_ms: int = -1
-    rebalances_lately: int = -1
-    use: str = ""
-    verdict: str = ""
-    severity: str = ""
-    since_ms: int = -1
+    group: Annotated[Name, Heading("Group", 1, ASC, "G", least=16)]  # its name
+    type: Annotated[Word, Heading("Type", 11, ASC, "Y")] = ""  # as Kafka's tools call it; one that has only commits is `Classic`, a
+    # streaming query `Spark`
+    protocol: Word = ""  # of a classic group, as `consumer` or `connect`
+    state: Annotated[Word, Heading("State", 10, ASC, "S")] = ""  # as Kafka's tools call it; of a query `Planned` while a micro-batch after
+    # the last committed one is, else `Committed`
+    members: Annotated[Count, Heading("Members", 7, DESC, "M")] = -1  # `null` if nothing is known of them
+    epoch: Id = -1  # of a classic group its generation, of a streaming query its last micro-batch that is committed
+    state_ms: Moment = -1  # since when it is in its state; of a newer protocol only while it is empty
+    partitions: Annotated[Count, Heading("Partitions", 12, DESC, "P")] = 0  # those with a committed offset, or with one that waits in
+    # a transaction
+    unknown: Annotated[Count, Heading(sort=DESC)] = 0  # the partitions of which the lag is not known: sums are lower bounds if there
+    # are any
+    uncommitted: Count = 0  # of those, the ones that are assigned to a member, or have commits that wait, and none that counts
+    uncommitted_records: Count = -1  # at most so many records are in the logs of these, as far as they are observed; no lag counts them
+    stopped: Annotated[Count, Heading(sort=DESC)] = 0  # the partitions of which this is so
+    held: Annotated[Count, Heading(sort=DESC)] = 0  # likewise
+    beyond_end: Count = 0  # likewise
+    below_start: Count = 0  # likewise
+    pending: Annotated[Count, Heading(sort=DESC)] = 0  # commits that wait in open transactions
+    oldest_pending_ms: Moment = -1  # when the first of those was committed, by the coordinator's clock
+    isolation: Word = ""  # `read_uncommitted` if an offset of the group shows that, or what is given for a streaming query; else `null`:
+    # then `read_committed` is assumed
+    lag_offsets: Annotated[Count, Heading("Offsets", 9, DESC, "F")] = -1  # what `kafka-consumer-groups` calls LAG
+    lag_records_read_committed: Annotated[Count, Heading("Records left", 3, DESC, "R")] = -1  # the records that a consumer with
+    # `read_committed` will get; a table shows those of the group's own isolation
+    lag_records_read_uncommitted: Count = -1  # the records that other consumers will get
+    lag_bytes: Annotated[Bytes, Heading("Bytes", 6, DESC, "B")] = -1  # of the whole batches that the records are in
+    oldest_ms: Annotated[Moment, Heading("Oldest unread", 4, ASC, "O")] = -1  # since when the oldest unread record is there: its append, or
+    # its own timestamp where that was not seen
+    oldest_append_ms: Moment = -1  # the oldest append of a next unread record
+    oldest_timestamp_ms: Moment = -1  # the oldest timestamp of a next unread record
+    loss_ms: Annotated[Moment, Heading("Next loss", 5, ASC, "L")] = -1  # when retention may delete the first unread record
+    loss_start_of: Id = -1  # the first broker that would delete it and has no process: it has to be started first, and when is not known
+    limits_assumed: Flag = False  # the limits of some partition are Kafka's defaults or weaker ones
+    last_commit_ms: Annotated[Moment, Heading("Last commit", WIDE, DESC, "C")] = -1  # the last commit of an offset
+    interval_ms: Annotated[Duration, Heading(sort=DESC)] = -1  # its usual interval between two commits,
+    # see [groups.md](groups.md#who-uses-a-group)
+    expiration_ms: Moment = -1  # when its coordinator may first delete an offset
+    last_rebalance_ms: Annotated[Moment, Heading(sort=DESC)] = -1  # when it last rebalanced
+    rebalances_lately: Annotated[Count, Heading(sort=DESC)] = -1  # how often members have interrupted each other by that within half an
+    # hour, see [groups.md](groups.md#rebalances)
+    use: Annotated[Word, Heading("Use", 8, ASC, "U", choices=tuple(GroupUse))] = ""  # who uses it,
+    # see [groups.md](groups.md#who-uses-a-group)
+    verdict: Verdict = ""  # the worst of its findings, as in [groups.md](groups.md)
+    severity: Word = ""  # of that finding; `null` for what needs no look
+    since_ms: Moment = -1  # since when it is so
 
     @property
     def records_left(self) -> int:
@@ -103,209 +116,164 @@ class GroupSummary(PublicMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadMoments(PublicMessage):
-    """Between which moments log dirs were read: committed offsets first, and then the ends of the logs that they are held against.
+    """Between which moments log dirs were read: committed offsets first, and then the ends of the logs that they are held against."""
 
-    ``commits_from_ms``: where only a checkpoint shows what is replicated, that is when it was written. What was appended between
-    ``commits_from_ms`` and ``ends_until_ms`` may be in a lag.
-    """
-
-    commits_from_ms: int
-    commits_until_ms: int
-    ends_from_ms: int
-    ends_until_ms: int
+    commits_from_ms: int  # from then on committed offsets were read; where only a checkpoint shows what is replicated, when it was written
+    commits_until_ms: int  # until then
+    ends_from_ms: int  # from then on the ends of the logs that they are held against were read
+    ends_until_ms: int  # until then: what was appended since `commits_from_ms` may be in a lag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPage(ListPage):
-    """Groups. ``omitted``: those that are not followed, because of ``groups_limit``.
+    """Groups."""
 
-    ``unread``: partitions of the coordinators' topic that are not read to their high watermark from a current replica: groups of theirs may
-    be missing. ``read``: when log dirs were read; None for a job, as of another time (``--at``), and if no log of a coordinator was read.
-    ``data_age_ms``: what a job knows of groups is older than ``at_ms`` by so much, of the group of which it is the oldest.
-    ``coordinators``: so many coordinators' logs are read from a current replica, -1 not known.
-    """
-
-    rows: list[GroupSummary]
-    omitted: int = 0
-    unread: int = 0
-    coordinators: int = -1
-    read: ReadMoments | None = None
-    data_age_ms: int = 0
+    rows: list[GroupSummary]  # list of `GroupSummary`
+    omitted: int = 0  # so many are not followed, because of `groups_limit`
+    unread: int = 0  # so many partitions of `__consumer_offsets` are not read to their high watermark: groups may be missing
+    coordinators: int = -1  # so many logs of coordinators are read from a current replica: without any, no group is known
+    read: ReadMoments | None = None  # when log dirs were read, a `ReadMoments`; `null` from a job, with `--at`, and if no log of a
+    # coordinator was read
+    data_age_ms: int = 0  # what a job knows of groups is older than `at_ms` by so much, of the group of which it is the oldest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldingTransaction(PublicMessage):
-    """The open transaction that holds the last stable offset of a partition. ``verdict``, ``state`` (of its coordinator): "" not known.
+    """The open transaction that holds the last stable offset of a partition."""
 
-    ``deadline_ms``: when its timeout has passed, and its coordinator ends it; -1 if it has none, or if that is not known. ``stuck``: it has
-    been silent for longer than `stuck_after`.
-    """
-
-    producer_id: int
-    producer_epoch: int
-    first_offset: int
-    start_ms: int
-    last_append_ms: int
-    transactional_id: str = ""
-    state: str = ""
-    verdict: str = ""
-    deadline_ms: int = -1
-    stuck: bool = False
+    producer_id: int  # as in `TransactionRow`
+    producer_epoch: int  # likewise
+    first_offset: int  # likewise
+    start_ms: int  # likewise
+    last_append_ms: int  # likewise
+    transactional_id: str = ""  # likewise
+    state: str = ""  # that of its coordinator; `null` if it is not known
+    verdict: str = ""  # as in `TransactionRow`
+    deadline_ms: int = -1  # when its timeout has passed, and its coordinator ends it; `null` if it has none, or if that is not known
+    stuck: bool = False  # it has been silent for longer than `stuck_after`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingOffset(PublicMessage):
-    """An offset that was committed in a transaction which is open; ``coordinator``: the partition of `__consumer_offsets`.
+    """An offset that was committed in a transaction which is open."""
 
-    ``since_ms``: since when commits of the transaction wait, as far as that is known: from its first batch there, else since this commit.
-    ``start_ms``, ``first_offset``, ``transactional_id``, ``verdict``, ``deadline_ms``: of the transaction in that partition, as in
-    `HoldingTransaction`; ``start_ms`` is -1 if the transaction is not known, as while it ends.
-    """
-
-    producer_id: int
-    offset: int
-    coordinator: int
-    since_ms: int = -1
-    start_ms: int = -1
-    first_offset: int = -1
-    transactional_id: str = ""
-    verdict: str = ""
-    deadline_ms: int = -1
+    producer_id: int  # whose transaction it is
+    offset: int  # what was committed
+    coordinator: int  # in which partition of `__consumer_offsets`
+    since_ms: int = -1  # since when commits of the transaction wait, as far as that is known: from its first batch there, else since this
+    # commit
+    start_ms: int = -1  # of the transaction there, as in `HoldingTransaction`; `null` if it is not known, as while it ends
+    first_offset: int = -1  # likewise
+    transactional_id: str = ""  # likewise
+    verdict: str = ""  # likewise
+    deadline_ms: int = -1  # likewise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MovedOffset(PublicMessage):
-    """A commit that moved a partition's offset, and not by reading. ``kind``: a `streaming.kafka.groups.offset_moves.MoveKind`.
+    """A commit that moved a partition's offset, and not by reading. ``kind``: a `streaming.kafka.groups.offset_moves.MoveKind`."""
 
-    ``from_offset``, committed at ``from_ms``, and ``to_offset`` at ``at_ms``, by the coordinator's clock. ``records``: between both, as far
-    as they are in the log; -1 where they are not counted, and then ``offsets`` of them are there, else 0.
-    """
-
-    kind: str
-    from_offset: int
-    to_offset: int
-    from_ms: int = -1
-    at_ms: int = -1
-    records: int = -1
-    offsets: int = 0
+    kind: str  # `admin`: by hand; `reset`: back from beyond the end of the log; `consumer`: by a member; `external`: by a program beside it
+    from_offset: int  # what was committed before
+    to_offset: int  # what was committed then
+    from_ms: int = -1  # when the former was, by the coordinator's clock
+    at_ms: int = -1  # when the latter was
+    records: int = -1  # between both, as far as they are in the log; `null` where they are not counted
+    offsets: int = 0  # of those that are not counted, else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCheck(PublicMessage):
-    """A batch as it is on disk. ``error``: what is wrong with it, or why it cannot be read; "" if it is sound. -1 is "not known".
+    """A batch as it is on disk."""
 
-    ``segment``, ``file``: the base offset and the path of its segment. ``last_offset``: -1 if its header is damaged.
-    """
-
-    sound: bool
-    error: str = ""
-    base_offset: int = -1
-    last_offset: int = -1
-    size: int = -1
-    codec: str = ""
-    records: int = -1
-    producer_id: int = -1
-    position: int = -1
-    segment: int = -1
-    file: str = ""
+    sound: bool  # it can be read
+    error: str = ""  # what is wrong with it, or why it cannot be read
+    base_offset: int = -1  # as its header has it
+    last_offset: int = -1  # likewise; `null` if the header is damaged
+    size: int = -1  # as the header has it
+    codec: str = ""  # likewise
+    records: int = -1  # likewise
+    producer_id: int = -1  # likewise
+    position: int = -1  # where it begins in the file of its segment
+    segment: int = -1  # the base offset of that
+    file: str = ""  # the path of that
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupPartition(PublicMessage):
-    """One partition of a group.
+    """One partition of a group. ``unknown``: a `streaming.cluster.consumers.group_lag.LagReason`."""
 
-    ``isolation``: `READ_UNCOMMITTED` if some offset of the group proves that it reads so, "" if not: then ``read_committed`` is assumed. Of
-    a streaming query what was given with its checkpoint.
-    ``broker`` leads it. ``unknown``: why its lag is not known, one of `streaming.cluster.consumers.group_lag.REASONS`, "" if it is.
-    ``uncommitted_records``: at most so many records are in the log of one without a commit; no lag counts them.
-    ``lost_records`` and ``lost_offsets``: what was deleted before it was read, 0 if nothing; records -1 where only offsets are known.
-    ``buffered_records`` and ``buffered_offsets``: likewise what is deleted and perhaps in the memory of its consumers: that is not lost.
-    ``lost_lately_records``, ``lost_lately_offsets``: what was seen to be lost within the last 24 hours, also where it has gone on since:
-    records, and besides them offsets whose records were not counted; ``lost_lately_ms``: when last. -1 where nobody watched.
-    ``loss_ms``: when retention deletes the first unread record at the earliest, ``loss_latest_ms`` at the latest: the broker checks now
-    and then. All that the same check deletes is at stake: ``loss_records_least`` with ``loss_bytes_least`` at the earliest check,
-    ``loss_records`` with ``loss_bytes`` at the latest. ``loss_start_of``: the broker that would delete it and has no process, -1 if it is
-    not so: it has to be started first, so neither time is known. ``loss_by_size``: ``retention.bytes`` deletes it. ``limits_assumed``: a
-    level that could set the limits is not known here, so a weaker one or Kafka's defaults are used; false if nothing is unread.
-    ``next_expired_ms``: how old the next record was at least when it was appended, where that is longer than its topic keeps records; -1 if
-    it came in time, or if that was not seen. ``lost_expired``: all of the offsets that are lost had come so.
-
-    ``history``: why a committed offset is not valid any more: ``made_anew``, its topic was deleted and made anew, at ``history_ms``; or
-    ``cut_off``, its log has other records from an offset below on, of ``history_epoch`` and later leader epochs, which began after the
-    commit, at ``history_ms``; "" if it is valid, or nothing shows why not. ``go_on_at``: the offset where its consumers go on without
-    skipping a record that they have not read; ``passed_records``: so many records are between there and the committed offset, or the end.
-    -1 where it is valid, or that is not known.
-
-    ``stopped_since_ms``: since when the committed offset has not moved although a record was readable, -1 if it is not stopped;
-    ``stopped_earlier``: it may have stopped earlier: that is when it was first looked at, or when its next record was there at the latest.
-    ``moves``: how its offset was moved within a day, and not by reading, as far as somebody should know; the last one last.
-    ``undated``: when the next record was appended is not on disk. ``held``: nothing is readable with that isolation, but data records
-    wait behind an open transaction. ``held_by``: that transaction, None if it is not known. ``batch``: that of the next record, as it was
-    checked for this answer; None if it was not. ``verdict``, ``severity``, ``since_ms``: of the worst of its findings, as in
-    `GroupFinding`.
-    """
-
-    topic: str
-    partition: int
-    topic_id: str = ""
-    broker: int = -1
-    committed: int = -1
-    commit_ms: int = -1
-    expiration_ms: int = -1
-    log_start: int = -1
-    high_watermark: int = -1
-    last_stable_offset: int = -1
-    unknown: str = ""
-    uncommitted_records: int = -1
-    lag_offsets: int = -1
-    lag_records_read_committed: int = -1
-    lag_records_read_uncommitted: int = -1
-    lag_bytes: int = -1
-    next_offset: int = -1
-    next_timestamp_ms: int = -1
-    next_append_ms: int = -1
-    next_batch_bytes: int = -1
-    next_segment: int = -1
-    next_position: int = -1
-    next_expired_ms: int = -1
-    lost_records: int = -1
-    lost_offsets: int = 0
-    buffered_records: int = -1
-    buffered_offsets: int = 0
-    lost_expired: bool = False
-    lost_lately_records: int = -1
-    lost_lately_offsets: int = -1
-    lost_lately_ms: int = -1
-    loss_ms: int = -1
-    loss_latest_ms: int = -1
-    loss_start_of: int = -1
-    loss_records: int = -1
-    loss_bytes: int = -1
-    loss_records_least: int = -1
-    loss_bytes_least: int = -1
-    loss_by_size: bool = False
-    limits_assumed: bool = False
-    retention_ms: int = -1
-    retention_bytes: int = -1
-    history: str = ""
-    history_epoch: int = -1
-    history_ms: int = -1
-    go_on_at: int = -1
-    passed_records: int = -1
-    stopped_since_ms: int = -1
-    stopped_earlier: bool = False
-    undated: bool = False
-    held: bool = False
-    isolation: str = ""
-    consumed_rate: float = -1.0
-    appended_rate: float = -1.0
-    held_by: HoldingTransaction | None = None
-    pending: list[PendingOffset] = field(default_factory=list)
-    moves: list[MovedOffset] = field(default_factory=list)
-    batch: BatchCheck | None = None
-    verdict: str = ""
-    severity: str = ""
-    since_ms: int = -1
+    topic: Partition  # its topic
+    partition: Number  # its number in the topic
+    topic_id: Name = ""  # of the topic, as Kafka's tools write it
+    broker: Id = -1  # that leads it
+    committed: Annotated[Id, Heading("Committed", 8, DESC, "C")] = -1  # the committed offset; of a share group its start offset
+    commit_ms: Annotated[Moment, Heading("Last commit", WIDE, DESC, "T")] = -1  # when it was committed, by the coordinator's clock
+    expiration_ms: Moment = -1  # when its coordinator may first delete the offset
+    log_start: Id = -1  # the log start offset
+    high_watermark: Annotated[Id, Heading("High watermark", 9, DESC, "H")] = -1  # Kafka's own
+    last_stable_offset: Id = -1  # likewise
+    unknown: Word = ""  # why the lag is not known, `null` if it is
+    uncommitted_records: Count = -1  # without a commit: at most so many records are in the log; no lag counts them
+    lag_offsets: Annotated[Count, Heading("Offsets", 7, DESC, "F")] = -1  # what `kafka-consumer-groups` calls LAG
+    lag_records_read_committed: Annotated[Count, Heading("Records left", 3, DESC, "R")] = -1  # the records that a consumer with
+    # `read_committed` will get; a table shows those of the group's own isolation
+    lag_records_read_uncommitted: Count = -1  # the records that other consumers will get
+    lag_bytes: Annotated[Bytes, Heading("Bytes", 6, DESC, "B")] = -1  # of the whole batches that the records are in
+    next_offset: Id = -1  # of the next record that the group will get
+    next_timestamp_ms: Moment = -1  # its own timestamp
+    next_append_ms: Annotated[Moment, Heading("Oldest unread", 4, ASC, "O")] = -1  # when it was appended; a table shows its own timestamp
+    # where that was not seen
+    next_batch_bytes: Bytes = -1  # of the batch that it is in
+    next_segment: Id = -1  # the base offset of the segment of that batch
+    next_position: Count = -1  # the position of that batch in its segment
+    next_expired_ms: Duration = -1  # how old the next record was at least when it was written, if its topic keeps records for less; `null`
+    # if it came in time, or if nobody saw it come
+    lost_records: Count = -1  # deleted before they were read; `null` where only offsets are known
+    lost_offsets: Count = 0  # likewise in offsets; of a share group at most so many
+    buffered_records: Count = -1  # deleted, and perhaps in the memory of its consumers: lost if they are restarted; `null` where only
+    # offsets are known
+    buffered_offsets: Count = 0  # likewise in offsets
+    lost_expired: Flag = False  # all of these had come past the retention of their topic
+    lost_lately_records: Count = -1  # deleted before they were read within the last 24 hours, as far as the job has watched, also where it
+    # has gone on since
+    lost_lately_offsets: Count = -1  # offsets that were, beside these records, which were not counted, within the last 24 hours, as far as
+    # the job has watched
+    lost_lately_ms: Moment = -1  # when the last of these losses was seen; `null` if there was none
+    loss_ms: Annotated[Moment, Heading("Next loss", 5, ASC, "L")] = -1  # when retention deletes the next record at the earliest
+    loss_latest_ms: Moment = -1  # when it does so at the latest, one check interval later
+    loss_start_of: Id = -1  # the broker that would delete it and has no process: it has to be started first, and when is not known
+    loss_records: Count = -1  # how many go with that record, as all of it is due at the same check, if that comes as late as it may; `null`
+    # where more comes there until then
+    loss_bytes: Bytes = -1  # likewise
+    loss_records_least: Count = -1  # likewise, if the check comes as early as it may
+    loss_bytes_least: Bytes = -1  # likewise
+    loss_by_size: Flag = False  # `retention.bytes` deletes it, not `retention.ms`
+    limits_assumed: Flag = False  # the limits of its log are Kafka's defaults or weaker ones; `false` if nothing is unread
+    retention_ms: Duration = -1  # the limit in force
+    retention_bytes: Bytes = -1  # likewise
+    history: Word = ""  # why the committed offset is not valid any more: `made_anew`, its topic was; `cut_off`, its log has other records
+    # by now; `null` if it is valid, or nothing shows why not
+    history_epoch: Id = -1  # the leader epoch that began when its log was cut off
+    history_ms: Moment = -1  # when that epoch began, or the topic was created
+    go_on_at: Id = -1  # the first offset that the group has not read, where the committed one is not valid
+    passed_records: Count = -1  # records between there and the committed offset, or the end of the log
+    stopped_since_ms: Moment = -1  # since when a record was readable and the offset has not moved
+    stopped_earlier: Flag = False  # it may have stopped earlier: that is when it was known first
+    undated: Flag = False  # its own timestamp is not believed, and the disk does not show when it was appended
+    held: Flag = False  # nothing is readable, but records wait behind an open transaction
+    isolation: Word = ""  # `read_uncommitted` if an offset of the group shows that, or what is given for a streaming query; else `null`:
+    # then `read_committed` is assumed
+    consumed_rate: Annotated[Rate, Heading("Read/s", 10, DESC, "D")] = -1.0  # records read a second
+    appended_rate: Annotated[Rate, Heading("Appended/s", 11, DESC, "A")] = -1.0  # records appended a second
+    held_by: HoldingTransaction | None = None  # that transaction, a `HoldingTransaction`; `null` if it is not known
+    pending: list[PendingOffset] = field(default_factory=list)  # list of `PendingOffset`: commits that wait in open transactions
+    moves: list[MovedOffset] = field(default_factory=list)  # list of `MovedOffset`: how its offset was moved within a day, and not by
+    # reading, as far as somebody should know; the last one last
+    batch: BatchCheck | None = None  # a `BatchCheck` of the next record's batch; `null` if it was not checked
+    verdict: Verdict = ""  # the worst of its findings, as in [groups.md](groups.md)
+    severity: Word = ""  # of that finding; `null` for what needs no look
+    since_ms: Moment = -1  # since when it is so
 
     @property
     def records_left(self) -> int:
@@ -335,85 +303,69 @@ class GroupPartition(PublicMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFinding(PublicMessage):
-    """A finding about a partition, or about the group: then ``topic`` is "" and ``partition`` -1.
+    """A finding about a partition, or about the group. ``verdict``: a `streaming.broker.protocol.group_verdicts.GroupVerdict`."""
 
-    ``verdict``: a label of `streaming.broker.protocol.group_verdicts.GroupVerdict`. ``severity``: "" for what needs no look. ``since_ms``:
-    since when it is so. ``lag``: what is left, records, or offsets where those are not known; of the group, as `GroupSummary.lag`.
-    ``text``: a sentence without a period.
-    ``command``: what mends it, to copy into a shell; if it is "", ``no_command`` is the reason. ``because``: the verdict of the finding
-    about the same partition from which it follows, and which stands before it; "" if it has no cause that is known.
-    """
-
-    verdict: str
-    severity: str = ""
-    since_ms: int = -1
-    topic: str = ""
-    partition: int = -1
-    lag: int = -1
-    text: str = ""
-    command: str = ""
-    no_command: str = ""
-    because: str = ""
+    verdict: str  # as in `GroupPartition`
+    severity: str = ""  # likewise
+    since_ms: int = -1  # likewise
+    topic: str = ""  # which; `null` for what is said of the group
+    partition: int = -1  # likewise
+    lag: int = -1  # what is left there: records, or offsets where those are not known
+    text: str = ""  # a sentence without a period
+    command: str = ""  # what mends it, to be copied into a shell
+    no_command: str = ""  # why there is none
+    because: str = ""  # the verdict of the finding before it, about the same partition, from which it follows; `null` if none is known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalancedMember(PublicMessage):
-    """A member that joined or left, or is in a generation: its client id and its host."""
+    """A member that joined or left, or is in a generation."""
 
-    client: str
-    host: str
+    client: str  # its client id; a hash where `redact_ids` is set
+    host: str  # its host, likewise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRebalance(PublicMessage):
-    """A rebalance of a group.
+    """A rebalance of a group. ``kind``: a `streaming.kafka.groups.rebalances.RebalanceKind`."""
 
-    ``kind``: a word of `streaming.kafka.groups.rebalances.RebalanceKind`. ``generation``: to which it came, of a newer group its epoch;
-    ``generations``: by how much that was raised, ``unfinished`` of them without an assignment. ``members``: how many there were then.
-    ``joined_members``, ``left_members``: how many, -1 if that is not on disk; ``joined``, ``left``: the first of them.
-    """
-
-    at_ms: int = -1
-    kind: str = ""
-    generation: int = -1
-    generations: int = 0
-    unfinished: int = 0
-    members: int = 0
-    joined_members: int = -1
-    left_members: int = -1
-    joined: list[RebalancedMember] = field(default_factory=list)
-    left: list[RebalancedMember] = field(default_factory=list)
+    at_ms: int = -1  # when, by its coordinator
+    kind: str = ""  # `members`, `metadata` where only partitions or topics came or went, or `rejoined`: a static member came back,
+    # no rebalance
+    generation: int = -1  # to which it came; of consumer, share and streams groups the group epoch
+    generations: int = 0  # by how much that was raised
+    unfinished: int = 0  # how many of those had no assignment
+    members: int = 0  # how many there were then
+    joined_members: int = -1  # how many joined; `null` where that is not on disk
+    left_members: int = -1  # how many left, likewise
+    joined: list[RebalancedMember] = field(default_factory=list)  # list of `RebalancedMember`: the first of them, four at most
+    left: list[RebalancedMember] = field(default_factory=list)  # likewise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupDetail(PublicMessage):
-    """One group. ``at_ms``: as of when. ``unread``, ``data_age_ms``: as in `GroupPage`. ``clients``, ``hosts``: of its first members.
+    """One group."""
 
-    ``partitions`` are those with the largest lag if there are too many for one answer; ``omitted`` are left out. ``findings``: what is to
-    be said of them and of the group, the worst first. Every partition that is there has at least one. ``rebalances``: its last ones that
-    are still on disk, the newest first. ``notes``: what is known of a streaming query besides, in sentences without a period.
-    """
-
-    at_ms: int
-    summary: GroupSummary
-    partitions: list[GroupPartition]
-    findings: list[GroupFinding] = field(default_factory=list)
-    omitted: int = 0
-    unread: int = 0
-    data_age_ms: int = 0
-    clients: list[str] = field(default_factory=list)
-    hosts: list[str] = field(default_factory=list)
-    rebalances: list[GroupRebalance] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    at_ms: int  # as of when
+    summary: GroupSummary  # a `GroupSummary`
+    partitions: list[GroupPartition]  # list of `GroupPartition`, the worst first, 10,000 at most: those with the largest lag
+    findings: list[GroupFinding] = field(default_factory=list)  # list of `GroupFinding`, the worst first; every partition that is there has
+    # at least one
+    omitted: int = 0  # how many are left out
+    unread: int = 0  # as in `GroupPage`
+    data_age_ms: int = 0  # likewise, of this group
+    clients: list[str] = field(default_factory=list)  # of its first members
+    hosts: list[str] = field(default_factory=list)  # likewise
+    rebalances: list[GroupRebalance] = field(default_factory=list)  # list of `GroupRebalance`, the newest first, 20 at most: those that are
+    # still on disk
+    notes: list[str] = field(default_factory=list)  # what is known of a streaming query besides, in sentences:
+    # see [groups.md](groups.md#streaming-queries)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupDetailPage(PublicMessage):
-    """Some groups with their partitions, and what is not known, in sentences. ``read``, ``away``: as in `GroupPage`."""
+class GroupDetailPage(AnswerHead):
+    """Some groups with their partitions."""
 
-    at_ms: int
-    version: str = ""
-    doubts: list[str] = field(default_factory=list)
     read: ReadMoments | None = None
     rows: list[GroupDetail] = field(default_factory=list)
     away: list[AwayBroker] = field(default_factory=list)

@@ -6,10 +6,9 @@ Times are Unix milliseconds.
 
 from dataclasses import dataclass, field
 
-from streaming.broker.protocol.event_json import ClusterEvent
 from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.json_values import Packed
-from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.status_json import ClusterEvent, Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

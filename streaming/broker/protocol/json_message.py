@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, asdict, dataclass, fields
 from functools import cache
-from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 from streaming.broker.protocol.json_values import MOST_VALUES, Reader, load, reader_of
 from streaming.broker.protocol.versions import UNNAMED
@@ -124,6 +124,7 @@ def _from_public(field: Field[Any], hint: Any, read: Reader) -> Reader:
     """Reads what `PublicMessage` writes."""
     if is_absent(field.default):
         return lambda value: field.default if value is None else read(value)
+    hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     if get_origin(hint) is list and get_args(hint)[0] in (int, float):
         return lambda value: read([-1 if each is None else each for each in value] if type(value) is list else value)
     return read

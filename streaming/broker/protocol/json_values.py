@@ -97,8 +97,8 @@ def reader_of(hint: Any, of_class: Callable[[Any], Reader]) -> Reader:
     """The reader of values of a type. ``of_class``: that of a class which is none of JSON's own."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        read: Reader = arguments[1].read
-        return read
+        bounds = next((each for each in arguments[1:] if isinstance(each, (Text, Whole))), None)
+        return reader_of(arguments[0], of_class) if bounds is None else bounds.read
     if origin in (Union, UnionType):
         (inner,) = (each for each in arguments if each is not NoneType)
         return _optional(reader_of(inner, of_class))

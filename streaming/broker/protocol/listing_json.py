@@ -1,13 +1,49 @@
-"""Tables that a job serves as JSON: partitions, open transactions and retention, sorted, filtered and cut to pages by the job.
+"""Lists that a job serves as JSON, and one of their things in detail: partitions, transactions, retention, topics, brokers, counts.
 
-Offsets are Kafka's own, times are Unix milliseconds, sizes bytes, rates a second. In memory -1 means "not known" or
-"none", and never 0; in JSON that is null.
+Offsets are Kafka's own, times are Unix milliseconds, sizes bytes, rates a second. In memory -1 and "" mean "not known" or "none", and
+never 0; in JSON that is null.
 """
 
 from dataclasses import dataclass, field
+from typing import Annotated
+from urllib.parse import quote
 
-from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.shown import (
+    ASC,
+    DESC,
+    WIDE,
+    Bytes,
+    BytesRate,
+    Count,
+    Curve,
+    Duration,
+    Flag,
+    Heading,
+    Id,
+    Moment,
+    Name,
+    Names,
+    Number,
+    Partition,
+    Rate,
+    Ratio,
+    Sentence,
+    Unit,
+    Verdict,
+    Word,
+)
+from streaming.broker.protocol.status_json import AnswerHead, Problem, SomeRows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AwayBroker(PublicMessage):
+    """A broker whose log dirs nobody holds. What depends on the time is judged as of the page's, as a broker finds it that starts then."""
+
+    broker: int  # whose log dirs nobody holds: it is stopped, or they are a copy
+    last_ms: int = -1  # its last sign of life: its files are as of then
+    ended_ms: int = -1  # by when its process had ended, `null` if it was not seen to end
+
 
 PARTITIONS_PATH = "/api/v1/partitions"
 """`PartitionPage`, by ``?sort=FIELD&order=asc|desc&filter=TEXT&offset=N&limit=N``."""
@@ -24,195 +60,403 @@ ALL_ROWS = 1 << 40
 DEFAULT_LIMIT, LARGEST_LIMIT = 50, 1000
 """The number of rows of a page: if ``limit`` is not given, and at most."""
 
-# The last three fields of a row say what is wrong with it, as `streaming.cluster.verdicts` decides it: the kind of its worst problem, how
-# severe that is ("" if nothing is wrong), and since when it is so. How all fields are headed, written and sorted:
-# `streaming.pages.listings`.
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionRow(PublicMessage):
-    """One partition, by the replica that is shown: the leader's, if it is watched.
+    """One partition.
 
-    ``bytes_rate``, ``records_rate``: over the last minutes. ``unread_offsets``: high watermark less last stable offset, what readers of
-    committed data do not see yet. ``next_deletion_start_of``, ``retention_blocked``: as in `RetentionRow`. ``records_*``: what is on disk,
-    aborted records are data, too.
-    ``rates``: the bytes a second of the last hour, a number a minute, the oldest first; it is empty if none is known, and -1 in it is a
-    minute without a number.
+    The replica that is shown for the partition: the leader's, if it is watched. With `replicas: all` each replica has a row.
     """
 
-    broker: int
-    topic: str
-    partition: int
-    bytes_rate: float = -1.0
-    records_rate: float = -1.0
-    appended_bytes: int = -1
-    appended_records: int = -1
-    size_bytes: int = -1
-    log_start_offset: int = -1
-    log_end_offset: int = -1
-    high_watermark: int = -1
-    last_stable_offset: int = -1
-    unread_offsets: int = -1
-    open_transactions: int = -1
-    hanging_transactions: int = -1
-    last_append_ms: int = -1
-    oldest_record_ms: int = -1
-    retention_lag_ms: int = -1
-    next_deletion_ms: int = -1
-    next_deletion_start_of: int = -1
-    next_deletion_by_size: bool = False
-    retention_blocked: str = ""
-    segments: int = -1
-    records_data: int = -1
-    records_aborted: int = -1
-    records_control: int = -1
-    rates: list[float] = field(default_factory=list)
-    kind: str = ""
-    severity: str = ""
-    since_ms: int = -1
+    broker: Annotated[Id, Heading("Broker", 10, ASC, "R")]  # whose replica is shown: the leader's, if it is watched; with `replicas: all`
+    # each replica has a row
+    topic: Partition  # its topic
+    partition: Number  # its number in the topic
+    bytes_rate: Annotated[BytesRate, Heading("Bytes/s", 3, DESC, "B")] = -1.0  # bytes appended a second, over the last minute; from log
+    # dirs the mean over the log's segments
+    records_rate: Annotated[Rate, Heading("Records/s", 4, DESC, "E")] = -1.0  # records appended a second, likewise
+    appended_bytes: Annotated[Bytes, Heading(sort=DESC)] = -1  # since the watching began; not known before the backlog is read
+    appended_records: Annotated[Count, Heading(sort=DESC)] = -1  # likewise
+    size_bytes: Annotated[Bytes, Heading("Size", 7, DESC, "S")] = -1  # of its segments on disk
+    log_start_offset: Annotated[Id, Heading(sort=DESC)] = -1  # Kafka's own
+    log_end_offset: Annotated[Id, Heading("End offset", 12, DESC, "F")] = -1  # likewise
+    high_watermark: Annotated[Id, Heading(sort=DESC)] = -1  # likewise
+    last_stable_offset: Annotated[Id, Heading(sort=DESC)] = -1  # likewise
+    unread_offsets: Annotated[Count, Heading("Held back", 5, DESC, "H")] = -1  # high watermark less last stable offset: what readers of
+    # committed data do not see
+    open_transactions: Annotated[Count, Heading("Open", 9, DESC, "O")] = -1  # how many
+    hanging_transactions: Annotated[Count, Heading("Hanging", 13, DESC, "G")] = -1  # how many of them
+    last_append_ms: Annotated[Moment, Heading("Last append", 6, DESC, "L")] = -1  # when
+    oldest_record_ms: Annotated[Moment, Heading("Oldest record", 14, ASC, "D")] = -1  # the time of its first batch with records
+    retention_lag_ms: Annotated[Duration, Heading(sort=DESC)] = -1  # as in `RetentionRow`
+    next_deletion_ms: Annotated[Moment, Heading("Next deletion", 11, ASC, "X")] = -1  # likewise
+    next_deletion_start_of: Id = -1  # likewise
+    next_deletion_by_size: Flag = False  # likewise
+    retention_blocked: Annotated[Word, Heading(sort=ASC)] = ""  # likewise
+    segments: Annotated[Count, Heading("Segments", 15, DESC, "N")] = -1  # how many
+    records_data: Annotated[Count, Heading(sort=DESC)] = -1  # on disk, aborted ones too
+    records_aborted: Annotated[Count, Heading(sort=DESC)] = -1  # of these
+    records_control: Annotated[Count, Heading(sort=DESC)] = -1  # markers of transactions, which have offsets too
+    rates: Annotated[Curve, Heading("Last hour", 8)] = field(default_factory=list)  # bytes a second of the last hour, a number a minute,
+    # the oldest first; `null` in it is a minute without a number; empty if none is known
+    kind: Verdict = ""  # the worst problem of the log, a `kind` of `Problem`; those of groups, log dirs and agents are of no row
+    severity: Word = ""  # of that problem: `critical`, `warning` or `info`; `null` if nothing is wrong
+    since_ms: Moment = -1  # since when it is so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionRow(PublicMessage):
-    """One open transaction in one partition.
+    """One open transaction in one partition."""
 
-    ``coordinator_state``: in its coordinator's log, "" if it has no entry there or is not known. ``verdict``: as `segtail transactions` has
-    it; ``as_of_ms``: when that was last certain, -1 if it is now. ``holds_offsets``: the offsets that readers of committed data do not see
-    because of it, -1 if another transaction before it holds them back, or if that is not known. ``held_groups``: consumer groups that do
-    not read on because of it, None where no groups are read. ``groups``: those whose commits wait for it. ``deadline_ms``: when its timeout
-    has passed and its coordinator ends it, -1 not known.
-    ``command`` aborts it if it hangs, and ends it if it is stuck; else it asks its coordinator. If it is "", ``no_command`` is the reason.
-    ``advice``: what to know before it is run, and what it does, a clause without a period; "" if it only asks.
-    """
-
-    broker: int
-    topic: str
-    partition: int
-    producer_id: int
-    producer_epoch: int = -1
-    first_offset: int = -1
-    start_ms: int = -1
-    last_append_ms: int = -1
-    transactional_id: str = ""
-    coordinator_state: str = ""
-    verdict: str = ""
-    stuck: bool = False
-    holds_offsets: int = -1
-    deadline_ms: int = -1
-    as_of_ms: int = -1
-    held_groups: list[str] | None = None
-    groups: list[str] = field(default_factory=list)
-    command: str = ""
-    no_command: str = ""
-    advice: str = ""
-    kind: str = ""
-    severity: str = ""
-    since_ms: int = -1
+    broker: Annotated[Id, Heading("Broker", 10, ASC, "R")]  # whose replica it is
+    topic: Partition  # its topic
+    partition: Number  # its number in the topic
+    producer_id: Annotated[Id, Heading("Producer", 7, DESC, "U")]  # of the transaction there
+    producer_epoch: Annotated[Id, Heading(sort=DESC)] = -1  # likewise
+    first_offset: Annotated[Id, Heading("First offset", 8, DESC, "F")] = -1  # likewise
+    start_ms: Annotated[Moment, Heading("Open since", 3, ASC, "S")] = -1  # when it began
+    last_append_ms: Annotated[Moment, Heading("Last append", 6, DESC, "L")] = -1  # its last append, by the time of that record; not before
+    # it began
+    transactional_id: Annotated[Name, Heading("Transactional id", 5, ASC, "I", least=12)] = ""  # as its coordinator has it; `null` if none
+    # knows its producer
+    coordinator_state: Annotated[Word, Heading("Coordinator", 9, ASC, "C")] = ""  # likewise
+    verdict: Verdict = ""  # as in [transactions.md](transactions.md)
+    stuck: Annotated[Flag, Heading(sort=DESC)] = False  # likewise
+    holds_offsets: Annotated[Count, Heading("Holds back", 4, DESC, "H")] = -1  # what readers of committed data do not see because of it;
+    # `null` if another transaction before it holds them back, or if that is not known
+    deadline_ms: Moment = -1  # when its timeout has passed, and its coordinator ends it; `null` if it has none, or if that is not known
+    as_of_ms: Moment = -1  # when its verdict was last certain; `null` if it is now
+    held_groups: Annotated[list[str] | None, Unit.NAMES, Heading("Groups that wait", 11, least=6, rare=True)] = None  # consumer groups that
+    # do not read on because of it; `null` where no groups are read
+    groups: Annotated[Names, Heading("Commits that wait", 12, least=6, rare=True)] = field(default_factory=list)  # consumer groups whose
+    # commits wait for it
+    command: Annotated[Sentence, Heading("What to do", WIDE)] = ""  # what aborts it if it hangs, or ends it if it is stuck; else what asks
+    # its coordinator
+    no_command: Sentence = ""  # why there is no command
+    advice: Sentence = ""  # what to know before it is run, and what it does, a clause without a period; `null` if it only asks
+    kind: Word = ""  # of the transaction: a `kind` of `Problem`
+    severity: Word = ""  # of that problem: `critical`, `warning` or `info`; `null` if nothing is wrong
+    since_ms: Moment = -1  # since when it is so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionRow(PublicMessage):
-    """What is kept of one partition, and for how long.
-
-    Fields have the names of the metrics, without ``segtail_partition_``. ``limits_assumed``: the limits are Kafka's defaults, because the
-    real ones are not known. ``retention_overdue``: for longer than ``overdue_after`` and two checks Kafka could have deleted a segment and
-    has not, by these limits. ``next_deletion_start_of``: the broker of the replica if it has no process, -1 if it is not so, or if nothing
-    is to be deleted: it has to be started first, so ``next_deletion_ms`` is not known. ``retention_blocked``: a word for why a segment that
-    is beyond a limit is not deleted, "" if none is; ``retention_blocked_why`` is the same as a sentence.
+    """What is kept of one partition, and for how long. Fields have the names of the metrics, without ``segtail_partition_``;
+    ``retention_blocked``: a word of `streaming.rules.retention_rule.BLOCKED`.
     """
 
-    broker: int
-    topic: str
-    partition: int
-    topic_id: str = ""
-    log_dir: str = ""
-    leader: bool = False
-    leader_epoch: int = -1
-    replicas: int = -1
-    in_sync_replicas: int = -1
-    min_in_sync_replicas: int = -1
-    log_start_offset: int = -1
-    local_log_start_offset: int = -1
-    log_end_offset: int = -1
-    high_watermark: int = -1
-    last_stable_offset: int = -1
-    size_bytes: int = -1
-    segments: int = -1
-    active_segment_size_bytes: int = -1
-    active_segment_first_timestamp_ms: int = -1
-    segment_limit_ms: int = -1
-    segment_limit_bytes: int = -1
-    oldest_record_ms: int = -1
-    cleanup_policy: str = ""
-    limit_source: str = ""
-    limits_assumed: bool = False
-    retention_limit_ms: int = -1
-    retention_limit_bytes: int = -1
-    retention_lag_ms: int = -1
-    retention_overdue_ms: int = -1
-    retention_overdue: bool = False
-    check_interval_ms: int = -1
-    retention_reclaimable_bytes: int = -1
-    next_deletion_ms: int = -1
-    next_deletion_start_of: int = -1
-    next_deletion_by_size: bool = False
-    retention_blocked: str = ""
-    retention_blocked_why: str = ""
-    max_timestamp_ahead_ms: int = -1
-    dirty_bytes: int = -1
-    dirty_ratio: float = -1.0
-    uncleanable_open_transaction_bytes: int = -1
-    uncleanable_compaction_lag_bytes: int = -1
-    uncleanable_moving_bytes: int = -1
-    cleaner_checkpoint_offset: int = -1
-    kind: str = ""
-    severity: str = ""
-    since_ms: int = -1
+    broker: Annotated[Id, Heading("Broker", 14, ASC, "R")]  # whose replica it is
+    topic: Partition  # its topic
+    partition: Number  # its number in the topic
+    topic_id: Name = ""  # of its topic, `null` for one that has none
+    log_dir: Name = ""  # where the replica is
+    leader: Flag = False  # whether the replica leads
+    leader_epoch: Id = -1  # Kafka's own
+    replicas: Count = -1  # how many the partition has
+    in_sync_replicas: Count = -1  # how many of them are in sync
+    min_in_sync_replicas: Count = -1  # the limit below which nothing is appended with acks=all
+    log_start_offset: Id = -1  # Kafka's own
+    local_log_start_offset: Id = -1  # the first offset on this disk, with remote storage
+    log_end_offset: Id = -1  # Kafka's own
+    high_watermark: Id = -1  # likewise
+    last_stable_offset: Id = -1  # Kafka's own; `segtail retention --log-dirs` has it of compacted topics alone, whose open transactions it
+    # looks for
+    size_bytes: Annotated[Bytes, Heading("Size", 3, DESC, "S")] = -1  # what it keeps
+    segments: Annotated[Count, Heading("Segments", 12, DESC, "G")] = -1  # how many
+    active_segment_size_bytes: Bytes = -1  # of the segment that takes appends
+    active_segment_first_timestamp_ms: Moment = -1  # the time of the first batch in it
+    segment_limit_ms: Duration = -1  # after so long it is rolled
+    segment_limit_bytes: Bytes = -1  # at this size it is rolled
+    oldest_record_ms: Annotated[Moment, Heading("Oldest record", 8, ASC, "D")] = -1  # the time of its first batch with records
+    cleanup_policy: Annotated[Word, Heading("Policy", 13)] = ""  # `delete`, `compact` or both
+    limit_source: Word = ""  # the level that sets the limit
+    limits_assumed: Flag = False  # the limits are Kafka's defaults, because the real ones are not known
+    retention_limit_ms: Annotated[Duration, Heading("Time limit", 9, DESC, "M")] = -1  # its limit, `null` for none
+    retention_limit_bytes: Annotated[Bytes, Heading("Size limit", 10, DESC, "Z")] = -1  # likewise
+    retention_lag_ms: Annotated[Duration, Heading("Kept too long", 11, DESC, "L")] = -1  # how much older the oldest record is than the
+    # limit lets it be
+    retention_overdue_ms: Annotated[Duration, Heading("Overdue", 6, DESC, "O")] = -1  # for how long Kafka could have deleted a segment and
+    # has not
+    retention_overdue: Flag = False  # that is longer than `overdue_after` and than two checks; it is a problem where `limits_assumed`
+    # is false
+    check_interval_ms: Duration = -1  # of its broker's checks for what may be deleted
+    retention_reclaimable_bytes: Annotated[Bytes, Heading("Reclaimable", 7, DESC, "C")] = -1  # of all segments that a check would delete
+    next_deletion_ms: Annotated[Moment, Heading("Next deletion", 4, ASC, "X")] = -1  # when the first segment may be deleted, by the limit
+    # that lets it go first
+    next_deletion_start_of: Id = -1  # its broker, if that has no process and something is to be deleted: it has to be started first, and
+    # when is not known
+    next_deletion_by_size: Flag = False  # that is `retention.bytes`, if the log grows on as it does, and not `retention.ms`
+    retention_blocked: Annotated[Word, Heading("Blocked", 5, ASC, "K", least=8)] = ""  # why a segment beyond its limit stays, in a word
+    retention_blocked_why: Annotated[Sentence, Heading("Why", WIDE)] = ""  # the same as a sentence
+    max_timestamp_ahead_ms: Duration = -1  # how far the largest time of its records is ahead of the clock
+    dirty_bytes: Bytes = -1  # of a compacted topic: what the cleaner has before it
+    dirty_ratio: Ratio = -1.0  # the share of them in what may be cleaned
+    uncleanable_open_transaction_bytes: Bytes = -1  # what it may not touch because of an open transaction
+    uncleanable_compaction_lag_bytes: Bytes = -1  # what is younger than `min.compaction.lag.ms`
+    uncleanable_moving_bytes: Bytes = -1  # what waits until the log has moved to another log dir
+    cleaner_checkpoint_offset: Id = -1  # up to where it has cleaned
+    kind: Verdict = ""  # the worst problem of what is kept of it: a `kind` of `Problem`
+    severity: Word = ""  # of that problem: `critical`, `warning` or `info`; `null` if nothing is wrong
+    since_ms: Moment = -1  # since when it is so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListPage(PublicMessage):
-    """Some rows from ``offset`` on, of the ``matched`` ones that were asked for; there are ``total``.
+class ListPage(SomeRows):
+    """Some rows, sorted."""
 
-    ``at_ms``: as of when, by segtail's ``version``. ``doubts``: what cannot be told, in sentences. ``sort``, ``order``: the field that they
-    are sorted by, and "asc" or "desc". What is not known comes last in either order. ``away``: brokers without a process.
-    """
-
-    at_ms: int
-    version: str = ""
-    doubts: list[str] = field(default_factory=list)
-    total: int
-    matched: int
-    offset: int
-    sort: str
-    order: str
-    away: list[AwayBroker] = field(default_factory=list)
+    sort: str  # the field that they are sorted by
+    order: str  # `asc` or `desc`; what is not known comes last in either
+    away: list[AwayBroker] = field(default_factory=list)  # list of `AwayBroker`: what is shown of these is as of when they last wrote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionPage(ListPage):
     """Partitions."""
 
-    rows: list[PartitionRow]
+    rows: list[PartitionRow]  # list of `PartitionRow`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionPage(ListPage):
-    """Open transactions. ``omitted``: so many are only counted, because ``late_limit`` is lower.
+    """Open transactions."""
 
-    ``late_after_ms``: those that are open for longer are listed, -1 if all are; ``young``: so many others are open. ``aborting``: clients
-    that abort most of their transactions, in sentences; only from a job.
-    """
-
-    rows: list[TransactionRow]
-    omitted: int = 0
-    late_after_ms: int = -1
-    young: int = 0
-    aborting: list[str] = field(default_factory=list)
+    rows: list[TransactionRow]  # list of `TransactionRow`: what is open for longer than `late_after`
+    omitted: int = 0  # so many are not listed, because of `late_limit`
+    late_after_ms: int = -1  # those that are open for longer are listed: `late_after`, `null` if every open transaction is
+    young: int = 0  # how many others are open
+    aborting: list[str] = field(default_factory=list)  # clients that abort most of their transactions, in sentences; only a job has watched
+    # them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionPage(ListPage):
     """What is kept of partitions."""
 
-    rows: list[RetentionRow]
+    rows: list[RetentionRow]  # list of `RetentionRow`
+
+
+TOPICS_PATH = "/api/v1/topics"
+"""`TopicPage`, by ``?sort=FIELD&order=asc|desc&topic=NAME&filter=TEXT&offset=N&limit=N``."""
+
+MOST_READERS = 1000
+"""The most groups of one topic that are named: those in trouble first."""
+
+MOST_PROBLEMS = 100
+"""The most problems of one topic: the most severe."""
+
+
+def path_of_topic(topic: str) -> str:
+    """The path of a topic's `TopicDetail`; the name may contain anything."""
+    return f"{TOPICS_PATH}/{quote(topic, safe='')}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicRow(PublicMessage):
+    """One topic, by its partitions, each by the replica that is shown for it."""
+
+    topic: Annotated[Name, Heading("Topic", 1, ASC, "T", least=16)]  # its name
+    partitions: Annotated[Count, Heading("Partitions", 3, DESC, "P")] = 0  # how many are shown
+    bytes_rate: Annotated[BytesRate, Heading("Bytes/s", 4, DESC, "B")] = -1.0  # of its partitions; `null` where it is not known of one
+    # of them
+    records_rate: Annotated[Rate, Heading("Records/s", 5, DESC, "E")] = -1.0  # likewise
+    size_bytes: Annotated[Bytes, Heading("Size", 6, DESC, "S")] = -1  # likewise
+    unread_offsets: Annotated[Count, Heading("Held back", 9, DESC, "H")] = -1  # likewise
+    open_transactions: Annotated[Count, Heading("Open", 12, DESC, "O")] = -1  # likewise
+    out_of_sync: Annotated[Count, Heading("Out of sync", 8, DESC, "U")] = -1  # replicas that are not in sync, of its partitions; `null`
+    # where it is not known of one of them
+    groups: Annotated[Count, Heading("Groups", 7, DESC, "G")] = -1  # consumer groups with committed offsets in it; `null` where no groups
+    # are read
+    last_append_ms: Annotated[Moment, Heading("Last append", 11, DESC, "L")] = -1  # the last one in any partition
+    oldest_record_ms: Annotated[Moment, Heading("Oldest record", 15, ASC, "D")] = -1  # the oldest one in any partition
+    next_deletion_ms: Annotated[Moment, Heading("Next deletion", 14, ASC, "X")] = -1  # the next one in any partition, as in `RetentionRow`
+    next_deletion_start_of: Id = -1  # as in `RetentionRow`, of the partition with the first such broker
+    next_deletion_by_size: Flag = False  # as in `RetentionRow`
+    cleanup_policy: Annotated[Word, Heading("Policy", 17)] = ""  # `delete`, `compact` or both
+    retention_limit_ms: Annotated[Duration, Heading("Time limit", 13, DESC, "M")] = -1  # the limit of its first partition, `null` for none
+    retention_limit_bytes: Annotated[Bytes, Heading("Size limit", 16, DESC, "Z")] = -1  # likewise
+    limits_assumed: Flag = False  # the limits are Kafka's defaults, because the real ones are not known
+    rates: Annotated[Curve, Heading("Last hour", 10)] = field(default_factory=list)  # as in `PartitionRow`, summed; `null` in it is a
+    # minute of which no partition has a number
+    kind: Verdict = ""  # the worst problem of its partitions: a `kind` of `Problem`
+    severity: Word = ""  # of that problem: `critical`, `warning` or `info`; `null` if nothing is wrong
+    since_ms: Moment = -1  # since when it is so
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicPage(ListPage):
+    """Topics."""
+
+    rows: list[TopicRow]  # list of `TopicRow`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicReader(PublicMessage):
+    """A consumer group that reads a topic."""
+
+    group: str  # which has committed offsets there
+    partitions: int = 0  # in how many partitions
+    lag_records: int = -1  # what it has left there, in records by its isolation; `null` where a part of it is not known
+    lag_offsets: int = -1  # likewise in offsets
+    verdict: str = ""  # the worst about these partitions, as in `GroupPartition`
+    severity: str = ""  # likewise
+    since_ms: int = -1  # likewise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicDetail(PublicMessage):
+    """One topic, its problems and those of its partitions, and who reads it."""
+
+    at_ms: int  # as of when
+    row: TopicRow  # a `TopicRow`
+    problems: list[Problem] = field(default_factory=list)  # list of `Problem`: those that name it, and their roots, the most severe first
+    readers: list[TopicReader] | None = None  # list of `TopicReader`, the worst first; `null` where no groups are read
+    more_readers: int = 0  # so many are left out
+
+
+BROKERS_PATH = "/api/v1/brokers"
+"""`BrokerPage`, by ``?sort=FIELD&order=asc|desc&filter=TEXT&offset=N&limit=N``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerRow(PublicMessage):
+    """One broker. ``phase``: a `streaming.kafka.formats.metadata_brokers.Phase`."""
+
+    broker: Annotated[Id, Heading("Broker", 1, ASC, "B")]  # its id
+    phase: Annotated[Word, Heading("Phase", 3, ASC, "P")] = ""  # `running`, `starting`, `stopping` (or stopped) or `down`, by the metadata
+    # log and its process
+    phase_ms: Moment = -1  # since when, at the latest
+    agent: Annotated[Name, Heading("Agent", 7, ASC, "A", least=12)] = ""  # that watches its log dirs
+    agent_up: Flag = False  # whether it answers
+    behind_ms: Annotated[Duration, Heading("Behind", 10, DESC, "D")] = -1  # as in `AgentState`
+    leaders: Annotated[Count, Heading("Leaders", 4, DESC, "L")] = -1  # partitions that it leads, of the replicas on it that are watched
+    replicas: Annotated[Count, Heading("Replicas", 6, DESC, "R")] = -1  # those that are watched
+    out_of_sync: Annotated[Count, Heading("Out of sync", 5, DESC, "O")] = -1  # of these, the ones that are not in sync; `null` where that
+    # is not known of one
+    bytes_rate: Annotated[BytesRate, Heading("Bytes/s", 8, DESC, "Y")] = -1.0  # appended to the partitions that it leads; `null` where it
+    # is not known of one
+    size_bytes: Annotated[Bytes, Heading("Size", 9, DESC, "S")] = -1  # of its replicas
+    log_dirs: Annotated[Count, Heading("Log dirs", 11, DESC, "G")] = -1  # those that its agent reports
+    kind: Verdict = ""  # the worst problem of the broker, its log dirs or its agent: a `kind` of `Problem`
+    severity: Word = ""  # of that problem: `critical`, `warning` or `info`; `null` if nothing is wrong
+    since_ms: Moment = -1  # since when it is so
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerPage(ListPage):
+    """Brokers."""
+
+    rows: list[BrokerRow]  # list of `BrokerRow`
+
+
+COUNT_PATH = "/api/v1/count"
+"""`CountPage`, by ``?by=topic|partition&topic=NAME&filter=TEXT&offset=N&limit=N``."""
+
+BY_TOPIC, BY_PARTITION = BY = ("topic", "partition")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountRow(PublicMessage):
+    """How many records there are.
+
+    A topic, or a partition by the replica that is shown for it. `segtail count` counts up to the high watermark; a job has counted whole
+    logs, so some fields are `null`. So are all numbers of what could not be counted, which has an `error`, and `readable` and `waiting`
+    where the last stable offset is not known. Of a topic a sum is `null` if it is so of one of its partitions.
+    """
+
+    topic: Name  # which one
+    partition: Id = -1  # which one; `null` in a row of a topic
+    partitions: Count = 1  # how many the row is about
+    broker: Id = -1  # whose replica was counted
+    leader: Flag = False  # whether it leads
+    first_offset: Id = -1  # it was counted from here: the log start, or the first offset that is on this disk
+    next_offset: Id = -1  # and up to before this: the high watermark, or the end of the log where that is not known
+    high_watermark: Id = -1  # Kafka's own
+    last_stable_offset: Id = -1  # likewise
+    data: Count = -1  # records that producers have sent, without those compacted
+    aborted: Count = -1  # of these, in aborted transactions
+    control: Count = -1  # markers of transactions, which have offsets too
+    readable: Count = -1  # what a consumer with read_committed gets; `null` from a job, which counts by whole logs
+    waiting: Count = -1  # data between the last stable offset and the high watermark
+    unreplicated: Count = -1  # data after the high watermark
+    remote_offsets: Count = -1  # offsets that are only in remote storage
+    error: Sentence = ""  # why it is not counted, or where it is damaged; of a topic that of its first such partition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountPage(AnswerHead):
+    """Some rows."""
+
+    by: str  # what a row is: `topic` or `partition`
+    total: int  # as in `PartitionPage`
+    matched: int  # likewise
+    offset: int  # likewise
+    rows: list[CountRow]  # list of `CountRow`, by their names
+    away: list[AwayBroker] = field(default_factory=list)  # list of `AwayBroker`: what is shown of these is as of when they last wrote
+
+
+MOST_SEGMENTS = 1000
+"""The most segments of one answer: the oldest half and the newest half of them."""
+
+
+def path_of_partition(topic: str, partition: int) -> str:
+    """The path of a partition's `PartitionDetail`; the topic's name may contain anything."""
+    return f"{PARTITIONS_PATH}/{quote(topic, safe='')}/{partition}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentRow(PublicMessage):
+    """One segment."""
+
+    base_offset: int  # of the segment
+    size_bytes: int = -1  # likewise
+    max_timestamp_ms: int = -1  # likewise
+    active: bool = False  # it takes appends
+    deletable: bool = False  # it is beyond a limit, and nothing before it stays
+    deletion_ms: int = -1  # when the limit that lets it go first does so, by the forecast of `next_deletion_ms` in `RetentionRow`; what is
+    # before it has to go first; `null` for never or not known
+    deletion_by_size: bool = False  # that is `retention.bytes`, and not `retention.ms`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minute(PublicMessage):
+    """A minute of the last hour."""
+
+    at_ms: int  # the minute of the clock that begins then
+    bytes_rate: float = -1.0  # appended until this minute, since the one before
+    records_rate: float = -1.0  # likewise
+    log_end_offset: int = -1  # as it was
+    last_stable_offset: int = -1  # likewise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaRow(PublicMessage):
+    """One replica that is watched."""
+
+    broker: int  # whose it is
+    role: str = "unknown"  # `leader`, `follower` or `unknown`
+    in_sync: str = "unknown"  # `yes`, `no` or `unknown`
+    shown: bool = False  # the rest of the answer is about this one
+    log_dir: str = ""  # where it is
+    size_bytes: int = -1  # as it is there
+    log_start_offset: int = -1  # likewise
+    log_end_offset: int = -1  # likewise
+    last_append_ms: int = -1  # likewise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionDetail(PublicMessage):
+    """One partition."""
+
+    at_ms: int  # as of when
+    row: PartitionRow  # a `PartitionRow`
+    records_why: str = ""  # why its records are not counted, a clause without a period; `null` if they are
+    retention: RetentionRow | None = None  # a `RetentionRow`
+    transactions: list[TransactionRow] = field(default_factory=list)  # list of `TransactionRow`
+    late_after_ms: int = -1  # as in `TransactionPage`
+    young_transactions: int = 0  # as `young` in `TransactionPage`, of this partition
+    problems: list[Problem] = field(default_factory=list)  # list of `Problem`; those of the whole topic, of groups that read it, and of its
+    # broker about logs like this one are among them
+    segments: list[SegmentRow] = field(default_factory=list)  # list of `SegmentRow`, 1,000 at most
+    omitted: int = 0  # how many are left out in the middle
+    minutes: list[Minute] = field(default_factory=list)  # the last hour, list of `Minute`, the oldest first
+    replicas: list[ReplicaRow] = field(default_factory=list)  # list of `ReplicaRow`, the one that is shown first

@@ -7,8 +7,8 @@ import numpy as np
 
 import streaming
 from streaming.broker.disk.file_kinds import DiskFileKind
-from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.disk_json import FULL, KIND_WORDS, NEVER, UNKNOWN, DiskAnswer, DiskRow, KindUse, LeftoverFiles, LogDirUse
+from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.cluster.usage.power_cut import OnNoDisk, on_no_disk
 from streaming.cluster.usage.reckoning import Reckoning
 from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes, RestartFacts

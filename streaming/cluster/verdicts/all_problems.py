@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import islice
 
-from streaming.broker.protocol.problem_json import SEVERITIES, Problem
+from streaming.broker.protocol.status_json import SEVERITIES, Problem
 from streaming.cluster.verdicts.cases import Cases, all_cases
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.cluster_problems import cluster_problems

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.protocol.problem_json import SEVERITIES
+from streaming.broker.protocol.status_json import SEVERITIES
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.cluster_problems import REPLICATION, counts_of, lacking_partitions
@@ -100,7 +100,7 @@ class RowVerdicts:
 
     @property
     def severity(self) -> Longs:
-        """How severe each is, to sort by: the place in `streaming.broker.protocol.problem_json.SEVERITIES`, -1 where nothing is wrong."""
+        """How severe each is, to sort by: the place in `streaming.broker.protocol.status_json.SEVERITIES`, -1 where nothing is wrong."""
         places = np.array([*(SEVERITIES.index(each.severity) for each in KINDS), _NONE], np.int64)
         return places[self.place]
 

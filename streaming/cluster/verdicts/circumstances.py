@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 
-from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.status_json import Problem
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ProcessStatus
 from streaming.cluster.verdicts.commands import Command, Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds, bounds_of

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from streaming.broker.protocol.event_json import ClusterEvent, EventKind
-from streaming.broker.protocol.problem_json import SEVERITIES, Problem
+from streaming.broker.protocol.status_json import SEVERITIES, ClusterEvent, EventKind, Problem
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.all_problems import MOST_PROBLEMS
 from streaming.cluster.verdicts.cluster_moments import BY_PARTITION, ClusterMoment, Sighting, key_of

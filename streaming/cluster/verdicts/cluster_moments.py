@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from streaming.broker.protocol.event_json import ClusterEvent
 from streaming.broker.protocol.history_json import KeptBlind, KeptChanges, KeptLeader, KeptSighting
-from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.status_json import ClusterEvent, Problem
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import OF_SIGHT

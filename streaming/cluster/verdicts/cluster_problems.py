@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts
-from streaming.broker.protocol.problem_json import INFO
+from streaming.broker.protocol.status_json import INFO
 from streaming.cluster.verdicts import kinds, process_words
 from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS, Circumstances, found, partitions_named
 from streaming.cluster.verdicts.commands import Command

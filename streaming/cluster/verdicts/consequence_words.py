@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from streaming.broker.protocol.problem_json import SEVERITIES, Consequence, Problem
+from streaming.broker.protocol.status_json import SEVERITIES, Consequence, Problem
 from streaming.cluster.verdicts import kinds
 from streaming.common.formatting import format_age, format_name, format_time
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from streaming.broker.protocol.group_json import GroupSummary
 from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import GroupVerdict
-from streaming.broker.protocol.problem_json import SEVERITIES
+from streaming.broker.protocol.status_json import SEVERITIES
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_rebalances import Lately
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot

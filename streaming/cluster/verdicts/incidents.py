@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from streaming.broker.protocol.problem_json import SEVERITIES, Problem
+from streaming.broker.protocol.status_json import SEVERITIES, Problem
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.consequence_words import consequences

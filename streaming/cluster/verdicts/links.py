@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.status_json import Problem
 
 TopicPartition = tuple[str, int]
 

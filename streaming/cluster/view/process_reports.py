@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.cluster_messages import Registered
+from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ProcessStatus
 from streaming.rules.broker_process import AWAY, LockState, ProcessState
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.protocol.broker_json import BrokerPage, BrokerRow
-from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.listing_json import BrokerPage, BrokerRow
+from streaming.broker.protocol.status_json import Problem
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.kinds import ORDER
 from streaming.cluster.view.broker_status import BrokerPhase

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.protocol.group_use import NOBODYS
-from streaming.broker.protocol.numbers_json import ClusterNumbers
+from streaming.broker.protocol.status_json import ClusterNumbers
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_totals import GroupTotals
 from streaming.common.arrays import Flags, Longs

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow.compute as pc
 
-from streaming.broker.protocol.cost_json import MOST_TOPICS, Cost, Share
+from streaming.broker.protocol.status_json import MOST_TOPICS, Cost, Share
 from streaming.cluster.view.family import Family
 from streaming.pages.exposition.costs import Costs
 from streaming.pages.exposition.family_lines import lines_of

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from streaming.broker.protocol.count_json import BY, BY_PARTITION, BY_TOPIC, CountPage, CountRow
 from streaming.broker.protocol.group_messages import is_counted
+from streaming.broker.protocol.listing_json import BY, BY_PARTITION, BY_TOPIC, CountPage, CountRow
 from streaming.cluster.verdicts.uncounted_words import why_uncounted
 from streaming.errors import UsageError
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.paging import TOPIC, filter_of, limit_of, offset_of, parameters_of, topics_of
 from streaming.pages.api.partition_rows import partition_columns
-from streaming.pages.listings.count_list import by_topic, uncounted
+from streaming.pages.listings.partition_list import by_topic, uncounted
 
 
 def count_page(judged: JudgedLook, query: str, largest: int) -> CountPage:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.protocol.partition_json import Minute
+from streaming.broker.protocol.listing_json import Minute
 from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.value_matrix import LOG
 from streaming.common.arrays import Longs

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
-from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.status_json import Problem
 from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.cases import NOTHING, RETENTION_KINDS, Cases, RowVerdicts, Verdict, all_cases, overdue_logs, row_verdicts
 from streaming.cluster.verdicts.circumstances import Circumstances

@@ -8,8 +8,7 @@ from threading import Lock
 import cramjam
 
 from streaming.broker.protocol.history_json import KeptStatus
-from streaming.broker.protocol.problem_json import ProblemPage
-from streaming.broker.protocol.status_json import Status
+from streaming.broker.protocol.status_json import ProblemPage, Status
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.status_message import problem_page, status_of
 

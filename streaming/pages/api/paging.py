@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import DEFAULT_LIMIT, LARGEST_LIMIT, ListPage
+from streaming.broker.protocol.shown import ASC, DESC
 from streaming.common.arrays import Longs
 from streaming.common.formatting import format_list
 from streaming.errors import UsageError
-from streaming.pages.listings.listing import ASCENDING, DESCENDING, Listing
+from streaming.pages.listings.listing import Listing
 
 P = TypeVar("P", bound=ListPage)
 
@@ -117,7 +118,7 @@ def page_request(query: str, listing: Listing, largest: int = LARGEST_LIMIT, oth
     if sort not in listing.sortable:
         raise no_such_word("sort", sort, listing.sortable)
     order = given.get("order", listing.order(sort))
-    if order not in (ASCENDING, DESCENDING):
+    if order not in (ASC, DESC):
         raise UsageError("order is neither asc nor desc")
     return PageRequest(
         sort=sort,
@@ -186,9 +187,9 @@ def cut(sheet: Sheet, request: PageRequest) -> PageRows:
     if request.sort in sheet.columns:
         values = sheet.columns[request.sort][rows]
         known = ~(values < 0) & ~np.isnan(values) if values.dtype.kind == "f" else values >= 0
-        keys = np.where(known, -values if request.order == DESCENDING else values, 0)
+        keys = np.where(known, -values if request.order == DESC else values, 0)
         rows = rows[np.lexsort((keys, ~known))]  # a stable order, the last key first
-    elif request.order == DESCENDING:  # by topic and partition, which is the natural order
+    elif request.order == DESC:  # by topic and partition, which is the natural order
         rows = rows[::-1]
     items = rows[request.offset : request.offset + request.limit].tolist()
     return PageRows(request=request, items=items, matched=len(rows), total=len(sheet.natural))

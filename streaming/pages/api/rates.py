@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.protocol.partition_json import Minute
+from streaming.broker.protocol.listing_json import Minute
 from streaming.pages.api.look import Look
 from streaming.rules.growth import growth_of
 

@@ -11,7 +11,7 @@ from streaming.cluster.verdicts.blocked_remedies import FUTURE, REMEDIES, wrong_
 from streaming.pages.api.judged_look import JudgedLook, with_verdicts
 from streaming.pages.api.look import Look
 from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, worst_first
-from streaming.pages.listings.retention_list import RETENTION
+from streaming.pages.listings.partition_list import RETENTION
 from streaming.rules.cleaning import UNCLEANABLE
 from streaming.rules.limits import Limits
 from streaming.rules.retention_rule import BLOCKED

@@ -5,27 +5,37 @@ from dataclasses import replace
 from typing import Self, TypeVar
 
 import streaming
-from streaming.broker.protocol.broker_json import BROKERS_PATH, BrokerPage
-from streaming.broker.protocol.count_json import COUNT_PATH, CountPage
 from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer
-from streaming.broker.protocol.event_json import EVENTS_PATH, EventPage
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import (
     ALL_ROWS,
+    BROKERS_PATH,
+    COUNT_PATH,
     LARGEST_LIMIT,
     PARTITIONS_PATH,
     RETENTION_PATH,
+    TOPICS_PATH,
     TRANSACTIONS_PATH,
+    BrokerPage,
+    CountPage,
+    PartitionDetail,
     PartitionPage,
     RetentionPage,
+    TopicDetail,
+    TopicPage,
     TransactionPage,
 )
-from streaming.broker.protocol.numbers_json import NUMBERS_PATH, ClusterNumbers
-from streaming.broker.protocol.partition_json import PartitionDetail
-from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
-from streaming.broker.protocol.status_json import STATUS_PATH, Status
-from streaming.broker.protocol.topic_json import TOPICS_PATH, TopicDetail, TopicPage
+from streaming.broker.protocol.status_json import (
+    EVENTS_PATH,
+    NUMBERS_PATH,
+    PROBLEMS_PATH,
+    STATUS_PATH,
+    ClusterNumbers,
+    EventPage,
+    ProblemPage,
+    Status,
+)
 from streaming.cluster.verdicts.first_lines import not_whole
 from streaming.cluster.view.disk_use import disk_found
 from streaming.cluster.view.process_reports import away_brokers
@@ -43,11 +53,8 @@ from streaming.pages.api.paging import page_request
 from streaming.pages.api.partition_detail import partition_detail
 from streaming.pages.api.status_message import problem_page, status_of
 from streaming.pages.api.topic_rows import topic_detail, topic_page
-from streaming.pages.listings.broker_list import BROKERS
 from streaming.pages.listings.group_list import GROUPS
-from streaming.pages.listings.partition_list import PARTITIONS
-from streaming.pages.listings.retention_list import RETENTION
-from streaming.pages.listings.topic_list import TOPICS
+from streaming.pages.listings.partition_list import BROKERS, PARTITIONS, RETENTION, TOPICS
 from streaming.pages.listings.transaction_list import TRANSACTIONS
 
 

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import streaming
 from streaming.broker.protocol.listing_json import LARGEST_LIMIT
-from streaming.broker.protocol.problem_json import SEVERITIES, Problem, ProblemPage
-from streaming.broker.protocol.status_json import AgentState, JobStart, Status
+from streaming.broker.protocol.status_json import SEVERITIES, AgentState, JobStart, Problem, ProblemPage, Status
 from streaming.cluster.verdicts.all_problems import count, roots
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import freshness, not_current, verdict

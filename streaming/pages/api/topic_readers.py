@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from streaming.broker.protocol.group_verdicts import GroupVerdict
-from streaming.broker.protocol.topic_json import TopicReader
+from streaming.broker.protocol.listing_json import TopicReader
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.verdicts.group_judge import Judgement
 from streaming.common.arrays import Longs, whole_sum

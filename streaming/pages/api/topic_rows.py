@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.protocol.topic_json import MOST_PROBLEMS, MOST_READERS, TopicDetail, TopicPage, TopicRow
+from streaming.broker.protocol.listing_json import MOST_PROBLEMS, MOST_READERS, TopicDetail, TopicPage, TopicRow
 from streaming.cluster.verdicts.kinds import KINDS
 from streaming.common.arrays import Longs
 from streaming.pages.api.judged_look import JudgedLook

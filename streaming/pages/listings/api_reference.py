@@ -2,13 +2,21 @@
 
 import sys
 from collections.abc import Iterator
+from inspect import cleandoc
+from itertools import groupby
 from pathlib import Path
 
 from streaming.broker.protocol.json_message import PublicMessage
-from streaming.pages.listings.json_schema import EVERY, ROWS, kinds_of
-from streaming.pages.listings.message_meanings import INTRODUCTIONS, MEANINGS
+from streaming.pages.listings import disk_list, group_list, partition_list, problem_list, transaction_list
+from streaming.pages.listings.json_schema import EVERY, kinds_of
+from streaming.pages.listings.listing import Listing
+from streaming.pages.listings.meanings import meanings
 
-MARK = "<!-- What follows is made from streaming/pages/listings by `make docs`. -->\n"
+MARK = "<!-- What follows is made from streaming/broker/protocol by `make docs`. -->\n"
+
+_MODULES = (disk_list, group_list, partition_list, problem_list, transaction_list)
+_LISTS = [each for module in _MODULES for each in vars(module).values() if isinstance(each, Listing)]
+_ROWS = {each.row: each for each in (*_LISTS, partition_list.COUNTS["partition"], disk_list.DISK["partition"])}
 
 
 def write_reference(text: str) -> str:
@@ -19,18 +27,16 @@ def write_reference(text: str) -> str:
 
 
 def _section(kind: type[PublicMessage]) -> str:
-    introduction = f"{INTRODUCTIONS[kind.__name__]}\n\n" if kind.__name__ in INTRODUCTIONS else ""
-    return f"\n## {kind.__name__}\n\n{introduction}| field | meaning |\n|---|---|\n{''.join(_rows(kind))}"
+    _, _, introduction = cleandoc(kind.__doc__ or "").partition("\n\n")
+    head = f"\n## {kind.__name__}\n\n{introduction}".rstrip()
+    return f"{head}\n\n| field | meaning |\n|---|---|\n{''.join(_rows(kind))}"
 
 
 def _rows(kind: type[PublicMessage]) -> Iterator[str]:
-    if kind in ROWS:
-        for field in ROWS[kind].fields:
-            heading = f" (*{field.heading}*)" if field.heading else ""
-            yield f"| `{field.name}` | {field.meaning}{heading} |\n"
-        return
-    for names, meaning in MEANINGS[kind]:
-        yield f"| {', '.join(f'`{name}`' for name in names)} | {meaning} |\n"
+    """A row for each field, and for those next to each other that share what they mean and how they are headed."""
+    headings = {each.name: f" (*{each.heading}*)" for each in _ROWS[kind].fields if each.heading} if kind in _ROWS else {}
+    for (meaning, heading), names in groupby(meanings(kind).items(), lambda each: (each[1], headings.get(each[0], ""))):
+        yield f"| {', '.join(f'`{name}`' for name, _ in names)} | {meaning}{heading} |\n"
 
 
 if __name__ == "__main__":

@@ -1,15 +1,13 @@
-"""The list of consumer groups."""
+"""The lists of consumer groups, and of a group's partitions."""
 
 from dataclasses import replace
 
 from streaming.broker.protocol.group_json import GroupPage, GroupPartition, GroupSummary
-from streaming.broker.protocol.group_use import NOBODYS, GroupUse
+from streaming.broker.protocol.group_use import NOBODYS
 from streaming.broker.protocol.group_verdicts import is_finding
 from streaming.common.formatting import NONE, format_count, format_name
-from streaming.pages.listings.list_cells import Cell, Times, Unit, after_start, length, unsure, words
-from streaming.pages.listings.listing import ASCENDING, DESCENDING, WIDE, Field, Listing
-
-_PARTITIONS = "the partitions of which this is so"
+from streaming.pages.listings.list_cells import Cell, Times, after_start, count, length, of_partition, unsure, words
+from streaming.pages.listings.listing import Listing
 
 
 def no_groups(page: GroupPage) -> str:
@@ -18,13 +16,8 @@ def no_groups(page: GroupPage) -> str:
         return "no consumer groups are known"
     if not page.coordinators:
         return "no consumer groups are known: no log of a coordinator (__consumer_offsets) was read here"
-    return (
-        f"no consumer groups: {format_count(page.coordinators, 'log')} of coordinators {'was' if page.coordinators == 1 else 'were'} read"
-    )
-
-
-def _name(row: GroupSummary, _: Times) -> Cell:
-    return Cell(text=format_name(row.group, 255), group=row.group)
+    was = "was" if page.coordinators == 1 else "were"
+    return f"no consumer groups: {format_count(page.coordinators, 'log')} of coordinators {was} read"
 
 
 def verdict_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:
@@ -74,193 +67,34 @@ def oldest_cell(at_ms: int, times: Times) -> Cell:
     return Cell(text=f"{length(at_ms - times.now_ms)} ahead" if ahead else times.of(at_ms), at_ms=at_ms)
 
 
-def _oldest(row: GroupSummary, times: Times) -> Cell:
-    return oldest_cell(row.oldest_ms, times)
+def _left(row: GroupPartition, _: Times) -> Cell:
+    at_most = f", at most {row.uncommitted_records:,} in the log" if row.uncommitted_records >= 0 else ""
+    return Cell(text=count(row.records_left), note=besides_words(row) or row.unknown.replace("_", " ") + at_most)
 
-
-def _counted(name: str, meaning: str) -> Field:
-    return Field(name=name, unit=Unit.COUNT, meaning=meaning, sort=DESCENDING)
-
-
-LAG_OFFSETS = Field(
-    name="lag_offsets",
-    unit=Unit.COUNT,
-    meaning="what `kafka-consumer-groups` calls LAG",
-    heading="Offsets",
-    rank=7,
-    sort=DESCENDING,
-    key="F",
-)
-LAG_RECORDS = Field(
-    name="lag_records_read_committed",
-    unit=Unit.COUNT,
-    meaning="the records that a consumer with `read_committed` will get; a table shows those of the group's own isolation",
-    heading="Records left",
-    rank=3,
-    sort=DESCENDING,
-    key="R",
-)
-LAG_RECORDS_UNCOMMITTED = Field(name="lag_records_read_uncommitted", unit=Unit.COUNT, meaning="the records that other consumers will get")
-ISOLATION = Field(
-    name="isolation",
-    unit=Unit.WORD,
-    meaning="`read_uncommitted` if an offset of the group shows that, or what is given for a streaming query; else `null`: then "
-    "`read_committed` is assumed",
-)
-LAG_BYTES = Field(
-    name="lag_bytes",
-    unit=Unit.BYTES,
-    meaning="of the whole batches that the records are in",
-    heading="Bytes",
-    rank=6,
-    sort=DESCENDING,
-    key="B",
-)
-LOSS = Field(
-    name="loss_ms",
-    unit=Unit.MOMENT,
-    meaning="when retention may delete the first unread record",
-    heading="Next loss",
-    rank=5,
-    sort=ASCENDING,
-    key="L",
-    cell=loss_cell,
-)
-START_OF = Field(
-    name="loss_start_of",
-    unit=Unit.ID,
-    meaning="the broker that would delete it and has no process: it has to be started first, and when is not known",
-)
-JUDGEMENT = (
-    Field(
-        name="verdict",
-        unit=Unit.WORD,
-        meaning="the worst of its findings, as in [groups.md](groups.md)",
-        heading="Verdict",
-        rank=2,
-        sort=ASCENDING,
-        key="V",
-        toned=True,
-        least=8,
-        cell=verdict_cell,
-    ),
-    Field(name="severity", unit=Unit.WORD, meaning="of that finding; `null` for what needs no look"),
-    Field(name="since_ms", unit=Unit.MOMENT, meaning="since when it is so"),
-)
-"""The last fields of groups and of their partitions."""
 
 GROUPS = Listing(
     name="groups",
     noun="consumer group",
     row=GroupSummary,
     default="verdict",
-    fields=(
-        Field(name="group", unit=Unit.NAME, meaning="its name", heading="Group", rank=1, sort=ASCENDING, key="G", least=16, cell=_name),
-        Field(
-            name="type",
-            unit=Unit.WORD,
-            meaning="as Kafka's tools call it; one that has only commits is `Classic`, a streaming query `Spark`",
-            heading="Type",
-            rank=11,
-            sort=ASCENDING,
-            key="Y",
-        ),
-        Field(name="protocol", unit=Unit.WORD, meaning="of a classic group, as `consumer` or `connect`"),
-        Field(
-            name="state",
-            unit=Unit.WORD,
-            meaning="as Kafka's tools call it; of a query `Planned` or `Committed`",
-            heading="State",
-            rank=10,
-            sort=ASCENDING,
-            key="S",
-        ),
-        Field(
-            name="members",
-            unit=Unit.COUNT,
-            meaning="`null` if nothing is known of them",
-            heading="Members",
-            rank=7,
-            sort=DESCENDING,
-            key="M",
-        ),
-        Field(
-            name="epoch",
-            unit=Unit.ID,
-            meaning="of a classic group its generation, of a streaming query its last micro-batch that is committed",
-        ),
-        Field(name="state_ms", unit=Unit.MOMENT, meaning="since when it is in its state; of a newer protocol only while it is empty"),
-        Field(
-            name="partitions",
-            unit=Unit.COUNT,
-            meaning="those with a committed offset, or with one that waits in a transaction",
-            heading="Partitions",
-            rank=12,
-            sort=DESCENDING,
-            key="P",
-        ),
-        _counted("unknown", "the partitions of which the lag is not known: sums are lower bounds if there are any"),
-        Field(name="uncommitted", unit=Unit.COUNT, meaning="of those, the ones that have no committed offset"),
-        Field(name="uncommitted_records", unit=Unit.COUNT, meaning="at most so many records are in the logs of these; no lag counts them"),
-        _counted("stopped", _PARTITIONS),
-        _counted("held", _PARTITIONS),
-        Field(name="beyond_end", unit=Unit.COUNT, meaning=_PARTITIONS),
-        Field(name="below_start", unit=Unit.COUNT, meaning=_PARTITIONS),
-        _counted("pending", "commits that wait in open transactions"),
-        Field(name="oldest_pending_ms", unit=Unit.MOMENT, meaning="when the first of those was committed, by the coordinator's clock"),
-        ISOLATION,
-        replace(LAG_OFFSETS, rank=9),
-        replace(LAG_RECORDS, cell=records_left_cell),
-        LAG_RECORDS_UNCOMMITTED,
-        LAG_BYTES,
-        Field(
-            name="oldest_ms",
-            unit=Unit.MOMENT,
-            meaning="since when the oldest unread record is there: its append, or its own timestamp where that was not seen",
-            heading="Oldest unread",
-            rank=4,
-            sort=ASCENDING,
-            key="O",
-            cell=_oldest,
-        ),
-        Field(name="oldest_append_ms", unit=Unit.MOMENT, meaning="the oldest append of a next unread record"),
-        Field(name="oldest_timestamp_ms", unit=Unit.MOMENT, meaning="the oldest timestamp of a next unread record"),
-        replace(LOSS, cell=_loss),
-        START_OF,
-        Field(name="limits_assumed", unit=Unit.FLAG, meaning="the limits of some partition are Kafka's defaults or weaker ones"),
-        Field(
-            name="last_commit_ms",
-            unit=Unit.MOMENT,
-            meaning="the last commit of an offset",
-            heading="Last commit",
-            rank=WIDE,
-            sort=DESCENDING,
-            key="C",
-        ),
-        Field(
-            name="interval_ms",
-            unit=Unit.DURATION,
-            meaning="its usual interval between two commits, see [groups.md](groups.md#who-uses-a-group)",
-            sort=DESCENDING,
-        ),
-        Field(name="expiration_ms", unit=Unit.MOMENT, meaning="when its coordinator may first delete an offset"),
-        Field(name="last_rebalance_ms", unit=Unit.MOMENT, meaning="when it last rebalanced", sort=DESCENDING),
-        Field(
-            name="rebalances_lately",
-            unit=Unit.COUNT,
-            meaning="how often members have interrupted each other by that within half an hour, see [groups.md](groups.md#rebalances)",
-            sort=DESCENDING,
-        ),
-        Field(
-            name="use",
-            unit=Unit.WORD,
-            meaning="who uses it, see [groups.md](groups.md#who-uses-a-group)",
-            heading="Use",
-            rank=8,
-            sort=ASCENDING,
-            key="U",
-            choices=tuple(GroupUse),
-        ),
-        *JUDGEMENT,
-    ),
+    cells={
+        "group": lambda row, _: Cell(text=format_name(row.group, 255), group=row.group),
+        "lag_records_read_committed": records_left_cell,
+        "oldest_ms": lambda row, times: oldest_cell(row.oldest_ms, times),
+        "loss_ms": _loss,
+        "verdict": verdict_cell,
+    },
+)
+GROUP_PARTITIONS = Listing(
+    name="group partitions",
+    noun="partition",
+    row=GroupPartition,
+    default="verdict",
+    cells={
+        "topic": of_partition,
+        "lag_records_read_committed": _left,
+        "next_append_ms": lambda row, times: oldest_cell(row.next_ms, times),
+        "loss_ms": loss_cell,
+        "verdict": verdict_cell,
+    },
 )

@@ -7,41 +7,39 @@ from dataclasses import MISSING, Field, fields
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from streaming.broker.protocol.broker_json import BROKERS_PATH, BrokerPage
-from streaming.broker.protocol.cost_json import COST_PATH, Cost
-from streaming.broker.protocol.count_json import COUNT_PATH, CountPage
 from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer
-from streaming.broker.protocol.doctor_json import DoctorPage
-from streaming.broker.protocol.event_json import EVENTS_PATH, EventPage
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage
 from streaming.broker.protocol.json_message import PublicMessage, is_absent
 from streaming.broker.protocol.listing_json import (
+    BROKERS_PATH,
+    COUNT_PATH,
     PARTITIONS_PATH,
     RETENTION_PATH,
+    TOPICS_PATH,
     TRANSACTIONS_PATH,
+    BrokerPage,
+    CountPage,
+    PartitionDetail,
     PartitionPage,
     RetentionPage,
+    TopicDetail,
+    TopicPage,
     TransactionPage,
 )
-from streaming.broker.protocol.numbers_json import NUMBERS_PATH, ClusterNumbers
-from streaming.broker.protocol.partition_json import PartitionDetail
-from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
-from streaming.broker.protocol.status_json import STATUS_PATH, Status
-from streaming.broker.protocol.topic_json import TOPICS_PATH, TopicDetail, TopicPage
-from streaming.pages.listings.broker_list import BROKERS
-from streaming.pages.listings.count_list import COUNTS
-from streaming.pages.listings.disk_list import DISK
-from streaming.pages.listings.event_list import EVENTS
-from streaming.pages.listings.group_list import GROUPS
-from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
-from streaming.pages.listings.log_dir_list import LOG_DIRS
-from streaming.pages.listings.message_meanings import MEANINGS
-from streaming.pages.listings.numbers_list import CLUSTER_NUMBERS
-from streaming.pages.listings.partition_list import PARTITIONS
-from streaming.pages.listings.problem_list import PROBLEMS
-from streaming.pages.listings.retention_list import RETENTION
-from streaming.pages.listings.topic_list import TOPICS
-from streaming.pages.listings.transaction_list import TRANSACTIONS
+from streaming.broker.protocol.status_json import (
+    COST_PATH,
+    EVENTS_PATH,
+    NUMBERS_PATH,
+    PROBLEMS_PATH,
+    STATUS_PATH,
+    ClusterNumbers,
+    Cost,
+    DoctorPage,
+    EventPage,
+    ProblemPage,
+    Status,
+)
+from streaming.pages.listings.meanings import meanings
 
 ANSWERS: Mapping[str, type[PublicMessage]] = {
     STATUS_PATH: Status,
@@ -68,13 +66,6 @@ OF_COMMANDS: Mapping[str, type[PublicMessage]] = {"segtail doctor": DoctorPage}
 
 EVERY = (*ANSWERS.values(), *OF_COMMANDS.values())
 
-_LISTS = (
-    *(CLUSTER_NUMBERS, PROBLEMS, EVENTS, TOPICS, PARTITIONS, TRANSACTIONS, RETENTION, COUNTS["partition"]),
-    *(BROKERS, LOG_DIRS, DISK["partition"], GROUPS, GROUP_PARTITIONS),
-)
-ROWS = {each.row: each for each in _LISTS}
-"""The lists, by the messages of their rows."""
-
 _TYPES = {int: "integer", float: "number", bool: "boolean", str: "string"}
 
 
@@ -88,13 +79,6 @@ def schema() -> dict[str, object]:
         "commands": {command: _reference(kind) for command, kind in OF_COMMANDS.items()},
         "$defs": {kind.__name__: _of_kind(kind) for kind in kinds},
     }
-
-
-def meaning_of(kind: type[PublicMessage], name: str) -> str:
-    """What a field means, "" if nothing says it."""
-    if kind in ROWS:
-        return next(each.meaning for each in ROWS[kind].fields if each.name == name)
-    return next((meaning for names, meaning in MEANINGS.get(kind, ()) if name in names), "")
 
 
 def kinds_of(answer: type[PublicMessage]) -> list[type[PublicMessage]]:
@@ -120,20 +104,17 @@ def _reference(kind: type[PublicMessage]) -> dict[str, object]:
 
 
 def _of_kind(kind: Any) -> dict[str, object]:
-    hints = get_type_hints(kind)
+    hints, meant = get_type_hints(kind), meanings(kind)
     return {
         "type": "object",
-        "properties": {each.name: _of_field(kind, each, hints[each.name]) for each in fields(kind)},
+        "properties": {each.name: _of_field(each, hints[each.name]) | {"description": meant[each.name]} for each in fields(kind)},
         "required": [each.name for each in fields(kind)],
     }
 
 
-def _of_field(kind: type[PublicMessage], field: Field[Any], hint: Any) -> dict[str, object]:
+def _of_field(field: Field[Any], hint: Any) -> dict[str, object]:
     described = _of_hint(hint)
-    if field.default is not MISSING and is_absent(field.default):
-        described = {"type": [described["type"], "null"]}
-    meaning = meaning_of(kind, field.name)
-    return described | ({"description": meaning} if meaning else {})
+    return {"type": [described["type"], "null"]} if field.default is not MISSING and is_absent(field.default) else described
 
 
 def _of_hint(hint: Any) -> dict[str, object]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Any
 
+from streaming.broker.protocol.shown import Unit
 from streaming.common.formatting import NONE, format_age, format_duration, format_list, format_name, format_size, format_time
 
 BLOCKS = "▁▂▃▄▅▆▇█"
@@ -61,35 +61,6 @@ class Cell:
     command: str = ""
 
 
-class Unit(Enum):
-    """What kind of value a field has: it decides how that is written, and in which column side."""
-
-    NAME = auto()
-    WORD = auto()
-    SENTENCE = auto()
-    NAMES = auto()
-    FLAG = auto()
-    ID = auto()
-    COUNT = auto()
-    RATIO = auto()
-    BYTES = auto()
-    BYTES_RATE = auto()
-    RATE = auto()
-    MOMENT = auto()
-    DURATION = auto()
-    CURVE = auto()
-    MESSAGE = auto()
-    """A message of its own, or a list of them: no table has it."""
-
-    @property
-    def is_number(self) -> bool:
-        """Whether values are aligned at their right."""
-        return self in _NUMBERS
-
-
-_NUMBERS = {Unit.ID, Unit.COUNT, Unit.RATIO, Unit.BYTES, Unit.BYTES_RATE, Unit.RATE, Unit.MOMENT, Unit.DURATION}
-
-
 def cell_of(unit: Unit, value: Any, times: Times) -> Cell:
     """A value as its unit is written; what is absent is a dash."""
     if unit is Unit.MOMENT:
@@ -111,6 +82,11 @@ def cell_of(unit: Unit, value: Any, times: Times) -> Cell:
 def partition_cell(topic: str, partition: int) -> Cell:
     """A partition."""
     return Cell(text=place(topic, partition), partition=(topic, partition))
+
+
+def of_partition(row: Any, _: Times) -> Cell:
+    """The partition that a row is about."""
+    return partition_cell(row.topic, row.partition)
 
 
 def topic_cell(topic: str) -> Cell:

@@ -1,45 +1,30 @@
-"""A list as one table of fields: their names in JSON, what they mean, and how they are headed, written, ranked and sorted on every face."""
+"""A list: the fields of its rows as tables have them, and how each is written, ranked and sorted on every face.
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, fields, replace
+What a field is, its unit and its column are declared in the class of the row (`streaming.broker.protocol.shown`). A list adds how cells are
+written that the value alone does not say.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from streaming.broker.protocol.json_message import PublicMessage
-from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.shown import WIDE, Heading, Unit
+from streaming.broker.protocol.status_json import Problem
 from streaming.common.formatting import plain
-from streaming.pages.listings.list_cells import Cell, Times, Unit, cell_of, words
+from streaming.pages.listings.list_cells import Cell, Times, cell_of, words
 
-ASCENDING, DESCENDING = "asc", "desc"
-
-WIDE = 20
-"""Columns of this rank and above are left out by faces that wrap no cell."""
+MakeCell = Callable[[Any, Times], Cell]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """A field of a row.
-
-    ``heading``, ``rank``: of its column, the most important one first; "" and 0 if no table has it. Where there is no room, terminal and
-    page leave out the least important ones. ``sort``: the order in which the list is sorted by it unless another one is asked for, "" if it
-    cannot be sorted by. ``key``: the letter of the heading that sorts by it in a terminal. ``toned``: it looks as severe as its row.
-    ``least``: columns of a terminal that it can do with, 0 if it needs all. ``rare``: lines of text do without it where no row has anything
-    in it. ``choices``: its words, if the list can be had with the rows that have some of them. ``cell``: makes its cell from the row, if
-    the value alone does not say it.
-    """
+class Field(Heading):
+    """A field of a row. ``cell``: makes its cell from the row, if the value alone does not say it."""
 
     name: str
     unit: Unit
-    meaning: str
-    heading: str = ""
-    rank: int = 0
-    sort: str = ""
-    key: str = ""
-    toned: bool = False
-    least: int = 0
-    rare: bool = False
-    choices: Collection[str] = ()
-    cell: Callable[[Any, Times], Cell] | None = None
+    cell: MakeCell | None = None
 
     def cell_in(self, row: PublicMessage, times: Times) -> Cell:
         """The cell of a row, without control characters but in a command."""
@@ -52,24 +37,39 @@ class Listing:
     """A list. ``noun``: what a row is called; ``default``: the field by which it is sorted if none is named, "" if it comes sorted.
 
     ``off_page``: fields whose columns the page leaves out: it shows fifty rows at once, and nobody has to scroll sideways there.
+    ``heads``: headings by their fields, the most important one first, of a list whose row says of no column how it is headed.
 
     Raises:
-        TypeError: the fields are not those of ``row``, each once and in their order.
+        TypeError: a field that is named here is none of ``row``.
     """
 
     name: str
     noun: str
     row: type[PublicMessage]
-    fields: Sequence[Field]
+    cells: Mapping[str, MakeCell] = field(default_factory=dict)
     default: str = ""
     off_page: Sequence[str] = ()
+    heads: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check that each field of the row is declared."""
-        declared, present = [each.name for each in self.fields], [each.name for each in fields(self.row)]
-        if declared != present:
-            differing = sorted({*declared} ^ {*present}) or [name for name, other in zip(declared, present, strict=True) if name != other]
-            raise TypeError(f"{self.row.__name__} and the fields of {self.name} differ in {', '.join(differing)}")
+        """Check that the fields are there."""
+        if missing := {*self.cells, *self.off_page, *self.heads} - {each.name for each in fields(self.row)}:
+            raise TypeError(f"{self.row.__name__} of {self.name} has no {', '.join(sorted(missing))}")
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        """All fields, as the row has them."""
+        hints = get_type_hints(self.row, include_extras=True)
+        return tuple(self._field(each.name, hints[each.name]) for each in fields(self.row))
+
+    def _field(self, name: str, hint: Any) -> Field:
+        extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+        unit = next((each for each in extras if isinstance(each, Unit)), Unit.MESSAGE)
+        column = next((each for each in reversed(extras) if isinstance(each, Heading)), Heading())
+        if self.heads:
+            rank = 1 + list(self.heads).index(name) if name in self.heads else 0
+            column = Heading(self.heads.get(name, ""), rank, least=16 if rank == 1 else 0)
+        return Field(**{each.name: getattr(column, each.name) for each in fields(Heading)}, name=name, unit=unit, cell=self.cells.get(name))
 
     @cached_property
     def columns(self) -> tuple[Field, ...]:
@@ -112,29 +112,6 @@ def verdict_cell(word: str, since_ms: int, times: Times) -> Cell:
     return Cell(text=words(word)) if since_ms < 0 else Cell(text=words(word), note=times.of(since_ms), at_ms=since_ms)
 
 
-JUDGED = (
-    Field(
-        name="kind",
-        unit=Unit.WORD,
-        meaning="the worst problem of the log, in `RetentionRow` of what is kept of it, in `TransactionRow` of the transaction: a `kind` "
-        "of `Problem`. Problems of consumer groups, log dirs and agents are of no row",
-    ),
-    Field(name="severity", unit=Unit.WORD, meaning="of that problem: `critical`, `warning` or `info`; `null` if nothing is wrong"),
-    Field(name="since_ms", unit=Unit.MOMENT, meaning="since when it is so"),
-)
-"""The last fields of every row that is judged."""
-
-SHOWN_JUDGED = (
-    replace(
-        JUDGED[0],
-        heading="Verdict",
-        rank=2,
-        sort=ASCENDING,
-        key="V",
-        toned=True,
-        least=8,
-        cell=lambda row, times: verdict_cell(row.kind, row.since_ms, times),
-    ),
-    *JUDGED[1:],
-)
-"""The same with a column, right after the name. In ascending order the worst come first."""
+def judged_cell(row: Any, times: Times) -> Cell:
+    """The same of a row with the last fields of those that are judged."""
+    return verdict_cell(row.kind, row.since_ms, times)

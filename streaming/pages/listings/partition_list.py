@@ -1,37 +1,28 @@
-"""The list of partitions."""
+"""The lists of partitions, of what is kept of them, of topics, of brokers, and of how many records there are."""
 
-from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow
-from streaming.broker.protocol.partition_json import SegmentRow
-from streaming.broker.protocol.topic_json import TopicRow
-from streaming.common.formatting import format_count
-from streaming.pages.listings.list_cells import Cell, Times, Unit, after_start, count, partition_cell, words
-from streaming.pages.listings.listing import ASCENDING, DESCENDING, SHOWN_JUDGED, Field, Listing
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
 
+from streaming.broker.protocol.listing_json import BrokerRow, CountRow, PartitionRow, RetentionRow, SegmentRow, TopicRow
+from streaming.common.formatting import NONE, format_count, format_list, format_name
+from streaming.pages.listings.list_cells import (
+    Cell,
+    Times,
+    after_start,
+    count,
+    length,
+    of_partition,
+    size,
+    topic_cell,
+    unsure,
+    word,
+    words,
+)
+from streaming.pages.listings.listing import Listing, judged_cell
 
-def partition_field(rank: int = 1) -> Field:
-    """The column that names a partition."""
-    return Field(
-        name="topic",
-        unit=Unit.NAME,
-        meaning="its topic",
-        heading="Partition",
-        rank=rank,
-        sort=ASCENDING,
-        key="P",
-        least=16,
-        cell=lambda row, _: partition_cell(row.topic, row.partition),
-    )
-
-
-def broker_field(rank: int, meaning: str = "whose replica it is") -> Field:
-    """The column of a broker."""
-    return Field(name="broker", unit=Unit.ID, meaning=meaning, heading="Broker", rank=rank, sort=ASCENDING, key="R")
-
-
-NUMBER = Field(name="partition", unit=Unit.ID, meaning="its number in the topic", sort=ASCENDING)
-
-
-START_OF = Field(name="next_deletion_start_of", unit=Unit.ID, meaning="as in `RetentionRow`")
+_NAMED = 5
+_SUMMED = ("data", "aborted", "control", "readable", "waiting", "unreplicated", "remote_offsets")
 
 
 def next_deletion(row: PartitionRow | RetentionRow | TopicRow, times: Times) -> Cell:
@@ -64,103 +55,105 @@ def _held_back(row: PartitionRow, _: Times) -> Cell:
     return Cell(text=count(row.unread_offsets), note=note)
 
 
+def _overdue(row: RetentionRow, _: Times) -> Cell:
+    """For how long; with a question mark where limits are assumed, if there is something. What is blocked need not be overdue."""
+    if row.retention_blocked and row.retention_overdue_ms == 0:
+        return Cell(text=NONE)
+    return unsure(Cell(text=length(row.retention_overdue_ms)), assumed=row.limits_assumed and row.retention_overdue_ms > 0)
+
+
+def _phase(row: BrokerRow, times: Times) -> Cell:
+    return Cell(text=words(row.phase), note="" if row.phase_ms < 0 else times.of(row.phase_ms), at_ms=row.phase_ms)
+
+
+def _agent(row: BrokerRow, _: Times) -> Cell:
+    return Cell(text=format_name(row.agent), note="" if row.agent_up else "does not answer") if row.agent else Cell(text=NONE)
+
+
+_LIMITS = {
+    "next_deletion_ms": next_deletion,
+    "retention_limit_ms": lambda row, _: unsure(Cell(text=length(row.retention_limit_ms)), assumed=row.limits_assumed),
+    "retention_limit_bytes": lambda row, _: unsure(Cell(text=size(row.retention_limit_bytes)), assumed=row.limits_assumed),
+    "kind": judged_cell,
+}
+
 PARTITIONS = Listing(
     name="partitions",
     noun="partition",
     row=PartitionRow,
     default="kind",
     off_page=("log_end_offset", "hanging_transactions", "oldest_record_ms", "segments"),
-    fields=(
-        broker_field(10, "whose replica is shown: the leader's, if it is watched; with `replicas: all` each replica has a row"),
-        partition_field(),
-        NUMBER,
-        Field(
-            name="bytes_rate",
-            unit=Unit.BYTES_RATE,
-            meaning="bytes appended a second, over the last minute; from log dirs the mean over the log's segments",
-            heading="Bytes/s",
-            rank=3,
-            sort=DESCENDING,
-            key="B",
-        ),
-        Field(
-            name="records_rate",
-            unit=Unit.RATE,
-            meaning="records appended a second, likewise",
-            heading="Records/s",
-            rank=4,
-            sort=DESCENDING,
-            key="E",
-        ),
-        Field(
-            name="appended_bytes",
-            unit=Unit.BYTES,
-            meaning="since the watching began; not known before the backlog is read",
-            sort=DESCENDING,
-        ),
-        Field(name="appended_records", unit=Unit.COUNT, meaning="likewise", sort=DESCENDING),
-        Field(name="size_bytes", unit=Unit.BYTES, meaning="of its segments on disk", heading="Size", rank=7, sort=DESCENDING, key="S"),
-        Field(name="log_start_offset", unit=Unit.ID, meaning="Kafka's own", sort=DESCENDING),
-        Field(name="log_end_offset", unit=Unit.ID, meaning="Kafka's own", heading="End offset", rank=12, sort=DESCENDING, key="F"),
-        Field(name="high_watermark", unit=Unit.ID, meaning="Kafka's own", sort=DESCENDING),
-        Field(name="last_stable_offset", unit=Unit.ID, meaning="Kafka's own", sort=DESCENDING),
-        Field(
-            name="unread_offsets",
-            unit=Unit.COUNT,
-            meaning="high watermark less last stable offset: what readers of committed data do not see",
-            heading="Held back",
-            rank=5,
-            sort=DESCENDING,
-            key="H",
-            cell=_held_back,
-        ),
-        Field(name="open_transactions", unit=Unit.COUNT, meaning="how many", heading="Open", rank=9, sort=DESCENDING, key="O"),
-        Field(
-            name="hanging_transactions", unit=Unit.COUNT, meaning="how many of them", heading="Hanging", rank=13, sort=DESCENDING, key="G"
-        ),
-        Field(
-            name="last_append_ms",
-            unit=Unit.MOMENT,
-            meaning="when",
-            heading="Last append",
-            rank=6,
-            sort=DESCENDING,
-            key="L",
-        ),
-        Field(
-            name="oldest_record_ms",
-            unit=Unit.MOMENT,
-            meaning="the time of its first batch with records",
-            heading="Oldest record",
-            rank=14,
-            sort=ASCENDING,
-            key="D",
-        ),
-        Field(name="retention_lag_ms", unit=Unit.DURATION, meaning="as in `RetentionRow`", sort=DESCENDING),
-        Field(
-            name="next_deletion_ms",
-            unit=Unit.MOMENT,
-            meaning="as in `RetentionRow`",
-            heading="Next deletion",
-            rank=11,
-            sort=ASCENDING,
-            key="X",
-            cell=next_deletion,
-        ),
-        START_OF,
-        Field(name="next_deletion_by_size", unit=Unit.FLAG, meaning="as in `RetentionRow`"),
-        Field(name="retention_blocked", unit=Unit.WORD, meaning="as in `RetentionRow`", sort=ASCENDING),
-        Field(name="segments", unit=Unit.COUNT, meaning="how many", heading="Segments", rank=15, sort=DESCENDING, key="N"),
-        Field(name="records_data", unit=Unit.COUNT, meaning="on disk, aborted ones too", sort=DESCENDING),
-        Field(name="records_aborted", unit=Unit.COUNT, meaning="of these", sort=DESCENDING),
-        Field(name="records_control", unit=Unit.COUNT, meaning="markers of transactions, which have offsets too", sort=DESCENDING),
-        Field(
-            name="rates",
-            unit=Unit.CURVE,
-            meaning="bytes a second of the last hour, a number a minute, the oldest first; `null` in it is a minute without a number",
-            heading="Last hour",
-            rank=8,
-        ),
-        *SHOWN_JUDGED,
-    ),
+    cells={"topic": of_partition, "unread_offsets": _held_back, "next_deletion_ms": next_deletion, "kind": judged_cell},
 )
+RETENTION = Listing(
+    name="retention",
+    noun="retention",
+    row=RetentionRow,
+    default="kind",
+    off_page=("segments", "cleanup_policy", "broker"),
+    cells={"topic": of_partition, "retention_overdue_ms": _overdue, **_LIMITS},
+)
+TOPICS = Listing(
+    name="topics", noun="topic", row=TopicRow, default="kind", cells={"topic": lambda row, _: topic_cell(row.topic), **_LIMITS}
+)
+BROKERS = Listing(
+    name="brokers", noun="broker", row=BrokerRow, default="kind", cells={"phase": _phase, "agent": _agent, "kind": judged_cell}
+)
+_COUNTED = {"data": "Data", "aborted": "Aborted", "control": "Control", "readable": "Readable"}
+COUNTS = {
+    "topic": Listing(
+        name="count",
+        noun="topic",
+        row=CountRow,
+        heads={"topic": "Topic", "partitions": "Partitions", **_COUNTED},
+        cells={"topic": lambda row, _: Cell(text=word(row.topic))},
+    ),
+    "partition": Listing(
+        name="count by partition",
+        noun="partition",
+        row=CountRow,
+        heads={"topic": "Partition", "broker": "Broker", "first_offset": "From", "next_offset": "To", **_COUNTED},
+        cells={"topic": of_partition},
+    ),
+}
+
+
+def by_topic(rows: Iterable[CountRow]) -> list[CountRow]:
+    """A row for each topic, in the order in which they come first, with the first error of its partitions."""
+    topics: dict[str, list[CountRow]] = {}
+    for row in rows:
+        topics.setdefault(row.topic, []).append(row)
+    return [
+        replace(
+            CountRow(topic=topic, partitions=len(those), error=next((row.error for row in those if row.error), "")),
+            **{name: _sum([getattr(row, name) for row in those]) for name in _SUMMED},
+        )
+        for topic, those in topics.items()
+    ]
+
+
+def uncounted(rows: Iterable[CountRow], advice: Callable[[CountRow], str] = lambda _: "") -> Iterator[str]:
+    """What is not counted, or not to its end, and why: a sentence without a period for each reason, whoever has counted.
+
+    Args:
+        rows: of partitions.
+        advice: what can be done about one of them, as further sentences.
+    """
+    alike: dict[tuple[bool, str], list[CountRow]] = {}
+    for row in rows:
+        if row.error:
+            alike.setdefault((row.data >= 0, f"{row.error}{advice(row)}"), []).append(row)
+    for (counted, reason), some in alike.items():
+        names = [f"{row.topic}-{row.partition}" for row in some]
+        one = len(some) == 1
+        have, are = ("has", "is") if one else ("have", "are")
+        what = f"{have} damage after what is counted" if counted else f"{are} not counted"
+        yield (
+            f"{names[0]} of broker {some[0].broker} {what}: {reason}"
+            if one
+            else (f"{len(some):,} partitions {what}: {format_list(names, _NAMED)}: {reason}")
+        )
+
+
+def _sum(values: list[int]) -> Any:
+    return -1 if min(values) < 0 else sum(values)

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from streaming.broker.protocol.cost_json import COST_PATH, Cost, Share
-from streaming.broker.protocol.status_json import Status
+from streaming.broker.protocol.status_json import COST_PATH, Cost, Share, Status
 from streaming.common.formatting import format_count, format_duration, format_name, format_size, format_time
 from streaming.pages.site.page_links import COST
 from streaming.pages.site.page_tables import Column, PageTable, draw

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 
-from streaming.broker.protocol.event_json import EVENTS_PATH, ClusterEvent, EventPage
-from streaming.broker.protocol.status_json import Status
+from streaming.broker.protocol.status_json import EVENTS_PATH, ClusterEvent, EventPage, Status
 from streaming.common.formatting import format_time
 from streaming.pages.api.event_log import MOST_EVENTS
 from streaming.pages.api.state import State
-from streaming.pages.listings.event_list import EVENTS
+from streaming.pages.listings.problem_list import EVENTS
 from streaming.pages.site.page_links import EVENTS as HERE
 from streaming.pages.site.page_links import link
 from streaming.pages.site.page_query import Query

@@ -7,8 +7,8 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from time import monotonic as system_monotonic
 
-from streaming.broker.protocol.cost_json import Cost
 from streaming.broker.protocol.history_json import KeptCommit
+from streaming.broker.protocol.status_json import Cost
 from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.verdicts.circumstances import Thresholds, thresholds_of
 from streaming.cluster.view.observer import Observer

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from streaming.broker.protocol.numbers_json import ClusterNumbers
+from streaming.broker.protocol.status_json import ClusterNumbers
 from streaming.common.formatting import format_time
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.listing import Field
-from streaming.pages.listings.numbers_list import CLUSTER_NUMBERS, FIGURES
+from streaming.pages.listings.problem_list import CLUSTER_NUMBERS, FIGURES
 from streaming.pages.site.page_charts import SmallLine
 from streaming.pages.site.page_links import group_link, log_dir_link
 from streaming.pages.site.page_tables import columns_of

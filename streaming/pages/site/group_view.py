@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupFinding, GroupPartition, path_of
 from streaming.broker.protocol.group_verdicts import NOT_KNOWN, is_finding
 from streaming.broker.protocol.listing_json import DEFAULT_LIMIT
+from streaming.broker.protocol.shown import ASC
 from streaming.broker.protocol.status_json import Status
 from streaming.cluster.verdicts.rebalance_words import last_rebalances
 from streaming.common.formatting import format_count, format_name
+from streaming.pages.listings.group_list import GROUP_PARTITIONS
 from streaming.pages.listings.group_list import GROUPS as GROUP_LIST
-from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
 from streaming.pages.listings.list_cells import place, words
-from streaming.pages.listings.listing import ASCENDING
 from streaming.pages.site.listing_views import by_key
 from streaming.pages.site.page_links import GROUPS, group_link, partition_link
 from streaming.pages.site.page_query import Query
@@ -128,7 +128,7 @@ def _table(detail: GroupDetail, query: Query) -> PageTable:
 def _ordered(rows: Sequence[GroupPartition], sort: str, order: str) -> Sequence[GroupPartition]:
     """The rows by a field; they come the worst first, as by their verdict."""
     if sort == "verdict":
-        return rows if order == ASCENDING else rows[::-1]
+        return rows if order == ASC else rows[::-1]
     if sort == "topic":
         return by_key(rows, lambda row: f"{row.topic}\0{row.partition:010}", order)
     if sort == "next_append_ms":  # as its cell shows it

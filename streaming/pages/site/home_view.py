@@ -2,10 +2,7 @@
 
 from dataclasses import dataclass
 
-from streaming.broker.protocol.event_json import EventPage
-from streaming.broker.protocol.numbers_json import ClusterNumbers
-from streaming.broker.protocol.problem_json import SEVERITIES, ProblemPage
-from streaming.broker.protocol.status_json import AgentState, Status
+from streaming.broker.protocol.status_json import SEVERITIES, AgentState, ClusterNumbers, EventPage, ProblemPage, Status
 from streaming.common.formatting import format_count, format_name, format_time
 from streaming.pages.site.event_view import event_table
 from streaming.pages.site.good_day import Figure, coming_of, figures_of

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from streaming.broker.protocol.partition_json import Minute
+from streaming.broker.protocol.listing_json import Minute
 from streaming.common.formatting import format_age, format_time
 from streaming.pages.listings.list_cells import count
 from streaming.pages.site.chart_marks import marks

@@ -1,7 +1,6 @@
 """An incident as Markdown, to be pasted into a channel or a ticket: what, since when, what follows, what mends it, and where to look."""
 
-from streaming.broker.protocol.problem_json import Problem
-from streaming.broker.protocol.status_json import Status
+from streaming.broker.protocol.status_json import Problem, Status
 from streaming.common.formatting import format_time
 from streaming.pages.site.page_links import moment_link
 

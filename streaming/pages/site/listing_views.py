@@ -4,24 +4,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from streaming.broker.protocol.broker_json import BROKERS_PATH, BrokerRow
 from streaming.broker.protocol.group_json import GroupPage, GroupSummary
 from streaming.broker.protocol.listing_json import (
+    BROKERS_PATH,
     PARTITIONS_PATH,
     RETENTION_PATH,
+    TOPICS_PATH,
     TRANSACTIONS_PATH,
+    BrokerRow,
     ListPage,
     PartitionRow,
     RetentionRow,
+    TopicRow,
     TransactionRow,
 )
+from streaming.broker.protocol.shown import ASC, DESC
 from streaming.broker.protocol.status_json import Status
-from streaming.broker.protocol.topic_json import TOPICS_PATH, TopicRow
 from streaming.common.formatting import format_count
 from streaming.errors import NotYetError
 from streaming.pages.api.state import State
-from streaming.pages.listings import broker_list, group_list, partition_list, retention_list, topic_list, transaction_list
-from streaming.pages.listings.listing import ASCENDING, DESCENDING
+from streaming.pages.listings import group_list, partition_list, transaction_list
 from streaming.pages.site.page_links import BROKERS, GROUPS, PARTITIONS, RETENTION, TOPICS, TRANSACTIONS, link
 from streaming.pages.site.page_query import Query
 from streaming.pages.site.page_tables import Column, Sorting, choices, columns_of, draw, paging
@@ -77,7 +79,7 @@ _TOPICS: _ListKind[TopicRow] = _ListKind(
     title="Topics",
     intro="What the partitions of each topic come to.",
     empty="No topic is watched yet.",
-    columns=columns_of(topic_list.TOPICS.page_columns),
+    columns=columns_of(partition_list.TOPICS.page_columns),
 )
 _BROKERS: _ListKind[BrokerRow] = _ListKind(
     path=BROKERS,
@@ -85,7 +87,7 @@ _BROKERS: _ListKind[BrokerRow] = _ListKind(
     title="Brokers",
     intro="Whether each broker serves, what it leads and holds, and who watches it.",
     empty="No broker is known yet.",
-    columns=columns_of(broker_list.BROKERS.page_columns),
+    columns=columns_of(partition_list.BROKERS.page_columns),
 )
 _PARTITIONS: _ListKind[PartitionRow] = _ListKind(
     path=PARTITIONS,
@@ -109,7 +111,7 @@ _RETENTION: _ListKind[RetentionRow] = _ListKind(
     title="Retention",
     intro="What is kept, for how long, and what Kafka could have deleted and has not.",
     empty="No partition is watched yet.",
-    columns=columns_of(retention_list.RETENTION.page_columns),
+    columns=columns_of(partition_list.RETENTION.page_columns),
 )
 _GROUPS: _ListKind[GroupSummary] = _ListKind(
     path=GROUPS,
@@ -163,7 +165,7 @@ def groups(state: State, query: Query, status: Status) -> ListView:
     try:
         page = state.groups(query.text(*_API_PARAMETERS))
     except NotYetError:
-        nothing = GroupPage(at_ms=status.at_ms, total=0, matched=0, offset=0, sort=group_list.GROUPS.default, order=ASCENDING, rows=[])
+        nothing = GroupPage(at_ms=status.at_ms, total=0, matched=0, offset=0, sort=group_list.GROUPS.default, order=ASC, rows=[])
         return _GROUPS.view(query, status, nothing, ())
     sentence = group_list.no_groups(page)
     return replace(_GROUPS, empty=f"{sentence[:1].upper()}{sentence[1:]}.").view(query, status, page, page.rows)
@@ -176,5 +178,5 @@ def by_key(rows: Sequence[Row], key: Callable[[Row], float | str], order: str) -
         value = key(row)
         return isinstance(value, str) or value >= 0
 
-    ordered = sorted(filter(known, rows), key=key, reverse=order == DESCENDING)
+    ordered = sorted(filter(known, rows), key=key, reverse=order == DESC)
     return ordered + [row for row in rows if not known(row)]

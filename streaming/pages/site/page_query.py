@@ -4,10 +4,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlencode
 
-from streaming.broker.protocol.problem_json import SEVERITIES
+from streaming.broker.protocol.shown import ASC, DESC
+from streaming.broker.protocol.status_json import SEVERITIES
 from streaming.errors import UsageError
 from streaming.pages.api.paging import no_such_word
-from streaming.pages.listings.listing import ASCENDING, DESCENDING
 
 _MOST_DIGITS = 13  # those of Unix milliseconds
 _MOST_PARAMETERS = 20
@@ -42,7 +42,7 @@ class Query:
 
     def order(self, otherwise: str) -> str:
         """The direction of sorting."""
-        return self.word("order", (ASCENDING, DESCENDING), otherwise)
+        return self.word("order", (ASC, DESC), otherwise)
 
     @property
     def severity(self) -> str:

@@ -15,8 +15,7 @@ import cramjam
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from streaming.broker.protocol.cost_json import Cost
-from streaming.broker.protocol.status_json import Status
+from streaming.broker.protocol.status_json import Cost, Status
 from streaming.common.formatting import format_name
 from streaming.common.web.messages import HttpRequest, Response
 from streaming.errors import NotYetError, UsageError

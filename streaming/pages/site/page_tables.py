@@ -6,8 +6,9 @@ from typing import Any, Generic, TypeVar
 
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import DEFAULT_LIMIT
-from streaming.pages.listings.list_cells import Times, Unit
-from streaming.pages.listings.listing import ASCENDING, DESCENDING, Field, severity_of
+from streaming.broker.protocol.shown import ASC, DESC, Unit
+from streaming.pages.listings.list_cells import Times
+from streaming.pages.listings.listing import Field, severity_of
 from streaming.pages.site.column_room import rooms_of
 from streaming.pages.site.page_links import link
 from streaming.pages.site.page_words import NO_CELL, PageCell, drawn
@@ -26,7 +27,7 @@ class Column(Generic[Row]):
     cell: Callable[[Row, int], PageCell]
     sort: str = ""
     numbers: bool = False
-    first: str = DESCENDING
+    first: str = DESC
     rare: bool = False
 
 
@@ -46,7 +47,7 @@ def _column(field: Field) -> Column[Any]:
         cell=cell,
         sort=field.name if field.sort else "",
         numbers=numbers,
-        first=field.sort or DESCENDING,
+        first=field.sort or DESC,
         rare=field.rare,
     )
 
@@ -140,11 +141,11 @@ def _head(column: Column[Row], sorting: Sorting | None, room: int) -> Head:
     if sorting is None or not column.sort:
         return Head(text=column.head, numbers=column.numbers, room=room)
     here = sorting.sort == column.sort
-    order = column.first if not here else ASCENDING if sorting.order == DESCENDING else DESCENDING
+    order = column.first if not here else ASC if sorting.order == DESC else DESC
     return Head(
         text=column.head,
         href=link(sorting.path, {**sorting.others, "sort": column.sort, "order": order}),
-        sorted_as=("ascending" if sorting.order == ASCENDING else "descending") if here else "",
+        sorted_as=("ascending" if sorting.order == ASC else "descending") if here else "",
         numbers=column.numbers,
         room=room,
     )

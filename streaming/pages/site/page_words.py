@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from streaming.broker.protocol.shown import Unit
 from streaming.common.formatting import NONE, format_age, format_count, format_duration, format_name, format_size, format_time
-from streaming.pages.listings.list_cells import Cell, Unit, count
+from streaming.pages.listings.list_cells import Cell, count
 from streaming.pages.site.page_charts import SmallLine, spark
 from streaming.pages.site.page_links import group_link, moment_link, partition_link, topic_link
 

@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass, replace
 
-from streaming.broker.protocol.listing_json import PARTITIONS_PATH, PartitionRow
-from streaming.broker.protocol.partition_json import PartitionDetail, ReplicaRow, SegmentRow, path_of_partition
+from streaming.broker.protocol.listing_json import PARTITIONS_PATH, PartitionDetail, PartitionRow, ReplicaRow, SegmentRow, path_of_partition
 from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import format_name, format_time
 from streaming.pages.listings.list_cells import Times, place
-from streaming.pages.listings.partition_list import segment_deletion
-from streaming.pages.listings.retention_list import RETENTION
+from streaming.pages.listings.partition_list import RETENTION, segment_deletion
 from streaming.pages.listings.transaction_list import TRANSACTIONS, open_long
 from streaming.pages.site.hour_charts import hour_charts
 from streaming.pages.site.page_charts import Chart

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from streaming.broker.protocol.listing_json import RetentionRow
-from streaming.broker.protocol.partition_json import SegmentRow
+from streaming.broker.protocol.listing_json import RetentionRow, SegmentRow
 from streaming.common.formatting import format_age, format_count, format_duration, format_size
 from streaming.pages.site.page_charts import HEIGHT, WIDTH
 

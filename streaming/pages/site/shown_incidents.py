@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from streaming.broker.protocol.problem_json import Consequence, Problem
-from streaming.broker.protocol.status_json import Status
+from streaming.broker.protocol.status_json import Consequence, Problem, Status
 from streaming.common.formatting import format_name
 from streaming.pages.listings.list_cells import place
 from streaming.pages.site.incident_markdown import incident_markdown

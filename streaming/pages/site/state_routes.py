@@ -6,11 +6,10 @@ from urllib.parse import unquote
 
 import cramjam
 
-from streaming.broker.protocol.cost_json import COST_PATH, Cost
 from streaming.broker.protocol.group_json import GROUPS_PATH
 from streaming.broker.protocol.json_message import Message
-from streaming.broker.protocol.listing_json import PARTITIONS_PATH
-from streaming.broker.protocol.topic_json import TOPICS_PATH
+from streaming.broker.protocol.listing_json import PARTITIONS_PATH, TOPICS_PATH
+from streaming.broker.protocol.status_json import COST_PATH, Cost
 from streaming.common.web.messages import HttpRequest, Response, sentence
 from streaming.errors import NotYetError, UsageError
 from streaming.pages.api.state import State

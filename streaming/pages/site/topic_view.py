@@ -3,14 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streaming.broker.protocol.listing_json import PARTITIONS_PATH, PartitionPage
+from streaming.broker.protocol.listing_json import PARTITIONS_PATH, TOPICS_PATH, PartitionPage, TopicDetail, TopicReader, path_of_topic
 from streaming.broker.protocol.status_json import Status
-from streaming.broker.protocol.topic_json import TOPICS_PATH, TopicDetail, TopicReader, path_of_topic
 from streaming.common.formatting import format_count, format_name
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.listing import verdict_cell
 from streaming.pages.listings.partition_list import PARTITIONS
-from streaming.pages.listings.topic_list import TOPICS as TOPIC_LIST
+from streaming.pages.listings.partition_list import TOPICS as TOPIC_LIST
 from streaming.pages.site.page_links import HOME, TOPICS, group_link, link, topic_link
 from streaming.pages.site.page_query import Query
 from streaming.pages.site.page_tables import Column, PageTable, Sorting, columns_of, draw, paging

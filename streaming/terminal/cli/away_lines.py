@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from streaming.broker.protocol.away_json import AwayBroker
+from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.common.formatting import format_age, format_list, format_time
 
 RETENTION = "would delete what is reclaimable"

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from streaming.broker.protocol.count_json import BY, BY_TOPIC, COUNT_PATH, CountPage, CountRow
+from streaming.broker.protocol.listing_json import BY, BY_TOPIC, COUNT_PATH, CountPage, CountRow
 from streaming.common.formatting import format_be, format_count, format_list
 from streaming.common.settings import Settings
-from streaming.pages.listings.count_list import COUNTS, uncounted
 from streaming.pages.listings.list_cells import Times
+from streaming.pages.listings.partition_list import COUNTS, uncounted
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.cli import away_lines
 from streaming.terminal.cli.lists import ListRequest, ListSource, check_topics, print_page, topics_here, with_list

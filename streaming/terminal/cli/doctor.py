@@ -18,7 +18,7 @@ from streaming.terminal.cli.printing import ShellCommand, echo_lines, sentence_t
 from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND, job_of
 
 if TYPE_CHECKING:  # the checks import pyarrow: not for --help
-    from streaming.broker.protocol.doctor_json import DoctorPage
+    from streaming.broker.protocol.status_json import DoctorPage
     from streaming.terminal.doctor.diagnosis import Diagnosis
 
 _EPILOG = "Exit status: 0 everything is fine, 3 something is not, 4 something cannot be told, 1 failed, 2 not possible as asked."
@@ -114,7 +114,7 @@ def _lines(diagnoses: "Sequence[Diagnosis]", width: int | None) -> Iterator[str]
 
 def _page(diagnoses: "Sequence[Diagnosis]", now: float) -> "DoctorPage":
     """The same as JSON has it; a doubt is what is not known."""
-    from streaming.broker.protocol.doctor_json import DiagnosisRow, DoctorPage
+    from streaming.broker.protocol.status_json import DiagnosisRow, DoctorPage
 
     faults, warnings, unknown = _counted(diagnoses)
     return DoctorPage(

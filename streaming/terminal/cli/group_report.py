@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupSummary, ReadMoments
 from streaming.broker.protocol.group_verdicts import NOTHING_TO_DO
+from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.cluster.verdicts.rebalance_words import last_rebalances
 from streaming.common.formatting import format_count, format_list, format_name, format_time
-from streaming.pages.listings.group_list import besides_words, counted_in
-from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
+from streaming.pages.listings.group_list import GROUP_PARTITIONS, besides_words, counted_in
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.cli import away_lines

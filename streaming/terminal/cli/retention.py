@@ -7,7 +7,7 @@ import click
 from streaming.broker.protocol.listing_json import RETENTION_PATH, RetentionPage
 from streaming.cluster.verdicts import kinds
 from streaming.common.settings import Settings
-from streaming.pages.listings.retention_list import RETENTION
+from streaming.pages.listings.partition_list import RETENTION
 from streaming.terminal.cli import away_lines
 from streaming.terminal.cli.lists import ListRequest, ListSource, print_page, with_list
 from streaming.terminal.cli.source import EXIT_STATUS, FOUND, NOT_KNOWN, NOTHING_FOUND

@@ -9,7 +9,7 @@ from streaming.cluster.verdicts.commands import Commands
 from streaming.common.formatting import format_count, format_list, format_size
 from streaming.kafka.formats.names import INTERNAL_TOPICS
 from streaming.pages.listings.list_cells import Times
-from streaming.pages.listings.retention_list import RETENTION
+from streaming.pages.listings.partition_list import RETENTION
 from streaming.pages.listings.text_table import text_table
 from streaming.rules.cleaning import UNCLEANABLE
 from streaming.terminal.cli.printing import ShellCommand

@@ -21,9 +21,8 @@ from streaming.broker.disk.file_kinds import DiskFileKind
 from streaming.broker.disk.logdirs import LogDir, load_offset_checkpoint
 from streaming.broker.disk.segment_times import LogTimes, SegmentTimes
 from streaming.broker.disk.two_readers import read_log_dir
-from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer, LeftoverFiles
-from streaming.broker.protocol.listing_json import ALL_ROWS
+from streaming.broker.protocol.listing_json import ALL_ROWS, AwayBroker
 from streaming.cluster.usage.disk_answer import DiskContents
 from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes, RestartFacts
 from streaming.cluster.usage.what_if import Trial, trying

@@ -18,9 +18,8 @@ import streaming
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.logdirs import Partition
-from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, GroupSummary
-from streaming.broker.protocol.listing_json import ALL_ROWS
+from streaming.broker.protocol.listing_json import ALL_ROWS, AwayBroker
 from streaming.broker.watcher.cursors import log_id
 from streaming.broker.watcher.scope import Scope
 from streaming.broker.watcher.tail import Tail

@@ -15,8 +15,8 @@ from streaming.broker.agent.host_status import HostStatus
 from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.journal.journal import Journal
-from streaming.broker.protocol.away_json import AwayBroker
 from streaming.broker.protocol.event_tables import blocks_table
+from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.broker.protocol.status_messages import Status, UnreadableLog
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.broker.watcher.scope import Scope

@@ -11,9 +11,7 @@ from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.ladder.count_log import CountedLog
-from streaming.broker.protocol.away_json import AwayBroker
-from streaming.broker.protocol.count_json import COUNT_PATH, CountPage, CountRow
-from streaming.broker.protocol.listing_json import ALL_ROWS
+from streaming.broker.protocol.listing_json import ALL_ROWS, COUNT_PATH, AwayBroker, CountPage, CountRow
 from streaming.broker.watcher.scope import Scope
 from streaming.broker.watcher.tail import Tail
 from streaming.cluster.view.limiter import LimitsOf
@@ -26,7 +24,7 @@ from streaming.errors import FormatError
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.kafka.scan.walk import Bytes
 from streaming.pages.api.count_page import page_of
-from streaming.pages.listings.count_list import uncounted
+from streaming.pages.listings.partition_list import uncounted
 from streaming.terminal.offline.cluster_logs import ClusterLogs
 from streaming.terminal.offline.doubts import damage_advice, missing_offsets, refused, unread
 from streaming.terminal.offline.local_agent import count_directory

@@ -14,7 +14,7 @@ from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.pending import answer
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.journal.cutting import cut, overwritten_from
-from streaming.broker.protocol.away_json import AwayBroker
+from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.broker.watcher.scope import Scope
 from streaming.broker.watcher.tail import Tail
 from streaming.cluster.view import waiting_groups

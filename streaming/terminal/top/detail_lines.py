@@ -2,7 +2,7 @@
 
 from streaming.broker.protocol.group_json import GroupDetail
 from streaming.broker.protocol.listing_json import TransactionRow
-from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.status_json import Problem
 from streaming.pages.listings.list_cells import Times
 from streaming.terminal.top.group_lines import findings_of, group_lines
 from streaming.terminal.top.labelled_text import DetailLine

@@ -5,8 +5,7 @@ from streaming.broker.protocol.group_verdicts import NOTHING_TO_DO
 from streaming.cluster.verdicts.rebalance_words import last_rebalances
 from streaming.common.formatting import format_count, format_name
 from streaming.pages.listings.cells import cut
-from streaming.pages.listings.group_list import counted_in, records_left_cell
-from streaming.pages.listings.group_partition_list import GROUP_PARTITIONS
+from streaming.pages.listings.group_list import GROUP_PARTITIONS, counted_in, records_left_cell
 from streaming.pages.listings.list_cells import Times, place, size, word
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.top.labelled_text import DetailLine, all_labelled, command_lines, title

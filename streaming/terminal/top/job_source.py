@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Protocol, TypeVar
 from urllib.parse import urlencode
 
-from streaming.broker.protocol.event_json import EVENTS_PATH, EventPage
 from streaming.broker.protocol.group_doubts import doubts_of_page
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, path_of
 from streaming.broker.protocol.json_message import Message
@@ -13,13 +12,13 @@ from streaming.broker.protocol.listing_json import (
     RETENTION_PATH,
     TRANSACTIONS_PATH,
     ListPage,
+    PartitionDetail,
     PartitionPage,
     RetentionPage,
     TransactionPage,
+    path_of_partition,
 )
-from streaming.broker.protocol.partition_json import PartitionDetail, path_of_partition
-from streaming.broker.protocol.problem_json import PROBLEMS_PATH, ProblemPage
-from streaming.broker.protocol.status_json import STATUS_PATH, Status
+from streaming.broker.protocol.status_json import EVENTS_PATH, PROBLEMS_PATH, STATUS_PATH, EventPage, ProblemPage, Status
 from streaming.common.formatting import format_time
 from streaming.errors import NotYetError, UsageError
 from streaming.pages.listings.transaction_list import open_long

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 from rich.text import Text
 
-from streaming.broker.protocol.problem_json import CRITICAL, WARNING, Problem
-from streaming.broker.protocol.status_json import Status
+from streaming.broker.protocol.shown import ASC, DESC, Unit
+from streaming.broker.protocol.status_json import CRITICAL, WARNING, Problem, Status
 from streaming.common.formatting import NONE
 from streaming.pages.listings.cells import plain, wrapped
-from streaming.pages.listings.list_cells import Times, Unit
-from streaming.pages.listings.listing import ASCENDING, DESCENDING
+from streaming.pages.listings.list_cells import Times
 from streaming.terminal.top.questions import Answer, ListName, Row, Rows
 from streaming.terminal.top.screen_parts import NOT_CURRENT_STYLE, verdict_style
 from streaming.terminal.top.table_lines import missing_columns, table_lines
@@ -95,5 +94,5 @@ def as_json(answer: Answer, rows: Rows) -> str:
         return json.dumps(rows.page.fields(), indent=2)
     head = {"at_ms": rows.at_ms, "version": answer.status.version, "doubts": [*answer.status.doubts, *rows.notes]}
     counts = {"total": rows.total, "matched": rows.matched, "offset": rows.offset}
-    order = {"sort": rows.sort, "order": DESCENDING if rows.descending else ASCENDING}
+    order = {"sort": rows.sort, "order": DESC if rows.descending else ASC}
     return json.dumps({**head, **counts, **order, "rows": [row.fields() for row in rows.rows]}, indent=2)

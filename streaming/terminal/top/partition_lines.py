@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from streaming.broker.protocol.listing_json import RetentionRow, TransactionRow
-from streaming.broker.protocol.partition_json import PartitionDetail
+from streaming.broker.protocol.listing_json import PartitionDetail, RetentionRow, TransactionRow
 from streaming.common.formatting import NONE, format_count, format_name, format_table
 from streaming.pages.listings.cells import cut
 from streaming.pages.listings.list_cells import Times, count, curve, length, number, place, rate, size, word

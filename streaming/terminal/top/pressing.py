@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from streaming.broker.protocol.event_json import ClusterEvent
 from streaming.broker.protocol.group_json import GroupSummary
 from streaming.broker.protocol.listing_json import TransactionRow
-from streaming.broker.protocol.problem_json import Problem
-from streaming.pages.listings.listing import DESCENDING
+from streaming.broker.protocol.shown import DESC
+from streaming.broker.protocol.status_json import ClusterEvent, Problem
 from streaming.pages.listings.transaction_list import advice
 from streaming.terminal.top.detail_lines import command_of, detail_lines
 from streaming.terminal.top.help_lines import help_lines
@@ -86,7 +85,7 @@ def _sorted(state: ScreenState, letter: str) -> ScreenState:
         return state
     place, rows = state.place, state.rows
     sort, descending = (place.sort, place.descending) if place.sort else (rows.sort, rows.descending) if rows else ("", False)
-    turned = not descending if sort == column.name else column.sort == DESCENDING
+    turned = not descending if sort == column.name else column.sort == DESC
     return state.with_place(replace(place, sort=column.name, descending=turned, cursor=0, first=0, held=""))
 
 

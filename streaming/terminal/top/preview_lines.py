@@ -3,10 +3,11 @@
 from rich.text import Text
 
 from streaming.broker.protocol.listing_json import TransactionRow
-from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.shown import Unit
+from streaming.broker.protocol.status_json import Problem
 from streaming.common.formatting import NONE
 from streaming.pages.listings.cells import cut, plain
-from streaming.pages.listings.list_cells import Times, Unit
+from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.transaction_list import advice
 from streaming.terminal.top.labelled_text import DetailLine, all_labelled, command_lines, title
 from streaming.terminal.top.problem_lines import problem_lines

@@ -1,6 +1,6 @@
 """A problem in detail."""
 
-from streaming.broker.protocol.problem_json import Problem
+from streaming.broker.protocol.status_json import Problem
 from streaming.common.formatting import format_name
 from streaming.pages.listings.list_cells import Times, place
 from streaming.terminal.top.labelled_text import DetailLine, all_labelled, command_lines, title

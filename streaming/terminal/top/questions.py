@@ -4,13 +4,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from streaming.broker.protocol.event_json import ClusterEvent
 from streaming.broker.protocol.group_json import GroupDetail, GroupSummary
 from streaming.broker.protocol.json_message import PublicMessage
-from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
-from streaming.broker.protocol.partition_json import PartitionDetail
-from streaming.broker.protocol.problem_json import Problem
-from streaming.broker.protocol.status_json import Status
+from streaming.broker.protocol.listing_json import PartitionDetail, PartitionRow, RetentionRow, TransactionRow
+from streaming.broker.protocol.status_json import ClusterEvent, Problem, Status
 
 Row = Problem | PartitionRow | TransactionRow | RetentionRow | GroupSummary | ClusterEvent
 Detail = PartitionDetail | GroupDetail

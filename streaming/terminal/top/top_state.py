@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from streaming.broker.protocol.problem_json import Problem
-from streaming.broker.protocol.status_json import Status
+from streaming.broker.protocol.status_json import Problem, Status
 from streaming.terminal.top.questions import VIEWS, Content, DetailAnswer, DetailQuestion, ListName, ListQuestion, Question, Row, Rows
 
 INTERVALS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)

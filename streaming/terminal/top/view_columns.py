@@ -1,12 +1,10 @@
 """The columns of each view, the most important first: that is the order in which narrow terminals keep them. How severe its rows look."""
 
-from streaming.pages.listings.event_list import EVENTS
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.listing import Field, severity_of
-from streaming.pages.listings.partition_list import PARTITIONS
-from streaming.pages.listings.problem_list import PROBLEMS
-from streaming.pages.listings.retention_list import RETENTION
+from streaming.pages.listings.partition_list import PARTITIONS, RETENTION
+from streaming.pages.listings.problem_list import EVENTS, PROBLEMS
 from streaming.pages.listings.transaction_list import TRANSACTIONS
 from streaming.terminal.top.questions import ListName, Row
 
