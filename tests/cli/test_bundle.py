@@ -78,3 +78,12 @@ def test_a_file_that_is_there_is_kept(planted: list[object], tmp_path: Path) -> 
     done = run_command("doctor", *planted, "--bundle", bundle)
     assert (done.returncode, bundle.read_text()) == (2, "mine")
     assert f"--bundle {bundle} is there already: name another file" in done.stderr
+
+
+def test_where_systemd_has_no_log_it_says_so(planted: list[object], tmp_path: Path) -> None:
+    (tmp_path / "said").write_text("")
+    bundle = tmp_path / "by-hand.tar.gz"
+    assert run_command("doctor", *planted, "--bundle", bundle).returncode in {0, 3}
+    with tarfile.open(bundle) as archive:
+        log = archive.extractfile("segtail-bundle/log.txt").read().decode()  # type: ignore[union-attr]
+    assert log == "systemd has no log of segtail-agent or segtail-job: please add what segtail has written to its stderr\n"

@@ -450,10 +450,10 @@ def _deleted(records: int, offsets: int) -> tuple[str, int]:
 
 
 def _lost_lately(partition: GroupPartition) -> str:
-    """How many records; an offset whose record was not counted may have had none."""
+    """How many records: what was lost while no job watched is in no number. An offset whose record was not counted may have had none."""
     records, offsets = partition.lost_lately_records, partition.lost_lately_offsets
     more = f"up to {format_count(offsets, 'record')}" if not records else f"up to {offsets:,} more"
-    what = " and ".join([format_count(records, "record")] * (records > 0) + [more] * (offsets > 0))
+    what = " and ".join([f"at least {format_count(records, 'record')}"] * (records > 0) + [more] * (offsets > 0))
     return f"{what} {'was' if records + offsets == 1 else 'were'}"
 
 

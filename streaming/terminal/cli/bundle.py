@@ -67,8 +67,7 @@ def _files(settings: Settings, job: str, findings: Iterable[str]) -> Iterator[tu
         yield "metrics.prom", _asked(job, "/metrics")
     if settings.metrics_listen is not None:
         yield "agent.prom", _asked(f"http://{settings.metrics_listen}", "/metrics")
-    if log := _log():
-        yield "log.txt", log
+    yield "log.txt", _log() or f"systemd has no log of {' or '.join(_UNITS)}: please add what segtail has written to its stderr\n"
 
 
 def _version(package: str) -> str:
