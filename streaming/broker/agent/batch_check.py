@@ -24,13 +24,10 @@ def check_batch(segments: Sequence[Segment], offset: int) -> BatchCheck:
     buffer = window()
     boundary = find_offset(segments, offset, buffer)
     while True:
-        file = OpenSegment(boundary.segment.path, boundary.segment.base_offset)
-        try:
+        with OpenSegment(boundary.segment.path, boundary.segment.base_offset) as file:
             scanned = scan_on(file, boundary.position, boundary.next_offset, buffer)
             if len(scanned.batches) or scanned.flaw is not None:
                 return _checked(file, boundary, scanned, buffer)
-        finally:
-            file.close()
         following = [segment for segment in segments if segment.base_offset > boundary.segment.base_offset]
         if not following:
             return BatchCheck(sound=True, error="the log ends there")

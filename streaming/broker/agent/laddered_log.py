@@ -10,7 +10,7 @@ from typing import NamedTuple
 from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.scanned_timestamps import SegmentKey
 from streaming.broker.disk.scanning import scan_on
-from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment
+from streaming.broker.disk.segment_files import FileIdentity, Segment
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.ladder.active_ladder import ActiveLadder
 from streaming.broker.ladder.count_log import CountedLog
@@ -266,10 +266,7 @@ class LadderedLog:
 
     @staticmethod
     def _read_on(ladder: LogLadder, segment: Segment, upto: int | None, buffer: Bytes, paced: Paced) -> None:
-        file = OpenSegment(segment.path, segment.base_offset)
-        try:
-            if file.identity != segment.identity:
-                raise FileNotFoundError(f"{segment.path} is another file than the one that was listed")
+        with segment.open() as file:
             end = file.size() if upto is None else upto
             while ladder.position < end:
                 begin = ladder.position
@@ -284,8 +281,6 @@ class LadderedLog:
                 if not ladder.append(segment.base_offset, begin, scanned.batches, -1, steps):
                     raise FormatError(f"{segment.path}: it is not known which data is aborted", begin)
                 paced(scanned.end)
-        finally:
-            file.close()
 
     def fill(self, stored: Callable[[SegmentKey], bytes | None], buffer: Bytes, paced: Paced) -> None:
         """Add the newest segment that is not counted. Raises OSError.

@@ -58,10 +58,7 @@ def read_on(segment: Segment, read: ActiveRead, buffer: Bytes, budget: int | Non
     Raises:
         OSError: the segment cannot be read; FileNotFoundError if another file has its name by now.
     """
-    file = OpenSegment(segment.path, segment.base_offset)
-    try:
-        if file.identity != segment.identity:
-            raise FileNotFoundError(f"{segment.path} is another file than the one that was listed")
+    with segment.open() as file:
         if not _goes_on(file, segment, read):
             read = ActiveRead.none_of(segment)
         began = bytes_read()
@@ -73,8 +70,6 @@ def read_on(segment: Segment, read: ActiveRead, buffer: Bytes, budget: int | Non
             if budget is not None and bytes_read() - began >= budget and read.position < file.size():
                 return read, False
         return read, True
-    finally:
-        file.close()
 
 
 def covers(read: ActiveRead, segment: Segment) -> bool:
@@ -85,11 +80,8 @@ def covers(read: ActiveRead, segment: Segment) -> bool:
     """
     if read.identity != segment.identity or read.position != segment.size:
         return False
-    file = OpenSegment(segment.path, segment.base_offset)
-    try:
+    with OpenSegment(segment.path, segment.base_offset) as file:
         return _goes_on(file, segment, read)
-    finally:
-        file.close()
 
 
 def _goes_on(file: OpenSegment, segment: Segment, read: ActiveRead) -> bool:

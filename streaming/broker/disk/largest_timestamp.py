@@ -2,6 +2,7 @@
 
 import logging
 import os
+from contextlib import suppress
 
 from streaming.broker.disk.calls import Calling, bytes_read
 from streaming.broker.disk.oldest_record import MOST_BATCHES
@@ -65,8 +66,7 @@ def is_there(segment: Segment, timestamp: int, offset: int) -> bool:
     Raises:
         OSError: the segment cannot be read.
     """
-    file = OpenSegment(segment.path, segment.base_offset)
-    try:
+    with suppress(FormatError), OpenSegment(segment.path, segment.base_offset) as file:  # a wrong position: a scan will find the timestamp
         indexed = file.indexed(offset + 1)
         position = 0 if indexed is None else indexed[1]
         for _ in range(MOST_BATCHES):
@@ -74,10 +74,6 @@ def is_there(segment: Segment, timestamp: int, offset: int) -> bool:
             if entry is None or entry.last_offset >= offset:
                 return entry is not None and entry.max_timestamp == timestamp
             position += entry.size
-    except FormatError:  # the index points to a wrong position: a scan will find the timestamp
-        return False
-    finally:
-        file.close()
     return False
 
 
@@ -99,16 +95,11 @@ class LargestScan:
             OSError: the segment cannot be read; FileNotFoundError if another file has its name by now.
         """
         began = bytes_read()
-        file = OpenSegment(self.segment.path, self.segment.base_offset)
-        try:
-            if file.identity != self.segment.identity:
-                raise FileNotFoundError(f"{self.segment.path} is another file than the one that was listed")
+        with self.segment.open() as file:
             while budget is None or bytes_read() - began < budget:
                 if not self._window(file, buffer):
                     return True
             return False
-        finally:
-            file.close()
 
     def _window(self, file: OpenSegment, buffer: Bytes) -> bool:
         scanned = scan_on(file, self._position, self._next_offset, buffer, spare_cache=True)

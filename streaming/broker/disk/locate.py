@@ -84,8 +84,7 @@ def find_offset(segments: Sequence[Segment], offset: int | None, buffer: Bytes) 
     held = [segment for segment in segments if offset is None or segment.base_offset <= offset]
     segment = held[-1] if held else segments[0]
     boundary, passed = beginning(segment), False
-    file = OpenSegment(segment.path, segment.base_offset)
-    try:
+    with OpenSegment(segment.path, segment.base_offset) as file:
         start = start_near(file, offset)
         pieces = _walk_near if offset is not None and start[0] else walk_on
         for position, scanned in pieces(file, *start, buffer):
@@ -96,8 +95,6 @@ def find_offset(segments: Sequence[Segment], offset: int | None, buffer: Bytes) 
             passed = count < len(ends)
             if passed:
                 break
-    finally:
-        file.close()
     return replace(boundary, last=segment is segments[-1] and not passed)
 
 

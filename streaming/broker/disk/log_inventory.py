@@ -23,7 +23,7 @@ from streaming.broker.disk.logdirs import NOTHING_WRITTEN, LogDir, Partition, lo
 from streaming.broker.disk.oldest_record import Oldest, oldest_record
 from streaming.broker.disk.scanned_timestamps import ScannedTimes, SegmentKey
 from streaming.broker.disk.scanning import kept_window
-from streaming.broker.disk.segment_files import Segment, SegmentListing, directory_stamp, list_segments, log_start_offset
+from streaming.broker.disk.segment_files import Segment, SegmentListing, another_file, directory_stamp, list_segments, log_start_offset
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.errors import FormatError
 from streaming.kafka.formats import names
@@ -283,7 +283,7 @@ class _InventoriedLog:
         with Calling(path):
             stat = path.stat()
         if (stat.st_dev, stat.st_ino) != (last.identity.device, last.identity.inode):
-            raise FileNotFoundError(f"{path} is another file than the one that was listed")
+            raise another_file(path)
         size, modified_ms = stat.st_size, stat.st_mtime_ns // 1_000_000
         now = last if (size, modified_ms) == (last.size, last.modified_ms) else replace(last, size=size, modified_ms=modified_ms)
         before = self.read

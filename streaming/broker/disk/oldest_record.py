@@ -32,11 +32,8 @@ def oldest_record(segments: tuple[Segment, ...], log_start: int) -> Oldest | Non
         following = segments[item + 1].base_offset if item + 1 < len(segments) else None
         if segment.size == 0 or (following is not None and following <= log_start):
             continue
-        file = OpenSegment(segment.path, segment.base_offset)
-        try:
+        with OpenSegment(segment.path, segment.base_offset) as file:
             found, left = _oldest_in(file, log_start, left)
-        finally:
-            file.close()
         if found is not None or not left:
             return found
     return None

@@ -39,11 +39,8 @@ def has_data(segment: Segment) -> bool:
     """Whether anything is written in a segment. Raises OSError."""
     if not segment.size:
         return False
-    file = OpenSegment(segment.path, segment.base_offset)
-    try:
+    with OpenSegment(segment.path, segment.base_offset) as file:
         return any(file.read(0, PREFIX_BYTES))
-    finally:
-        file.close()
 
 
 def _without_zeros(file: OpenSegment, begin: int, end: int) -> int:

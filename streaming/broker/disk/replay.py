@@ -38,7 +38,9 @@ def without_replaced(segments: Sequence[Segment], buffer: Bytes) -> Sequence[Seg
 def batches_between(segments: Sequence[Segment], begin: int, end: int, buffer: Bytes) -> Iterator[tuple[Batches, int]]:
     """The batches from ``begin`` to ``end``, both batch boundaries, some at a time, and the index of their segment in ``segments``.
 
-    They are in ``buffer`` until the next ones are requested. If a batch is larger than the buffer, only its header is there.
+    They are in ``buffer`` until the next ones are requested. If a batch is larger than the buffer, only its header is there. All files are
+    those of the listing: of two cleanings, the second removes the tombstone of what the first has removed before it, so a file from before
+    the first and one from after the second bring back what was deleted.
 
     Raises:
         FormatError: there is something else than a batch before ``end``. An incomplete batch at the end of the log is no error.
@@ -52,26 +54,15 @@ def batches_between(segments: Sequence[Segment], begin: int, end: int, buffer: B
     cursors = {segment: cursor for cursor, segment in enumerate(segments)}
     there = [segment for segment in current if boundary.segment.base_offset <= segment.base_offset < end]
     with ExitStack() as opened:
-        files = [_opened(segment, opened) for segment in there[:_MOST_OPEN]]
+        files = [opened.enter_context(segment.open()) for segment in there[:_MOST_OPEN]]
         for number, segment in enumerate(there):
             at = (boundary.position, boundary.next_offset) if segment is boundary.segment else (0, segment.base_offset)
-            cursor, file = cursors[segment], files[number] if number < len(files) else _opened(segment, opened)
+            cursor, file = cursors[segment], files[number] if number < len(files) else opened.enter_context(segment.open())
             for batches, whole in _batches_in(file, at, end, buffer, last=segment is segments[-1]):
                 if len(batches):
                     yield batches, cursor
                 if not whole:
                     return
-
-
-def _opened(segment: Segment, opened: ExitStack) -> OpenSegment:
-    """The file of a segment as it was listed. Of two cleanings, the second removes the tombstone of what the first has removed before it:
-    a file from before the first and one from after the second bring back what was deleted.
-    """
-    file = OpenSegment(segment.path, segment.base_offset)
-    opened.callback(file.close)
-    if file.identity != segment.identity:
-        raise FileNotFoundError(f"{segment.path} is another file than the one that was listed")
-    return file
 
 
 def _batches_in(file: OpenSegment, at: tuple[int, int], end: int, buffer: Bytes, *, last: bool) -> Iterator[tuple[Batches, bool]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from mmap import PAGESIZE
 from pathlib import Path
+from typing import Self
 
 from streaming.broker.disk.calls import Calling, ThreadCalls, note_read
 from streaming.broker.disk.index_file import last_entry_below, last_entry_upto, positions_between
@@ -53,6 +54,11 @@ class FileIdentity:
     inode: int
 
 
+def another_file(path: Path | str) -> FileNotFoundError:
+    """The error that a file is not there any more, although its name is: compaction, and a new start of a log, put others there."""
+    return FileNotFoundError(f"{path} is another file than the one that was listed")
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A ``.log`` from a listing.
@@ -73,6 +79,10 @@ class Segment:
         """The path of the file."""
         name = segment_file_name(self.base_offset, FileKind.LOG)
         return self.directory / (f"{name}.{FileStage.SWAP}" if self.swap else name)
+
+    def open(self) -> "OpenSegment":
+        """Open the file that was listed. Raises OSError; FileNotFoundError if another file has its name by now."""
+        return OpenSegment(self.path, self.base_offset, self.identity)
 
 
 def list_segments(directory: Path) -> tuple[Segment, ...]:
@@ -240,28 +250,29 @@ def log_start_offset(directory: Path, segments: tuple[Segment, ...], stored: Seq
         file = OpenSegment(first.path, first.base_offset)
     except OSError:  # being deleted: the next listing begins further on
         return first.base_offset
-    try:
+    with file:
         head = file.read(0, MAGIC_AT + 1)
-    finally:
-        file.close()
     with_epoch = len(head) > MAGIC_AT and head[MAGIC_AT] == CURRENT_MAGIC
     start = epochs[0].start_offset
     return start if with_epoch and int.from_bytes(head[:LENGTH_AT]) < start else first.base_offset
 
 
 class OpenSegment:
-    """An open ``.log``. It stays readable when Kafka renames or unlinks it. Close it, otherwise it keeps disk space occupied."""
+    """An open ``.log``. It stays readable when Kafka renames or unlinks it. Close it, or use `with`: else it keeps disk space occupied."""
 
     __slots__ = ("_entry", "_fd", "_path", "_reads_ahead", "base_offset", "identity")  # most logs have one
 
-    def __init__(self, segment_path: Path, base_offset: int) -> None:
-        """Open the file for reading. Raises OSError."""
+    def __init__(self, segment_path: Path, base_offset: int, listed: FileIdentity | None = None) -> None:
+        """Open the file for reading. Raises OSError; FileNotFoundError if it is another one than was ``listed``."""
         self._path = str(segment_path)
         self.base_offset = base_offset
         with Calling(self._path):
             self._fd = open_file(self._path)
             stat = os.fstat(self._fd)
         self.identity = FileIdentity(stat.st_dev, stat.st_ino)
+        if listed not in (None, self.identity):
+            self.close()
+            raise another_file(self._path)
         self._reads_ahead = True
         self._entry = 0  # in the index: the number of the entry after those that were read last
 
@@ -269,6 +280,12 @@ class OpenSegment:
     def path(self) -> Path:
         """The path that it was opened at: made when it is asked for, because it takes as much memory as all the rest."""
         return Path(self._path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close the descriptor."""

@@ -74,10 +74,8 @@ def opened(log_dirs: Sequence[LogDir], excerpt: Excerpt) -> Iterator[OpenExcerpt
         raise GoneError(f"{name_of(excerpt)} is not there any more") from error
     except OSError as error:
         raise AgentError(f"{name_of(excerpt)} cannot be read: {error}") from error
-    try:
+    with file:
         yield OpenExcerpt(excerpt, partition, segments, item, file)
-    finally:
-        file.close()
 
 
 def name_of(excerpt: Excerpt) -> str:

@@ -149,11 +149,8 @@ def _of_log(partition: Partition, log_start: int, start: StartFrom | int, excerp
 
 def _written(segment: Segment) -> int:
     """How much of an active segment is written: of a preallocated one, that is not all."""
-    file = OpenSegment(segment.path, segment.base_offset)
-    try:
+    with OpenSegment(segment.path, segment.base_offset) as file:
         return written_end(file, 0)
-    finally:
-        file.close()
 
 
 def cut(excerpt: Excerpt, excerpt_bytes: int) -> Iterator[Excerpt]:

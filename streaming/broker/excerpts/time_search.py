@@ -46,16 +46,13 @@ def is_older(segment: Segment, next_base: int, timestamp: int) -> bool:
 
 
 def _in_segment(segment: Segment, begin: tuple[int, int], timestamp: int, buffer: Bytes) -> BatchBoundary | None:
-    file = OpenSegment(segment.path, segment.base_offset)
-    try:
+    with OpenSegment(segment.path, segment.base_offset) as file:
         position, next_offset = max(begin, start_near(file, _older_upto(segment, timestamp) + 1))
         for at, scanned in walk_on(file, position, next_offset, buffer, spare_cache=True):
             items = np.flatnonzero(scanned.batches.max_timestamp >= timestamp)
             if len(items):
                 batches, item = scanned.batches, int(items[0])
                 return BatchBoundary(segment, at + int(batches.positions[item]), int(batches.base_offset[item]), -1, b"", 0)
-    finally:
-        file.close()
     return None
 
 

@@ -65,10 +65,7 @@ def count_segment(segments: Sequence[Segment], number: int, buffer: Bytes, paced
     built, pending = RungBuilder(segment.base_offset), dict[int, Pending]()
     upto = segments[number + 1].base_offset if number + 1 < len(segments) else 2**63 - 1
     damage, cut, sound_from, aborted = "", "", -1, Aborted.none()
-    file = OpenSegment(segment.path, segment.base_offset)
-    try:
-        if file.identity != segment.identity:
-            raise FileNotFoundError(f"{segment.path} is another file than the one that was listed")
+    with segment.open() as file:
         try:
             aborted = read_aborted(segments[number:], upto)
             for position, scanned in walk_on(file, 0, segment.base_offset, buffer, spare_cache=True):
@@ -85,8 +82,6 @@ def count_segment(segments: Sequence[Segment], number: int, buffer: Bytes, paced
         cut = cut or _damage(file, built, buffer, last=number == len(segments) - 1)
         if not cut and built.end_offset > upto:
             cut = f"offsets up to {built.end_offset - 1}, and the next segment begins with {upto}"
-    finally:
-        file.close()
     if len(built.rungs):
         built.thin(0)
     still = (one for one in pending.values() if not aborted.covers(one.producer_id, one.first_offset))
@@ -134,10 +129,7 @@ def read_on(
         OSError: the segment cannot be read; FileNotFoundError if another file has its name by now.
     """
     ended: list[EndedTransaction] = []
-    file = OpenSegment(segment.path, segment.base_offset)
-    try:
-        if file.identity != segment.identity:
-            raise FileNotFoundError(f"{segment.path} is another file than the one that was listed")
+    with segment.open() as file:
         while ladder.position < upto:
             begin = ladder.position
             scanned = scan_on(file, begin, ladder.end_offset, buffer, spare_cache=True)
@@ -149,6 +141,4 @@ def read_on(
                     raise FormatError("no batch ends where one should", upto)
             ended += ladder.append(scanned.batches, -1, steps_of(scanned.batches, buffer, _UNTIMED))
             paced(scanned.end)
-    finally:
-        file.close()
     return tuple(ended)

@@ -65,16 +65,11 @@ class Stretch:
         next_offset, position = ladder.begin_of(number)
         _, end = ladder.begin_of(number + 1)
         found: list[tuple[Batches, int]] = []
-        file = OpenSegment(segment.path, segment.base_offset)
-        try:
-            if file.identity != segment.identity:
-                raise FileNotFoundError(f"{segment.path} is another file than the one that was listed")
+        with segment.open() as file:
             while position < end:
                 batches = _window(file, position, next_offset, _of_thread.buffer[: end - position])
                 found.append((batches, position))
                 position, next_offset = position + int(batches.size.sum()), int(batches.last_offset[-1]) + 1
-        finally:
-            file.close()
         return cls._of(segment, found, aborted)
 
     @classmethod
@@ -128,11 +123,8 @@ class Stretch:
             TooLargeError: it grows beyond `MAX_TIMED_BYTES` before the record that is asked for.
             OSError: the segment cannot be read.
         """
-        file = OpenSegment(self.segment.path, self.segment.base_offset)
-        try:
+        with OpenSegment(self.segment.path, self.segment.base_offset) as file:
             data = file.read(int(self.positions[item]), min(int(self.sizes[item]), TIMED_ENTRY_BYTES))
-        finally:
-            file.close()
         return read_entry_times(memoryview(data))
 
     def first_timestamp(self, item: int) -> int | None:

@@ -74,13 +74,11 @@ class SegmentCheck:
             file = OpenSegment(self.segment.path, self.segment.base_offset)
         except FileNotFoundError as error:
             raise ChangedError from error
-        try:
+        with file:
             self._refuse_changed(file)
             found = self._window(file, buffer)
             self._refuse_changed(file)
             return found
-        finally:
-            file.close()
 
     def _refuse_changed(self, file: OpenSegment) -> None:
         segment = self.segment
@@ -187,11 +185,8 @@ def _read(file: OpenSegment, buffer: Bytes, position: int) -> Bytes:
 def _first_epoch(segment: Segment) -> int:
     """The leader epoch of a segment's first batch; -1 if there is no batch yet, or its format has no leader epoch."""
     try:
-        file = OpenSegment(segment.path, segment.base_offset)
-        try:
+        with OpenSegment(segment.path, segment.base_offset) as file:
             page = _read(file, np.empty(2 * PAGESIZE, np.uint8), 0)
-        finally:
-            file.close()
     except OSError:  # it is gone or cannot be read: its own check reports that
         return -1
     return read_leader_epoch(page[:HEADER_BYTES].tobytes())

@@ -218,11 +218,8 @@ def _first_batch_times(segments: Sequence[Segment], offsets: Longs) -> Longs:
     buffer = np.empty(_LOOK_BYTES, np.uint8)
     for item in np.unique(owners[owners >= 0]).tolist():
         own = np.flatnonzero(owners == item)
-        file = OpenSegment(segments[item].path, segments[item].base_offset)
-        try:
+        with OpenSegment(segments[item].path, segments[item].base_offset) as file:
             found[own] = _look_up(file, offsets[own], _times(segments, item), buffer)
-        finally:
-            file.close()
     return found
 
 

@@ -75,11 +75,8 @@ class RecoveryPositions:
             return None
         self._left -= 1
         try:
-            file = OpenSegment(held[-1].path, held[-1].base_offset)
-            try:
+            with OpenSegment(held[-1].path, held[-1].base_offset) as file:
                 return start_near(file, offset)[0]
-            finally:
-                file.close()
         except OSError as error:  # rolled, deleted or compacted since: the next look finds another file
             log.debug("the position of a recovery point is not known", extra={"path": tail.path, "error": str(error)})
             return None

@@ -174,10 +174,7 @@ def _deleted_after(cursor: Cursor, directory: Path, first: int) -> dict[int, int
     if identity == FileIdentity(cursor.device, cursor.inode):
         path = directory / f"{segment_file_name(cursor.segment, FileKind.LOG)}.{FileStage.DELETED}"
         with suppress(FileNotFoundError):  # it has been unlinked
-            file = OpenSegment(path, cursor.segment)
-            try:
+            with OpenSegment(path, cursor.segment) as file:
                 ends = not any(file.read(cursor.position, PREFIX_BYTES))  # or goes on with the zeros of a preallocated file
-            finally:
-                file.close()
             sizes[cursor.segment] = cursor.position if ends else size
     return sizes

@@ -29,9 +29,6 @@ def holds_cursor(directory: Path, cursor: Cursor) -> bool:
     """Whether the batch before a cursor is still at its position in the same file. Raises OSError."""
     for segment in list_segments(directory):
         if segment.identity == FileIdentity(cursor.device, cursor.inode) and segment.base_offset == cursor.segment:
-            file = OpenSegment(segment.path, segment.base_offset)
-            try:
+            with OpenSegment(segment.path, segment.base_offset) as file:
                 return bool(cursor.anchor) and segment.size >= cursor.position and holds_anchor(file, cursor)
-            finally:
-                file.close()
     return False

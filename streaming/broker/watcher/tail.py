@@ -273,23 +273,19 @@ class Tail:
     def open(self) -> OpenSegment:
         """The open file at the cursor, opened if need be. Raises OSError, FileNotFoundError if another file has its name."""
         if self.file is None:
-            path = self._path_of_file()
-            file = self._open(path, self.cursor.segment)
-            if file.identity != FileIdentity(self.cursor.device, self.cursor.inode):
-                file.close()
-                raise FileNotFoundError(f"{path} is another file than the one that was read")
-            self.file = file
+            listed = FileIdentity(self.cursor.device, self.cursor.inode)
+            self.file = self._open(self._path_of_file(), self.cursor.segment, listed)
             open_files().opened(self)
         return self.file
 
     @staticmethod
-    def _open(path: Path, base_offset: int) -> OpenSegment:
+    def _open(path: Path, base_offset: int, listed: FileIdentity | None = None) -> OpenSegment:
         try:
-            return OpenSegment(path, base_offset)
+            return OpenSegment(path, base_offset, listed)
         except OSError as error:
             if not open_files().ran_short(error):
                 raise
-        return OpenSegment(path, base_offset)
+        return OpenSegment(path, base_offset, listed)
 
     @property
     def quiet(self) -> bool:

@@ -45,10 +45,8 @@ def ragged_bytes(tail: Tail, now_ms: int) -> int:
         file = OpenSegment(last.path, last.base_offset)
     except OSError:  # it has just been deleted or compacted
         return 0
-    try:
+    with file:
         return file.size() - at if any(file.read(at, PREFIX_BYTES)) else 0  # a preallocated file ends with zeros
-    finally:
-        file.close()
 
 
 def unread(agent: OfflineAgent, counts: Callable[[str, int], bool], exported: Sequence[Tail], listed: Iterable[Path]) -> Iterator[str]:
