@@ -22,6 +22,7 @@ from streaming.broker.agent.position_answers import find_positions
 from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
+from streaming.broker.ladder import filling
 from streaming.broker.ladder.count_log import count_log
 from streaming.broker.ladder.positions import positions
 from streaming.broker.ladder.segment_ladder import RUNG_BYTES
@@ -128,8 +129,8 @@ def test_the_segment_that_is_read_is_counted_before_the_others_and_then_they_are
 def test_what_is_appended_is_counted_without_reading_it_again(tmp_path: Path, log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
     with beside(tmp_path, log) as agent:
         agent.count()
-        for name in ("read_on", "count_segment", "scan_on"):
-            monkeypatch.setattr(laddered_log, name, lambda *_: pytest.fail("read again"))
+        for module, name in ((filling, "scan_on"), (laddered_log, "count_segment")):
+            monkeypatch.setattr(module, name, lambda *_, **__: pytest.fail("read again"))
         log.append(batch(2), batch(1, producer=6, transactional=True))
         agent.look()
         log.append(commit(6))
@@ -388,7 +389,7 @@ def test_a_ladder_goes_on_under_another_watcher(tmp_path: Path, log: PartitionLo
         log.append(batch(2))
         agent.look()
         with monkeypatch.context() as patch:
-            for name in ("read_on", "count_segment"):
+            for name in ("opened_at", "count_segment"):
                 patch.setattr(laddered_log, name, lambda *_: pytest.fail("read again"))
             agent.count()
         log.append(batch(1))

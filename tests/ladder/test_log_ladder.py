@@ -49,9 +49,8 @@ class Follower:
 
     def _begin(self) -> None:
         segment = listed(self.log)[-1]
-        active = ActiveLadder(segment.base_offset, opened_at(segment) if self.knows_open else None)
-        read_on(active, segment, self.log.active.size, SMALL)
-        self.ladder = LogLadder(active)
+        self.ladder = LogLadder(ActiveLadder(segment.base_offset, opened_at(segment) if self.knows_open else None))
+        read_on(self.ladder, segment, self.log.active.size, SMALL)
 
     def read(self, cut: int) -> None:
         """Read to the end of the log, each segment in ranges of at most ``cut`` batches."""

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.scanned_timestamps import SegmentKey
-from streaming.broker.disk.scanning import scan_on
 from streaming.broker.disk.segment_files import FileIdentity, Segment
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.ladder.active_ladder import ActiveLadder
@@ -22,14 +21,11 @@ from streaming.broker.ladder.segment_ladder import RUNG_BYTES, SegmentLadder
 from streaming.broker.watcher.tail import Tail
 from streaming.errors import FormatError
 from streaming.kafka.scan.headers import Batches
-from streaming.kafka.scan.pieces import Piece, scan
 from streaming.kafka.scan.sums import Sums
-from streaming.kafka.scan.transaction_steps import NO_STEPS, AppendTimes, Steps, steps_of
+from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps
 from streaming.kafka.scan.walk import Bytes
 
 log = logging.getLogger(__name__)
-
-_UNTIMED = AppendTimes.recorded(0, 0)
 
 Paced = Callable[[int], None]
 """Called with the number of bytes after each window that was read; it may wait, or raise OSError to end the scan."""
@@ -233,13 +229,13 @@ class LadderedLog:
         segment = next((each for each in segments if self.tail.is_at(each)), None)
         if segment is None or segment.base_offset != cursor.segment:
             return False
-        active = ActiveLadder(segment.base_offset, opened_at(segment))
-        read_on(active, segment, cursor.position, buffer, paced)
+        ladder = LogLadder(ActiveLadder(segment.base_offset, opened_at(segment)))
+        read_on(ladder, segment, cursor.position, buffer, paced)
         self._breaks, self._identity = breaks, segment.identity
         self._gap, self._lost = True, False  # the watcher may have read more by now
         with self._lock:
             self._keys, self._listed, self._compared = (), (), ()
-            self._ladder = LogLadder(active)
+            self._ladder = ladder
         return True
 
     def end(self) -> None:
@@ -254,33 +250,15 @@ class LadderedLog:
         segments = {segment.base_offset: segment for segment in self.tail.segments}
         bases = sorted(segments)
         while ladder.active_offset < cursor.segment:
-            self._read_on(ladder, _listed(segments, ladder.active_offset), None, buffer, paced)
+            read_on(ladder, _listed(segments, ladder.active_offset), None, buffer, paced)
             following = next((base for base in bases if base > ladder.active_offset), None)
             if following is None:  # the log was truncated after its cursor was read
                 raise FileNotFoundError(f"no segment after {ladder.active_offset} is listed any more")
             ladder.roll(following, now_ms)
             self._identity = segments[following].identity
         if cursor.segment == ladder.active_offset and cursor.position >= ladder.position:
-            self._read_on(ladder, _listed(segments, cursor.segment), cursor.position, buffer, paced)
+            read_on(ladder, _listed(segments, cursor.segment), cursor.position, buffer, paced)
             self._gap = False
-
-    @staticmethod
-    def _read_on(ladder: LogLadder, segment: Segment, upto: int | None, buffer: Bytes, paced: Paced) -> None:
-        with segment.open() as file:
-            end = file.size() if upto is None else upto
-            while ladder.position < end:
-                begin = ladder.position
-                scanned = scan_on(file, begin, ladder.end_offset, buffer, spare_cache=True)
-                if scanned.sums is not None and begin + scanned.end > end:
-                    scanned = scan(buffer, [Piece(0, end - begin, ladder.end_offset)])[0]
-                if scanned.sums is None:
-                    if upto is None and scanned.flaw is None:
-                        return
-                    raise FormatError(f"{segment.path}: {scanned.flaw or 'no whole batch'}", begin)
-                steps = steps_of(scanned.batches, buffer, _UNTIMED)
-                if not ladder.append(segment.base_offset, begin, scanned.batches, -1, steps):
-                    raise FormatError(f"{segment.path}: it is not known which data is aborted", begin)
-                paced(scanned.end)
 
     def fill(self, stored: Callable[[SegmentKey], bytes | None], buffer: Bytes, paced: Paced) -> None:
         """Add the newest segment that is not counted. Raises OSError.

@@ -8,8 +8,8 @@ from streaming.broker.disk.locate import walk_on
 from streaming.broker.disk.producer_snapshots import SnapshotFile, load_producer_snapshot
 from streaming.broker.disk.scanning import scan_on
 from streaming.broker.disk.segment_files import OpenSegment, Segment
-from streaming.broker.ladder.active_ladder import ActiveLadder, EndedTransaction
 from streaming.broker.ladder.counts import Aborted
+from streaming.broker.ladder.log_ladder import LogLadder
 from streaming.broker.ladder.rung_builder import RungBuilder
 from streaming.broker.ladder.runs import Pending, transaction_runs
 from streaming.broker.ladder.segment_ladder import SegmentLadder
@@ -116,29 +116,27 @@ def _damage(file: OpenSegment, built: RungBuilder, buffer: Bytes, *, last: bool)
     return f"{rest.flaw or 'no whole batch'} at position {built.position}"
 
 
-def read_on(
-    ladder: ActiveLadder, segment: Segment, upto: int, buffer: Bytes, paced: Callable[[int], None] = _unpaced
-) -> tuple[EndedTransaction, ...]:
-    """Add what is in the file between the end of the ladder and the position ``upto``, where a batch ends.
+def read_on(ladder: LogLadder, segment: Segment, upto: int | None, buffer: Bytes, paced: Callable[[int], None] = _unpaced) -> None:
+    """Add what is in the file of the segment that grows, from the end of the ladder on.
 
-    Returns:
-        What `ActiveLadder.append` returns.
+    Args:
+        upto: a position where a batch ends; None for the end of the file, where a part of a batch may follow.
 
     Raises:
-        FormatError: there is something else than whole batches.
+        FormatError: there is something else than whole batches, or it is not known any more which data is aborted.
         OSError: the segment cannot be read; FileNotFoundError if another file has its name by now.
     """
-    ended: list[EndedTransaction] = []
     with segment.open() as file:
-        while ladder.position < upto:
+        end = file.size() if upto is None else upto
+        while ladder.position < end:
             begin = ladder.position
             scanned = scan_on(file, begin, ladder.end_offset, buffer, spare_cache=True)
+            if scanned.sums is not None and begin + scanned.end > end:
+                scanned = scan(buffer, [Piece(0, end - begin, ladder.end_offset)])[0]
             if scanned.sums is None:
-                raise FormatError(scanned.flaw or "no whole batch", begin)
-            if begin + scanned.end > upto:
-                scanned = scan(buffer, [Piece(0, upto - begin, ladder.end_offset)])[0]
-                if begin + scanned.end != upto:
-                    raise FormatError("no batch ends where one should", upto)
-            ended += ladder.append(scanned.batches, -1, steps_of(scanned.batches, buffer, _UNTIMED))
+                if upto is None and scanned.flaw is None:
+                    return
+                raise FormatError(f"{segment.path}: {scanned.flaw or 'no whole batch'}", begin)
+            if not ladder.append(segment.base_offset, begin, scanned.batches, -1, steps_of(scanned.batches, buffer, _UNTIMED)):
+                raise FormatError(f"{segment.path}: it is not known which data is aborted", begin)
             paced(scanned.end)
-    return tuple(ended)
