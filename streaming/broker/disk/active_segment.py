@@ -1,4 +1,4 @@
-"""Scans the active segment as it grows: where it ends and which timestamps it has."""
+"""Scans a segment in pieces, the active one as it grows: where it ends and which timestamps it has."""
 
 import logging
 from dataclasses import dataclass, replace
@@ -49,8 +49,13 @@ class ActiveRead:
         return self.position if self.zero_tail else size
 
 
-def read_on(segment: Segment, read: ActiveRead, buffer: Bytes, budget: int | None = None) -> tuple[ActiveRead, bool]:
+def read_on(
+    segment: Segment, read: ActiveRead, buffer: Bytes, budget: int | None = None, *, closed: bool = False
+) -> tuple[ActiveRead, bool]:
     """Continue the scan of a segment until about ``budget`` bytes are read. For another segment than before, begin at its start.
+
+    Args:
+        closed: nobody else is likely to read the segment.
 
     Returns:
         The new state of the scan, and whether everything there is has been read.
@@ -63,7 +68,7 @@ def read_on(segment: Segment, read: ActiveRead, buffer: Bytes, budget: int | Non
             read = ActiveRead.none_of(segment)
         began = bytes_read()
         while not read.flawed:
-            further = _window(file, read, buffer)
+            further = _window(file, read, buffer, spare_cache=closed or read.position == 0)
             if further.position == read.position:
                 return further, True
             read = further
@@ -89,13 +94,13 @@ def _goes_on(file: OpenSegment, segment: Segment, read: ActiveRead) -> bool:
     return same and file.read(read.anchor_position, len(read.anchor)) == read.anchor
 
 
-def _window(file: OpenSegment, read: ActiveRead, buffer: Bytes) -> ActiveRead:
+def _window(file: OpenSegment, read: ActiveRead, buffer: Bytes, *, spare_cache: bool) -> ActiveRead:
     if file.size() == read.position or (read.zero_tail and not any(file.read(read.position, PREFIX_BYTES))):
         return read
-    scanned = scan_on(file, read.position, read.next_offset, buffer, spare_cache=read.position == 0)
+    scanned = scan_on(file, read.position, read.next_offset, buffer, spare_cache=spare_cache)
     if scanned.flaw is not None:
         extra = {"path": str(file.path), "position": read.position + scanned.end, "error": scanned.flaw}
-        log.warning("active segment is not understood: its timestamps are not known from here on", extra=extra)
+        log.warning("segment is not understood: its timestamps are not known from here on", extra=extra)
     after = replace(read, zero_tail=read.zero_tail or scanned.stop is Stop.ZEROS, flawed=scanned.flaw is not None)
     if scanned.sums is None:
         return after

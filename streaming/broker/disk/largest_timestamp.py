@@ -1,13 +1,12 @@
 """Finds the largest timestamp of a segment: from its ``.timeindex`` if that is credible, else from all of its batches."""
 
-import logging
 import os
 from contextlib import suppress
 
-from streaming.broker.disk.calls import Calling, bytes_read
+from streaming.broker.disk.active_segment import ActiveRead, read_on
+from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.oldest_record import MOST_BATCHES
 from streaming.broker.disk.opening import open_file
-from streaming.broker.disk.scanning import scan_on
 from streaming.broker.disk.segment_files import OpenSegment, Segment
 from streaming.errors import FormatError
 from streaming.kafka.formats.entry_head import read_entry_head
@@ -15,8 +14,6 @@ from streaming.kafka.formats.layout import HEADER_BYTES
 from streaming.kafka.formats.names import FileKind, segment_file_name
 from streaming.kafka.formats.time_index import ENTRY_BYTES, unpack_time_entries
 from streaming.kafka.scan.walk import Bytes
-
-log = logging.getLogger(__name__)
 
 _MOST_OFFSETS = 1 << 31
 """An index holds offsets as 32-bit numbers from the segment's base offset on."""
@@ -86,34 +83,15 @@ class LargestScan:
     def __init__(self, segment: Segment) -> None:
         self.segment = segment
         self.largest = -1
-        self._position, self._next_offset = 0, segment.base_offset
+        self._read = ActiveRead.none_of(segment)
 
     def advance(self, buffer: Bytes, budget: int | None = None) -> bool:
-        """Continue the scan until about ``budget`` bytes are read; returns whether the end is reached.
-
-        Raises:
-            OSError: the segment cannot be read; FileNotFoundError if another file has its name by now.
-        """
-        began = bytes_read()
-        with self.segment.open() as file:
-            while budget is None or bytes_read() - began < budget:
-                if not self._window(file, buffer):
-                    return True
-            return False
-
-    def _window(self, file: OpenSegment, buffer: Bytes) -> bool:
-        scanned = scan_on(file, self._position, self._next_offset, buffer, spare_cache=True)
-        if scanned.flaw is not None:
-            log.warning(
-                "segment is not understood: bytes after this position are ignored",
-                extra={"path": str(self.segment.path), "position": self._position + scanned.end, "error": scanned.flaw},
-            )
-        if scanned.sums is not None:
-            self.largest = max(self.largest, scanned.sums.max_timestamp)
-            self._position, self._next_offset = self._position + scanned.end, scanned.sums.next_offset
-        if scanned.flaw is not None and (indexed := indexed_largest(self.segment, self.segment.base_offset + _MOST_OFFSETS)) is not None:
+        """Continue the scan until about ``budget`` bytes are read; returns whether the end is reached. Raises as `read_on` does."""
+        self._read, whole = read_on(self.segment, self._read, buffer, budget, closed=True)
+        self.largest = self._read.largest_timestamp
+        if self._read.flawed and (indexed := indexed_largest(self.segment, self.segment.base_offset + _MOST_OFFSETS)) is not None:
             self.largest = max(self.largest, indexed[0])
-        return scanned.sums is not None and scanned.flaw is None
+        return whole
 
 
 def scanned_largest(segment: Segment, buffer: Bytes) -> int:
