@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from streaming.broker.disk import locate
 from streaming.broker.disk.calls import bytes_read
-from streaming.broker.disk.locate import BatchBoundary, find_offset, start_boundary, walk_on, window
+from streaming.broker.disk.locate import BatchBoundary, find_offset, start_boundary, start_near, walk_on, window
 from streaming.broker.disk.replay import batches_between
 from streaming.broker.disk.segment_files import OpenSegment, list_segments
 from streaming.kafka.formats.layout import HEADER_BYTES
 from streaming.kafka.scan.piece import Scanned
 from streaming.kafka.scan.walk import Bytes
 from streaming.simulator.batch_writer import Record
+from streaming.simulator.compressor import Codec
 from streaming.simulator.log import PartitionLog
 from tests.builders import NOW, batch, log_dir, partition
 from tests.formats.segments import Content, contents, tails
@@ -141,12 +142,15 @@ def test_an_index_that_leads_into_the_middle_of_a_batch_is_not_believed(tmp_path
         assert shown(find_offset(list_segments(log.directory), offset, BUFFER)) == places(log)[offset]
 
 
-def test_old_messages_are_found_though_their_index_cannot_be_used(tmp_path: Path) -> None:
+def test_old_messages_are_found_by_their_index(tmp_path: Path) -> None:
     log = partition(log_dir(tmp_path), "t", index_interval_bytes=0)
     for _ in range(10):
-        log.append(Messages(magic=1, records=(Record(value=b"x" * 50, timestamp=NOW),)))
-    for offset in range(11):
-        assert shown(find_offset(list_segments(log.directory), offset, BUFFER)) == places(log)[offset]
+        log.append(Messages(magic=1, records=(Record(value=b"x" * 50, timestamp=NOW),) * 3, codec=Codec.GZIP))
+    (segment,) = list_segments(log.directory)
+    for offset in range(31):
+        assert shown(find_offset([segment], offset, BUFFER)) == places(log).get(offset, shown(find_offset([segment], offset - 1, BUFFER)))
+    with segment.open() as file:
+        assert start_near(file, 20) == (places(log)[18][1] - log.active.entries[5].size, 0)
 
 
 def test_a_segment_walked_window_by_window(tmp_path: Path) -> None:

@@ -13,11 +13,8 @@ from streaming.broker.disk.scanning import scan_on as scan_on
 from streaming.broker.disk.scanning import window as window
 from streaming.broker.disk.segment_files import OpenSegment, Segment
 from streaming.common.start_from import StartFrom
-from streaming.errors import FormatError
-from streaming.kafka.formats.layout import HEADER_BYTES
-from streaming.kafka.formats.record_batches import read_batch
 from streaming.kafka.scan.pieces import Scanned
-from streaming.kafka.scan.walk import Bytes, Stop, batch_size_at
+from streaming.kafka.scan.walk import Bytes, Stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +112,7 @@ def _walk_near(file: OpenSegment, position: int, next_offset: int, buffer: Bytes
 def start_near(file: OpenSegment, offset: int | None) -> tuple[int, int]:
     """A (position, base offset) to walk from: by the index if its entry is a batch that ends before ``offset``, else the beginning.
 
-    The index alone is never believed: at its position there must be a whole batch with a right CRC and the offsets of the index entry.
+    The index alone is never believed: see `OpenSegment.proven_at`.
     """
     return _proven(file, file.indexed(offset))
 
@@ -127,17 +124,8 @@ def start_at(file: OpenSegment, position: int) -> tuple[int, int]:
 
 def _proven(file: OpenSegment, entry: tuple[int, int] | None) -> tuple[int, int]:
     """The batch at an entry of the index, else the beginning of the segment."""
-    if entry is not None:
-        last_offset, position = entry
-        head = file.read(position, HEADER_BYTES)
-        if len(head) == HEADER_BYTES and HEADER_BYTES <= (size := batch_size_at(head)) <= WINDOW_BYTES:
-            try:
-                batch = read_batch(memoryview(file.read(position, size)))
-            except FormatError:
-                batch = None
-            if batch is not None and file.base_offset <= batch.base_offset and batch.last_offset <= last_offset:
-                return position, batch.base_offset
-    return 0, file.base_offset
+    base_offset = None if entry is None else file.proven_at(entry[1], entry[0], WINDOW_BYTES)
+    return (0, file.base_offset) if entry is None or base_offset is None else (entry[1], base_offset)
 
 
 def _after(segment: Segment, position: int, scanned: Scanned, item: int) -> BatchBoundary:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from streaming.broker.disk.locate import start_near
 from streaming.broker.disk.segment_files import OpenSegment, Segment
 from streaming.errors import FormatError
 from streaming.kafka.formats.entry_head import read_entry_head
@@ -40,8 +41,7 @@ def oldest_record(segments: tuple[Segment, ...], log_start: int) -> Oldest | Non
 
 
 def _oldest_in(file: OpenSegment, log_start: int, left: int) -> tuple[Oldest | None, int]:
-    indexed = file.indexed(log_start) if log_start > file.base_offset else None
-    position = indexed[1] if indexed is not None and _begins_at(file, *indexed) else 0
+    position, _ = start_near(file, log_start) if log_start > file.base_offset else (0, 0)
     while left:
         try:
             entry = read_entry_head(file.read(position, HEADER_BYTES))
@@ -54,12 +54,3 @@ def _oldest_in(file: OpenSegment, log_start: int, left: int) -> tuple[Oldest | N
         position += entry.size
         left -= 1
     return None, left
-
-
-def _begins_at(file: OpenSegment, last_offset: int, position: int) -> bool:
-    """Whether a batch begins at the position from the index, judged by its head: an entry may be stale."""
-    try:
-        entry = read_entry_head(file.read(position, HEADER_BYTES))
-    except FormatError:
-        return False
-    return entry is not None and file.base_offset <= entry.last_offset <= last_offset

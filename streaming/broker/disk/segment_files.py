@@ -17,6 +17,8 @@ from streaming.broker.disk.opening import EPOCHS_BYTES, open_file, read_small
 from streaming.errors import FormatError
 from streaming.kafka.formats import names
 from streaming.kafka.formats.checkpoint_files import EpochEntry, parse_leader_epochs
+from streaming.kafka.formats.crc import has_right_crc
+from streaming.kafka.formats.entry_head import read_base_offset, read_entry_head
 from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES, LENGTH_AT, MAGIC_AT
 from streaming.kafka.formats.names import FileKind, FileStage, segment_file_name
 from streaming.kafka.scan.walk import Bytes, Positions
@@ -452,6 +454,28 @@ class OpenSegment:
         """The last (offset, position) in the ``.index`` at or before a position; as plausible as that of `indexed`."""
         found = last_entry_upto(self._index(), position)
         return None if found is None else (self.base_offset + found[0], found[1])
+
+    def proven_at(self, position: int, upto: int | None, most: int) -> int | None:
+        """The offset from which on a batch begins at a position of the ``.index``: where one is there, whole, and with a right CRC.
+
+        Of an old format that is the base offset of the segment: the base offset of such a message is inside it. None if no batch is proven.
+
+        Args:
+            upto: the last offset that it may have, None for any.
+            most: the bytes that it may have.
+        """
+        head = self.read(position, HEADER_BYTES)
+        try:
+            entry = read_entry_head(head)
+        except FormatError:
+            return None
+        base_offset = read_base_offset(head)
+        if entry is None or not self.base_offset <= base_offset <= entry.last_offset or (upto is not None and entry.last_offset > upto):
+            return None
+        data = self.read(position, entry.size) if entry.size <= most else b""
+        if len(data) < entry.size or not has_right_crc(memoryview(data)):
+            return None
+        return base_offset if head[MAGIC_AT] == CURRENT_MAGIC else self.base_offset
 
     def _index(self) -> Path:
         return self.path.with_name(segment_file_name(self.base_offset, FileKind.INDEX))

@@ -12,7 +12,6 @@ from streaming.broker.disk.kafka_files import FileType, KafkaFile
 from streaming.broker.disk.segment_files import OpenSegment
 from streaming.broker.excerpts.ahead import PART_BYTES, Part, processors, walk_ahead
 from streaming.broker.excerpts.finding import FormatFlaw, Report
-from streaming.errors import FormatError
 from streaming.kafka.formats.entry_head import read_length, read_size
 from streaming.kafka.formats.layout import (
     CURRENT_MAGIC,
@@ -114,7 +113,7 @@ class SegmentReader:
     def proven_start(self, offset: int) -> int:
         """A position from which to read all batches that reach ``offset`` or beyond: the index's if the log proves it, else 0."""
         found = self._open.indexed(offset) if self._seeded else None
-        return found[1] if found is not None and self._begins_batch(found[1], self.file.base_offset, found[0]) else 0
+        return found[1] if found is not None and self._open.proven_at(found[1], found[0], self.size()) is not None else 0
 
     def read(self, position: int, size: int) -> bytes:
         """Read bytes of the file."""
@@ -243,28 +242,7 @@ class SegmentReader:
         if not self._seeded:
             return None
         seeds = self._open.seeds(position + 1, self.size()).tolist()
-        return next((seed for seed in seeds if self._begins_batch(seed, self.file.base_offset, None)), None)
-
-    def _begins_batch(self, position: int, lowest: int, highest: int | None) -> bool:
-        """Whether a batch with a right CRC, and a base offset within these bounds, begins at a position."""
-        from streaming.kafka.formats.legacy_messages import read_message
-        from streaming.kafka.formats.record_batches import read_batch  # few dumps need it, and every import delays the others
-
-        head = self._open.read(position, HEADER_BYTES)
-        length = read_length(head)
-        if len(head) <= MAGIC_AT or length < MIN_LENGTH or position + PREFIX_BYTES + length > self.size():
-            return False
-        data = memoryview(self._open.read(position, PREFIX_BYTES + length))
-        try:
-            if head[MAGIC_AT] < CURRENT_MAGIC:
-                message = read_message(data)
-                offset = message.offset if message is not None and message.is_valid else -1
-            else:
-                batch = read_batch(data)
-                offset = -1 if batch is None else batch.base_offset
-        except FormatError:  # the answer is no: the bytes there are reported when they are read
-            return False
-        return lowest <= offset and (highest is None or offset <= highest)
+        return next((seed for seed in seeds if self._open.proven_at(seed, None, self.size()) is not None), None)
 
 
 def _part_starts(position: int, end: int, seeds: Positions) -> list[int]:
