@@ -6,9 +6,10 @@ from pathlib import Path
 
 from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.opening import PRODUCERS_BYTES, read_small
+from streaming.broker.disk.segment_files import Segment
 from streaming.errors import FormatError
 from streaming.kafka.formats import names
-from streaming.kafka.formats.names import FileKind, FileStage
+from streaming.kafka.formats.names import FileKind, FileStage, segment_file_name
 from streaming.kafka.formats.producer_snapshot import ProducerState, read_producer_snapshot
 
 _ENDING = f".{FileKind.SNAPSHOT}"
@@ -21,6 +22,11 @@ class SnapshotFile:
     offset: int
     path: Path
 
+    @classmethod
+    def beside(cls, segment: Segment) -> "SnapshotFile":
+        """The snapshot that a broker writes when a segment begins."""
+        return cls(segment.base_offset, segment.path.with_name(segment_file_name(segment.base_offset, FileKind.SNAPSHOT)))
+
 
 @dataclass(frozen=True, slots=True)
 class ProducerSnapshot:
@@ -29,6 +35,11 @@ class ProducerSnapshot:
     offset: int
     modified_ms: int
     states: tuple[ProducerState, ...]
+
+    @property
+    def opened(self) -> dict[int, int]:
+        """The transactions that are open at its offset: first offset by producer id."""
+        return {one.producer_id: one.current_txn_first_offset for one in self.states if one.current_txn_first_offset >= 0}
 
 
 def list_producer_snapshots(directory: Path) -> tuple[SnapshotFile, ...]:
@@ -57,3 +68,16 @@ def load_producer_snapshot(file: SnapshotFile) -> ProducerSnapshot:
     if states is None:
         raise FormatError("producer snapshot is not all there")
     return ProducerSnapshot(file.offset, modified_ms, states)
+
+
+def nearest_snapshot(directory: Path, begin: int, upto: int) -> tuple[ProducerSnapshot | None, list[str]]:
+    """The newest sound snapshot of these offsets, and the errors of newer ones. Raises OSError: the directory cannot be listed."""
+    doubts: list[str] = []
+    for file in reversed(list_producer_snapshots(directory)):
+        if not begin <= file.offset <= upto:
+            continue
+        try:
+            return load_producer_snapshot(file), doubts
+        except (FormatError, OSError) as error:
+            doubts.append(f"{file.path}: {error}: an older snapshot or the log itself is used instead")
+    return None, doubts

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.disk.aborted_transactions import aborted_transactions
-from streaming.broker.disk.producer_snapshots import list_producer_snapshots, load_producer_snapshot
+from streaming.broker.disk.producer_snapshots import nearest_snapshot
 from streaming.broker.disk.segment_files import Segment
 from streaming.broker.excerpts.segment_windows import segment_reader
 from streaming.common.arrays import Flags
@@ -116,7 +116,8 @@ def first_open(directory: Path, segments: Sequence[Segment], stop: int, buffer: 
     Raises:
         OSError: a segment is gone or cannot be read.
     """
-    begin, opened = _snapshot(directory, segments, stop)
+    snapshot, _ = nearest_snapshot(directory, segments[0].base_offset, stop)
+    begin, opened = (segments[0].base_offset, {}) if snapshot is None else (snapshot.offset, snapshot.opened)
     last = len(segments) - 1
     numbers = [number for number in range(len(segments)) if number == last or segments[number + 1].base_offset > begin]
     for number in numbers:
@@ -131,18 +132,6 @@ def first_open(directory: Path, segments: Sequence[Segment], stop: int, buffer: 
                 elif begin <= first < stop:
                     opened.pop(producer, None)
     return min(opened.items(), key=lambda each: each[1]) if opened else None
-
-
-def _snapshot(directory: Path, segments: Sequence[Segment], stop: int) -> tuple[int, dict[int, int]]:
-    """The offset of the newest sound snapshot up to ``stop``, and the transactions that were open there; else the log's beginning."""
-    for file in reversed(list_producer_snapshots(directory)):
-        if segments[0].base_offset <= file.offset <= stop:
-            try:
-                states = load_producer_snapshot(file).states
-            except (FormatError, OSError):  # an older one, or the log itself, leads to the same answer
-                continue
-            return file.offset, {one.producer_id: one.current_txn_first_offset for one in states if one.current_txn_first_offset >= 0}
-    return segments[0].base_offset, {}
 
 
 def _steps_in(segment: Segment, position: int, buffer: Bytes, growing: bool, offset: int = -1) -> Iterator[tuple[Batches, Steps]]:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from streaming.broker.disk.producer_snapshots import SnapshotFile, load_producer_snapshot
 from streaming.broker.disk.segment_files import Segment
 from streaming.errors import FormatError
-from streaming.kafka.formats.names import FileKind, segment_file_name
 from streaming.kafka.formats.producer_snapshot import ProducerState
 
 
@@ -27,9 +26,8 @@ def deleted_records(first: Segment, offset: int, *, reads_uncommitted: bool = Fa
 
     No snapshot shows whether a transaction was committed: with ``read_committed`` its records are perhaps some, with the other all are.
     """
-    path = first.path.with_name(segment_file_name(first.base_offset, FileKind.SNAPSHOT))
     try:
-        states = load_producer_snapshot(SnapshotFile(first.base_offset, path)).states
+        states = load_producer_snapshot(SnapshotFile.beside(first)).states
     except (FormatError, OSError):
         return DeletedRecords()
     there = [each for each in states if offset <= each.last_offset < first.base_offset]

@@ -14,7 +14,6 @@ from streaming.broker.ladder.rung_builder import RungBuilder
 from streaming.broker.ladder.runs import Pending, transaction_runs
 from streaming.broker.ladder.segment_ladder import SegmentLadder
 from streaming.errors import FormatError
-from streaming.kafka.formats.names import FileKind, segment_file_name
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.pieces import Piece, scan
 from streaming.kafka.scan.transaction_steps import AppendTimes, steps_of
@@ -39,12 +38,10 @@ def opened_at(segment: Segment) -> dict[int, int] | None:
     """
     if segment.base_offset == 0:
         return {}
-    path = segment.path.with_name(segment_file_name(segment.base_offset, FileKind.SNAPSHOT))
     try:
-        states = load_producer_snapshot(SnapshotFile(segment.base_offset, path)).states
+        return load_producer_snapshot(SnapshotFile.beside(segment)).opened
     except (FormatError, FileNotFoundError):
         return None
-    return {one.producer_id: one.current_txn_first_offset for one in states if one.current_txn_first_offset >= 0}
 
 
 def count_segment(segments: Sequence[Segment], number: int, buffer: Bytes, paced: Callable[[int], None] = _unpaced) -> SegmentLadder:

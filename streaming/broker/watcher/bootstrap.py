@@ -13,7 +13,7 @@ import numpy as np
 
 from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import scan_on, start_near
-from streaming.broker.disk.producer_snapshots import ProducerSnapshot, list_producer_snapshots, load_producer_snapshot
+from streaming.broker.disk.producer_snapshots import ProducerSnapshot, nearest_snapshot
 from streaming.broker.disk.replay import batches_between
 from streaming.broker.disk.segment_files import OpenSegment, Segment
 from streaming.broker.journal.cursor import TIMES_UNKNOWN
@@ -77,8 +77,8 @@ class Replay:
         self._directory = directory
         self._producers_limit = producers_limit
         self._buffer = buffer
-        snapshot, self._doubts = _nearest(directory, segments, end)
         first = segments[0].base_offset
+        snapshot, self._doubts = nearest_snapshot(directory, first, end)
         self.begins = first if snapshot is None else snapshot.offset
         """The offset where the replay begins."""
         self._cold = snapshot is None and first > 0
@@ -165,19 +165,6 @@ class Replay:
         if self._largest_timestamp != TIMES_UNKNOWN:
             self._largest_timestamp = max(self._largest_timestamp, int(batches.max_timestamp.max()))
         self._reached = int(batches.last_offset[-1]) + 1
-
-
-def _nearest(directory: Path, segments: Sequence[Segment], offset: int) -> tuple[ProducerSnapshot | None, list[str]]:
-    """The newest sound snapshot in the log at or before ``offset``, and the errors of newer ones."""
-    doubts: list[str] = []
-    for file in reversed(list_producer_snapshots(directory)):
-        if not segments[0].base_offset <= file.offset <= offset:
-            continue
-        try:
-            return load_producer_snapshot(file), doubts
-        except (FormatError, OSError) as error:
-            doubts.append(f"{file.path}: {error}: an older snapshot or the log itself is used instead")
-    return None, doubts
 
 
 def _times(segments: Sequence[Segment], item: int) -> AppendTimes:
