@@ -31,7 +31,7 @@ def test_times_of_a_group_are_each_its_own() -> None:
 def test_the_facts_of_a_group_are_the_cells_of_its_row() -> None:
     row = {"lag_records_read_committed": 12_000, "unknown": 1, "verdict": "held", "severity": WARNING, "state": "Stable"}
     facts = {each.name: each.value for each in viewed(summary=row).facts}
-    assert [*facts] == [*(each.heading for each in GROUPS.columns if each.name != "group"), "Clients", "Last rebalances"]
+    assert [*facts] == [*(each.heading for each in GROUPS.columns if each.name != "group"), "Clients", "Hosts", "Last rebalances"]
     assert facts["Records left"].text == "12,000+"
     assert (facts["State"].text, facts["Members"].text) == ("Stable", "1")
     assert (facts["Verdict"].text, facts["Verdict"].tone) == ("held", WARNING)

@@ -7,10 +7,7 @@ from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, Grou
 from streaming.broker.protocol.listing_json import PartitionDetail, PartitionRow, ReplicaRow, RetentionRow, SegmentRow, TransactionRow
 from streaming.broker.protocol.status_json import WARNING, Problem
 from streaming.pages.listings.list_cells import Times
-from streaming.terminal.top.group_lines import group_lines
-from streaming.terminal.top.labelled_text import DetailLine
-from streaming.terminal.top.partition_lines import partition_lines
-from streaming.terminal.top.problem_lines import problem_lines
+from streaming.terminal.top.detail_lines import DetailLine, group_lines, partition_lines, problem_lines
 
 NOW_MS = 1_700_000_000_000
 HOUR = 3_600_000
@@ -19,8 +16,8 @@ WIDTH = 300
 
 
 def facts(lines: list[DetailLine]) -> dict[str, str]:
-    """The texts behind labels, which are 14 columns wide."""
-    return {line.text[:14].strip(): line.text[14:].strip() for line in lines if line.text[:14].strip() and not line.style}
+    """The texts behind labels, which are 18 columns wide."""
+    return {line.text[:18].strip(): line.text[18:].strip() for line in lines if line.text[:18].strip() and not line.style}
 
 
 def words(lines: list[DetailLine]) -> list[list[str]]:
@@ -40,30 +37,26 @@ def partition(retention: RetentionRow | None = None, *, row: dict[str, Any] | No
 
 def test_the_facts_of_a_partition() -> None:
     found = facts(partition())
-    assert found["broker"] == "1"
-    assert found["offsets"] == "1 to 6, high watermark 5"
-    assert found["last stable"] == "2, 3 offsets below the high watermark are not readable"
-    assert found["appended"] == "1.0 KiB/s, 9.5 records/s, the last 1h ago"
-    assert found["on disk"] == "2.0 MiB in 7 segments, the oldest record 2h ago"
-    assert found["records"] == "11 of data, 12 of them aborted, 13 control records"
-    little = facts(partition(row={"unread_offsets": 0, "segments": -1, "records_data": -1}))
-    assert (little["last stable"], "records" in little) == ("2", False)
-    assert little["on disk"] == "2.0 MiB in segments not known, the oldest record 2h ago"
+    assert (found["broker"], found["log start"], found["last stable"], found["high watermark"]) == ("1", "1", "2", "5")
+    assert (found["end offset"], found["held back"]) == ("6", "3")
+    assert (found["bytes/s"], found["records/s"], found["last append"], found["size"]) == ("1.0 KiB", "9.5", "1h ago", "2.0 MiB")
+    assert (found["records on disk"], found["of these aborted"], found["control records"]) == ("11", "12", "13")
+    little = facts(partition(row={"records_data": -1, "last_stable_offset": -1}))
+    assert not {"records on disk", "last stable", "verdict"} & little.keys(), "what is not known has no line"
     uncounted = facts(partition(row={"records_data": -1}, records_why="its agent a1 has not counted all of it yet"))
-    assert uncounted["records"] == "not counted: its agent a1 has not counted all of it yet"
+    assert uncounted["records on disk"] == "its agent a1 has not counted all of it yet"
 
 
 def test_what_is_kept_of_a_partition() -> None:
-    def kept(**values: Any) -> str:
-        return facts(partition(RetentionRow(broker=1, topic="t", partition=0, **values)))["retention"]
+    def kept(**values: Any) -> dict[str, str]:
+        return facts(partition(RetentionRow(broker=1, topic="t", partition=0, **values)))
 
-    assert kept() == "no limit"
-    assert kept(retention_limit_ms=HOUR, retention_limit_bytes=1 << 20, limits_assumed=True) == "1h or 1.0 MiB (assumed)"
+    assert not {"time limit", "size limit", "overdue", "next deletion"} & kept().keys()
     late = {"retention_overdue_ms": 2 * HOUR, "retention_reclaimable_bytes": 3 << 20, "next_deletion_ms": NOW_MS + 4 * HOUR}
-    assert kept(retention_limit_ms=HOUR, **late) == "1h, overdue for 2h, 3.0 MiB beyond the limits, the next deletion in 4h by time"
-    assert kept(next_deletion_ms=NOW_MS + 4 * HOUR, next_deletion_by_size=True) == "no limit, the next deletion in 4h by size"
-    assert kept(next_deletion_start_of=3) == "no limit, the next deletion after broker 3 starts"
-    assert kept(retention_limit_ms=HOUR, retention_overdue_ms=0, retention_reclaimable_bytes=0, next_deletion_ms=-1) == "1h"
+    found = kept(retention_limit_ms=HOUR, retention_limit_bytes=1 << 20, limits_assumed=True, **late)
+    assert (found["time limit"], found["size limit"], found["overdue"]) == ("1h?", "1.0 MiB?", "2h?")
+    assert (found["reclaimable"], found["next deletion"]) == ("3.0 MiB", "in 4h by time")
+    assert kept(next_deletion_start_of=3)["next deletion"] == "after broker 3 starts"
 
 
 def test_an_open_transaction_of_a_partition() -> None:
@@ -73,10 +66,8 @@ def test_an_open_transaction_of_a_partition() -> None:
     lines = partition(transactions=[row])
     assert "open transaction of producer 9, epoch 8: overdue, stuck" in [line.text for line in lines]
     found = facts(lines)
-    assert found["since"] == "1h ago, the last append 2h ago"
-    assert found["id"] == "id, its coordinator has Ongoing"
-    assert found["groups"] == "g"
-    assert any("from 3 on, holds back 4" in line.text for line in lines)
+    assert (found["open since"], found["last append"], found["first offset"], found["holds back"]) == ("1h ago", "2h ago", "3", "4")
+    assert (found["transactional id"], found["coordinator"], found["commits that wait"]) == ("id", "Ongoing", "g")
     assert any("it ends by itself" in line.text for line in lines)
     aborted = replace(row, command="kafka-transactions.sh abort", advice="first look. The abort discards")
     texts = [line.text for line in partition(transactions=[aborted])]
@@ -93,11 +84,11 @@ def test_segments_and_replicas_of_a_partition() -> None:
         broker=4, role="follower", in_sync="yes", size_bytes=5 << 20, log_end_offset=6, last_append_ms=NOW_MS - HOUR, log_dir="/d"
     )
     lines = partition(segments=segments, replicas=[replica], omitted=7)
-    assert ["1", "1.0", "MiB", "3h", "ago", "due"] in words(lines)
-    assert ["2", "2.0", "MiB", "2h", "ago", "in", "1h", "by", "time"] in words(lines)
-    assert ["3", "3.0", "MiB", "1h", "ago", "active"] in words(lines)
-    assert ["4", "follower", "yes", "5.0", "MiB", "6", "1h", "ago", "/d"] in words(lines)
-    assert "segments, 7 in the middle left out" in [line.text for line in lines]
+    assert ["1", "beyond", "the", "limit", "1.0", "MiB", "3h", "ago", "due"] in words(lines)
+    assert ["2", "closed", "2.0", "MiB", "2h", "ago", "in", "1h", "by", "time"] in words(lines)
+    assert ["3", "active", "3.0", "MiB", "1h", "ago", "due"] in words(lines)
+    assert ["4", "follower", "yes", "6", "5.0", "MiB", "1h", "ago", "/d"] in words(lines)
+    assert "segments, 7 left out" in [line.text for line in lines]
 
 
 def test_the_facts_partitions_and_verdicts_of_a_group() -> None:
@@ -114,7 +105,8 @@ def test_the_facts_partitions_and_verdicts_of_a_group() -> None:
     group = GroupDetail(at_ms=NOW_MS, summary=summary, partitions=[held, calm], findings=findings, **known)
     lines = group_lines(group, TIMES, WIDTH)
     found = facts(lines)
-    assert (found["type"], found["left"]) == ("Classic, Stable, 1 member", "2+ records, 3.0 MiB, in 2 partitions, 1 of them not counted")
+    assert (found["type"], found["state"], found["members"]) == ("Classic", "Stable", "1")
+    assert (found["records left"], found["bytes"], found["partitions"]) == ("2+", "3.0 MiB", "2")
     assert (found["last commit"], found["clients"], found["hosts"]) == ("2h ago", "c1, c2", "/h")
     texts = [line.text for line in lines]
     assert any(text.startswith("t-0: held: held up by an open transaction") for text in texts)

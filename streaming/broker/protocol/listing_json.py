@@ -293,13 +293,14 @@ class TopicPage(ListPage):
 class TopicReader(PublicMessage):
     """A consumer group that reads a topic."""
 
-    group: str  # which has committed offsets there
-    partitions: int = 0  # in how many partitions
-    lag_records: int = -1  # what it has left there, in records by its isolation; `null` where a part of it is not known
-    lag_offsets: int = -1  # likewise in offsets
-    verdict: str = ""  # the worst about these partitions, as in `GroupPartition`
-    severity: str = ""  # likewise
-    since_ms: int = -1  # likewise
+    group: Annotated[Name, Heading("Group", 1)]  # which has committed offsets there
+    partitions: Annotated[Count, Heading("Partitions", 5)] = 0  # in how many partitions
+    lag_records: Annotated[Count, Heading("Records left", 3)] = -1  # what it has left there, in records by its isolation; `null` where a
+    # part of it is not known
+    lag_offsets: Annotated[Count, Heading("Offsets", 4)] = -1  # likewise in offsets
+    verdict: Verdict = ""  # the worst about these partitions, as in `GroupPartition`
+    severity: Word = ""  # likewise
+    since_ms: Moment = -1  # likewise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -407,14 +408,15 @@ def path_of_partition(topic: str, partition: int) -> str:
 class SegmentRow(PublicMessage):
     """One segment."""
 
-    base_offset: int  # of the segment
-    size_bytes: int = -1  # likewise
-    max_timestamp_ms: int = -1  # likewise
-    active: bool = False  # it takes appends
-    deletable: bool = False  # it is beyond a limit, and nothing before it stays
-    deletion_ms: int = -1  # when the limit that lets it go first does so, by the forecast of `next_deletion_ms` in `RetentionRow`; what is
+    base_offset: Annotated[Id, Heading("Base offset", 1)]  # of the segment
+    size_bytes: Annotated[Bytes, Heading("Size", 3)] = -1  # likewise
+    max_timestamp_ms: Annotated[Moment, Heading("Largest time", 4)] = -1  # likewise
+    active: Annotated[Flag, Heading("State", 2)] = False  # it takes appends
+    deletable: Flag = False  # it is beyond a limit, and nothing before it stays
+    deletion_ms: Annotated[Moment, Heading("Deletion", 5)] = -1  # when the limit that lets it go first does so, by the forecast of
+    # `next_deletion_ms` in `RetentionRow`; what is
     # before it has to go first; `null` for never or not known
-    deletion_by_size: bool = False  # that is `retention.bytes`, and not `retention.ms`
+    deletion_by_size: Flag = False  # that is `retention.bytes`, and not `retention.ms`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -432,15 +434,15 @@ class Minute(PublicMessage):
 class ReplicaRow(PublicMessage):
     """One replica that is watched."""
 
-    broker: int  # whose it is
-    role: str = "unknown"  # `leader`, `follower` or `unknown`
-    in_sync: str = "unknown"  # `yes`, `no` or `unknown`
-    shown: bool = False  # the rest of the answer is about this one
-    log_dir: str = ""  # where it is
-    size_bytes: int = -1  # as it is there
-    log_start_offset: int = -1  # likewise
-    log_end_offset: int = -1  # likewise
-    last_append_ms: int = -1  # likewise
+    broker: Annotated[Id, Heading("Broker", 1)]  # whose it is
+    role: Annotated[Word, Heading("Role", 2)] = "unknown"  # `leader`, `follower` or `unknown`
+    in_sync: Annotated[Word, Heading("In sync", 3)] = "unknown"  # `yes`, `no` or `unknown`
+    shown: Flag = False  # the rest of the answer is about this one
+    log_dir: Annotated[Name, Heading("Log dir", 7, least=12)] = ""  # where it is
+    size_bytes: Annotated[Bytes, Heading("Size", 5)] = -1  # as it is there
+    log_start_offset: Id = -1  # likewise
+    log_end_offset: Annotated[Id, Heading("Log end offset", 4)] = -1  # likewise
+    last_append_ms: Annotated[Moment, Heading("Last append", 6)] = -1  # likewise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

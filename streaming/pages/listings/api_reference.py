@@ -7,14 +7,14 @@ from itertools import groupby
 from pathlib import Path
 
 from streaming.broker.protocol.json_message import PublicMessage
-from streaming.pages.listings import disk_list, group_list, partition_list, problem_list, transaction_list
+from streaming.pages.listings import details, disk_list, group_list, partition_list, problem_list, transaction_list
 from streaming.pages.listings.json_schema import EVERY, kinds_of
 from streaming.pages.listings.listing import Listing
 from streaming.pages.listings.meanings import meanings
 
 MARK = "<!-- What follows is made from streaming/broker/protocol by `make docs`. -->\n"
 
-_MODULES = (disk_list, group_list, partition_list, problem_list, transaction_list)
+_MODULES = (details, disk_list, group_list, partition_list, problem_list, transaction_list)
 _LISTS = [each for module in _MODULES for each in vars(module).values() if isinstance(each, Listing)]
 _ROWS = {each.row: each for each in (*_LISTS, partition_list.COUNTS["partition"], disk_list.DISK["partition"])}
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 from streaming.broker.protocol.status_json import ClusterNumbers
 from streaming.common.formatting import format_time
+from streaming.pages.listings.details import listed_facts
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.listing import Field
 from streaming.pages.listings.problem_list import CLUSTER_NUMBERS, FIGURES
 from streaming.pages.site.page_charts import SmallLine
 from streaming.pages.site.page_links import group_link, log_dir_link
-from streaming.pages.site.page_tables import columns_of
-from streaming.pages.site.page_views import Fact
+from streaming.pages.site.page_views import Fact, drawn_facts
 from streaming.pages.site.page_words import Link, hour_line
 
 
@@ -32,8 +32,8 @@ def figures_of(numbers: ClusterNumbers) -> tuple[Figure, ...]:
 
 def coming_of(numbers: ClusterNumbers) -> tuple[Fact, ...]:
     """What comes next."""
-    columns = columns_of(CLUSTER_NUMBERS.columns[FIGURES:])
-    return tuple(Fact(name=each.head, value=each.cell(numbers, numbers.at_ms)) for each in columns)
+    without = [each.name for each in CLUSTER_NUMBERS.columns[:FIGURES]]
+    return drawn_facts(listed_facts(CLUSTER_NUMBERS, numbers, Times(numbers.at_ms), without=without))
 
 
 def _figure(field: Field, numbers: ClusterNumbers) -> Figure:

@@ -4,24 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupFinding, GroupPartition, path_of
-from streaming.broker.protocol.group_verdicts import NOT_KNOWN, is_finding
 from streaming.broker.protocol.listing_json import DEFAULT_LIMIT
 from streaming.broker.protocol.shown import ASC
 from streaming.broker.protocol.status_json import Status
-from streaming.cluster.verdicts.rebalance_words import last_rebalances
 from streaming.common.formatting import format_count, format_name
+from streaming.pages.listings.details import group_facts, group_findings
 from streaming.pages.listings.group_list import GROUP_PARTITIONS
-from streaming.pages.listings.group_list import GROUPS as GROUP_LIST
-from streaming.pages.listings.list_cells import place, words
+from streaming.pages.listings.list_cells import Times, place, words
 from streaming.pages.site.listing_views import by_key
 from streaming.pages.site.page_links import GROUPS, group_link, partition_link
 from streaming.pages.site.page_query import Query
 from streaming.pages.site.page_tables import PageTable, Sorting, columns_of, draw, paging
-from streaming.pages.site.page_views import Fact, PageView, listed_facts
-from streaming.pages.site.page_words import NOTHING, Link, PageCell
+from streaming.pages.site.page_views import Fact, PageView, drawn_facts
+from streaming.pages.site.page_words import Link
 
 _MOST_VERDICTS = 20
-_MOST_CLIENTS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +51,7 @@ def group_view(detail: GroupDetail, query: Query, status: Status) -> GroupView:
         UsageError: the query asks for what is not there.
     """
     name = detail.summary.group
-    findings = [each for each in detail.findings if is_finding(each) or each.verdict in NOT_KNOWN]
+    findings = group_findings(detail)
     omitted = len(findings) - _MOST_VERDICTS
     return GroupView(
         title=format_name(name, 255),
@@ -63,7 +60,7 @@ def group_view(detail: GroupDetail, query: Query, status: Status) -> GroupView:
         json=path_of(name) if name not in ("", ".", "..") else GROUPS_PATH,
         verdicts=tuple(_verdict(f"verdict-{index}", each) for index, each in enumerate(findings[:_MOST_VERDICTS])),
         more=f"{format_count(omitted, 'more reason')} below, by partition." if omitted > 0 else "",
-        facts=_facts(detail),
+        facts=drawn_facts(group_facts(detail, Times(detail.at_ms))),
         table=_table(detail, query),
     )
 
@@ -75,27 +72,10 @@ def _verdict(key: str, finding: GroupFinding) -> ShownVerdict:
         key=key,
         tone=finding.severity,
         badge=words(finding.verdict),
-        text=_sentence(finding.text),
+        text=f"{finding.text[:1].upper()}{finding.text[1:]}",
         about=about,
         command=finding.command,
         no_command=finding.no_command,
-    )
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
-
-
-def _facts(detail: GroupDetail) -> tuple[Fact, ...]:
-    clients = ", ".join(map(format_name, detail.clients[:_MOST_CLIENTS])) or NOTHING
-    facts = listed_facts(GROUP_LIST, detail.summary, detail.at_ms, without=("group",))
-    rebalances = "; ".join(last_rebalances(detail.rebalances, detail.at_ms)) or NOTHING
-    if detail.notes:  # a streaming query has neither clients nor rebalances
-        return (*facts, Fact(name="Query", value=PageCell(text=". ".join(map(_sentence, detail.notes))), long=True))
-    return (
-        *facts,
-        Fact(name="Clients", value=PageCell(text=clients)),
-        Fact(name="Last rebalances", value=PageCell(text=rebalances), long=True),
     )
 
 

@@ -1,14 +1,13 @@
 """What each view of the page shows, as values that its template only has to write down."""
 
-from collections.abc import Collection
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import format_time
-from streaming.pages.listings.listing import Listing
-from streaming.pages.site.page_tables import FormChoice, PageTable, columns_of
-from streaming.pages.site.page_words import PageCell
+from streaming.pages.listings import details
+from streaming.pages.site.page_tables import FormChoice, PageTable
+from streaming.pages.site.page_words import PageCell, drawn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,12 +97,9 @@ def badge(severity: str) -> str:
     return severity or "fine"
 
 
-def listed_facts(listing: Listing, row: PublicMessage, now_ms: int, *, without: Collection[str]) -> tuple[Fact, ...]:
-    """A row of a declared list as facts, with the list's headings and cells, but for some of its fields."""
-    return tuple(
-        Fact(name=column.head, value=column.cell(row, now_ms))
-        for column in columns_of([each for each in listing.columns if each.name not in without])
-    )
+def drawn_facts(facts: Iterable[details.Fact]) -> tuple[Fact, ...]:
+    """What is said of a thing, as it is drawn."""
+    return tuple(Fact(name=each.name, value=drawn(each.cell, each.tone, name=each.is_name), long=each.long) for each in facts)
 
 
 def lower_first(sentence: str) -> str:

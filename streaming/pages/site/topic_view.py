@@ -3,18 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streaming.broker.protocol.listing_json import PARTITIONS_PATH, TOPICS_PATH, PartitionPage, TopicDetail, TopicReader, path_of_topic
+from streaming.broker.protocol.listing_json import PARTITIONS_PATH, TOPICS_PATH, PartitionPage, TopicDetail, path_of_topic
 from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import format_count, format_name
+from streaming.pages.listings.details import READERS, listed_facts
 from streaming.pages.listings.list_cells import Times
-from streaming.pages.listings.listing import verdict_cell
 from streaming.pages.listings.partition_list import PARTITIONS
 from streaming.pages.listings.partition_list import TOPICS as TOPIC_LIST
-from streaming.pages.site.page_links import HOME, TOPICS, group_link, link, topic_link
+from streaming.pages.site.page_links import HOME, TOPICS, link, topic_link
 from streaming.pages.site.page_query import Query
-from streaming.pages.site.page_tables import Column, PageTable, Sorting, columns_of, draw, paging
-from streaming.pages.site.page_views import Fact, PageView, listed_facts
-from streaming.pages.site.page_words import Link, PageCell, drawn, number
+from streaming.pages.site.page_tables import PageTable, Sorting, columns_of, draw, paging
+from streaming.pages.site.page_views import Fact, PageView, drawn_facts
+from streaming.pages.site.page_words import Link
 from streaming.pages.site.shown_incidents import ShownKind, by_kind, shown_problems
 
 _MOST_PROBLEMS, _MOST_READERS, _MOST_ROWS = 10, 30, 20
@@ -52,11 +52,11 @@ def topic_view(detail: TopicDetail, partitions: Callable[[str], PartitionPage], 
         json=path_of_topic(name) if name not in ("", ".", "..") else TOPICS_PATH,
         problems=by_kind(problems[:_MOST_PROBLEMS]),
         more_problems=Link(text="All problems", href=link(HOME, {"filter": name})) if len(problems) > _MOST_PROBLEMS else None,
-        facts=listed_facts(TOPIC_LIST, detail.row, detail.at_ms, without=("topic",)),
+        facts=drawn_facts(listed_facts(TOPIC_LIST, detail.row, Times(detail.at_ms), without=("topic",))),
         readers=draw(
             "readers",
             "Consumer groups that read it",
-            _READER_COLUMNS,
+            columns_of(READERS.columns),
             readers,
             detail.at_ms,
             empty="No groups are read." if detail.readers is None else "No consumer group has committed offsets in it.",
@@ -89,16 +89,3 @@ def _table(name: str, partitions: Callable[[str], PartitionPage], query: Query) 
             limit=_MOST_ROWS,
         ),
     )
-
-
-def _verdict(row: TopicReader, now_ms: int) -> PageCell:
-    return drawn(verdict_cell(row.verdict, row.since_ms, Times(now_ms)), row.severity)
-
-
-_READER_COLUMNS: tuple[Column[TopicReader], ...] = (
-    Column(head="Group", cell=lambda row, _: PageCell(text=format_name(row.group, 255), href=group_link(row.group), name=True)),
-    Column(head="Verdict", cell=_verdict),
-    Column(head="Records left", cell=lambda row, _: number(row.lag_records), numbers=True),
-    Column(head="Offsets", cell=lambda row, _: number(row.lag_offsets), numbers=True),
-    Column(head="Partitions", cell=lambda row, _: number(row.partitions), numbers=True),
-)

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupSummary, ReadMoments
-from streaming.broker.protocol.group_verdicts import NOTHING_TO_DO
+from streaming.broker.protocol.group_verdicts import NOT_KNOWN, is_finding
 from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.cluster.verdicts.rebalance_words import last_rebalances
 from streaming.common.formatting import format_count, format_list, format_name, format_time
+from streaming.pages.listings.details import group_findings
 from streaming.pages.listings.group_list import GROUP_PARTITIONS, besides_words, counted_in
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
@@ -39,12 +40,9 @@ def reasons(group: GroupDetail) -> Iterator[str]:
     """What is said about one group: a head, then a line for each finding with its command, at last what needs nothing."""
     yield head(group)
     yield from (f"    {note}." for note in group.notes)
-    found, calm = [], dict[tuple[str, str], list[GroupFinding]]()
-    for finding in group.findings:
-        if finding.verdict in NOTHING_TO_DO:
-            calm.setdefault((finding.verdict, finding.text), []).append(finding)
-        else:
-            found.append(finding)
+    found, calm = group_findings(group), dict[tuple[str, str], list[GroupFinding]]()
+    for finding in (each for each in group.findings if not is_finding(each) and each.verdict not in NOT_KNOWN):
+        calm.setdefault((finding.verdict, finding.text), []).append(finding)
     for finding in found[:_MOST_LINES]:
         yield f"- {_where(finding)}: {finding.text}."
         if finding.command:

@@ -1,15 +1,181 @@
-"""The lines of what is opened, and the command to copy there."""
+"""A thing in detail as lines: labels with texts below each other, wrapped to a width, each line with the command that belongs to it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from streaming.broker.protocol.group_json import GroupDetail
-from streaming.broker.protocol.listing_json import TransactionRow
+from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.listing_json import PartitionDetail, TransactionRow
 from streaming.broker.protocol.status_json import Problem
-from streaming.pages.listings.list_cells import Times
-from streaming.terminal.top.group_lines import findings_of, group_lines
-from streaming.terminal.top.labelled_text import DetailLine
-from streaming.terminal.top.partition_lines import partition_lines
-from streaming.terminal.top.problem_lines import problem_lines
+from streaming.common.formatting import NONE, format_count, format_name
+from streaming.pages.listings.cells import plain, shell_lines, wrapped
+from streaming.pages.listings.details import (
+    REPLICAS,
+    Fact,
+    group_facts,
+    group_findings,
+    partition_facts,
+    retention_facts,
+    segments_of,
+    transaction_facts,
+)
+from streaming.pages.listings.group_list import GROUP_PARTITIONS
+from streaming.pages.listings.list_cells import Times, curve, place, size
+from streaming.pages.listings.listing import Listing
+from streaming.pages.listings.text_table import text_table
+from streaming.pages.listings.transaction_list import TRANSACTIONS, advice, open_long
 from streaming.terminal.top.questions import Detail
 from streaming.terminal.top.top_state import ScreenState, key_of
+
+_MOST_VERDICTS, _MOST_PARTITIONS = 100, 1000
+_LABEL = 18
+_NARROW = 50
+"""Below this width a text begins below its label."""
+
+
+@dataclass(frozen=True, slots=True)
+class DetailLine:
+    """A line of a detail. ``style``: one of rich's, "" for none."""
+
+    text: str
+    style: str = ""
+
+
+def title(text: str, width: int) -> list[DetailLine]:
+    """What follows is about this."""
+    return [DetailLine(""), *(DetailLine(line, "bold") for line in wrapped(plain(text), width))]
+
+
+def labelled(label: str, text: str, width: int) -> list[DetailLine]:
+    """A text with its label before it, or above it in a narrow terminal."""
+    if width < _NARROW:
+        return [DetailLine(f"{label}:"), *(DetailLine(f"  {line}") for line in wrapped(plain(text), max(2, width - 2)))]
+    first, *rest = wrapped(plain(text), width - _LABEL)
+    return [DetailLine(f"{label:<{_LABEL - 1}} {first}"), *(DetailLine(f"{'':<{_LABEL}}{line}") for line in rest)]
+
+
+def all_labelled(pairs: Iterable[tuple[str, str]], width: int) -> list[DetailLine]:
+    """Those of the labelled texts that are not empty."""
+    return [line for label, text in pairs if text for line in labelled(label, text, width)]
+
+
+def command_lines(command: str, reason: str, width: int, advice: str = "") -> list[DetailLine]:
+    """A command from the left edge on, in lines that a shell reads as one if they are marked by hand; or why there is none.
+
+    Args:
+        advice: sentences to be read before it is run.
+    """
+    before = [DetailLine(line) for line in wrapped(plain(advice), width)] if advice else []
+    if command:
+        return [*before, *(DetailLine(piece, "bold") for piece in shell_lines(plain(command), width))]
+    return [*before, *(DetailLine(line) for line in wrapped(f"no command: {plain(reason)}", width))] if reason else before
+
+
+def fact_lines(facts: Iterable[Fact], width: int) -> list[DetailLine]:
+    """Those of the facts that are known."""
+    texts = ((each.name.lower(), ", ".join(text for text in (each.cell.text, each.cell.note) if text not in ("", NONE))) for each in facts)
+    return all_labelled(texts, width)
+
+
+def group_lines(group: GroupDetail, times: Times, width: int) -> list[DetailLine]:
+    """Everything about a group, what is wrong first."""
+    found = group_findings(group)
+    calm = len(group.partitions) - len({(each.topic, each.partition) for each in found if each.topic})
+    lines = [*title(format_name(group.summary.group), width), *fact_lines(group_facts(group, times), width)]
+    for each in found[:_MOST_VERDICTS]:
+        where = f"{place(each.topic, each.partition)}: " if each.topic else ""
+        lines += title(f"{where}{each.verdict}: {each.text}", width)
+        lines += command_lines(each.command, each.no_command, width)
+    if len(found) > _MOST_VERDICTS:
+        lines += title(f"and {len(found) - _MOST_VERDICTS:,} more: `segtail why` has all of them", width)
+    if calm > 0:
+        lines += title(f"nothing to do for {calm:,} of {format_count(len(group.partitions), 'partition')}", width)
+    omitted = group.omitted + max(0, len(group.partitions) - _MOST_PARTITIONS)
+    return [*lines, *_table(GROUP_PARTITIONS, group.partitions[:_MOST_PARTITIONS], _left_out("partitions", omitted), times, width)]
+
+
+def partition_lines(detail: PartitionDetail, times: Times, width: int) -> list[DetailLine]:
+    """Everything about a partition, what is wrong first."""
+    listed = open_long(detail.late_after_ms, detail.young_transactions)
+    rates = [each.bytes_rate for each in detail.minutes]
+    hour = title(f"the last {len(rates)} minutes, bytes/s at most {size(max(rates))}", width) if max(rates, default=-1) >= 0 else []
+    return [
+        *title(place(detail.row.topic, detail.row.partition), width),
+        *fact_lines([*partition_facts(detail, times), *retention_facts(detail, times)], width),
+        *(labelled("transactions", f"below is what is {listed}", width) if detail.young_transactions else []),
+        *_problem_list(detail.problems, times, width),
+        *(line for each in detail.transactions for line in _transaction(each, times, width)),
+        *([*hour, DetailLine(curve(rates, min(width, 60)))] if hour else []),
+        *_table(segments_of(detail.row), detail.segments, _left_out("segments", detail.omitted), times, width),
+        *_table(REPLICAS, detail.replicas, "replicas", times, width),
+    ]
+
+
+def _transaction(row: TransactionRow, times: Times, width: int) -> list[DetailLine]:
+    producer, verdict = (TRANSACTIONS.cells[name](row, times).text for name in ("producer_id", "verdict"))
+    return [
+        *title(f"open transaction of producer {producer}: {verdict}", width),
+        *fact_lines(transaction_facts(row, times), width),
+        *command_lines(row.command, row.no_command, width, advice(row)),
+    ]
+
+
+def _left_out(what: str, omitted: int) -> str:
+    return f"{what}, {omitted:,} left out" if omitted else what
+
+
+def _table(listing: Listing, rows: Sequence[PublicMessage], head: str, times: Times, width: int) -> list[DetailLine]:
+    return [*title(head, width), *map(DetailLine, text_table(listing, rows, times, width))] if rows else []
+
+
+def problem_lines(problem: Problem, times: Times, width: int) -> list[DetailLine]:
+    """Everything about a problem, with its command."""
+    return [
+        *title(problem.what, width),
+        DetailLine(""),
+        *all_labelled(
+            (
+                ("severity", problem.gravity),
+                ("since", times.both(problem.since_ms) if problem.since_ms >= 0 else ""),
+                ("due", _due(problem.deadline_ms, times)),
+                ("holds back", problem.holds_back),
+                *(("follows", text) for text in _following(problem)),
+                ("partition", place(problem.topic, problem.partition) if problem.topic and problem.partition >= 0 else ""),
+                ("topic", format_name(problem.topic) if problem.topic and problem.partition < 0 else ""),
+                ("group", format_name(problem.group) if problem.group else ""),
+                ("broker", str(problem.broker) if problem.broker >= 0 else ""),
+                ("log dir", problem.log_dir),
+                ("agent", problem.agent),
+                ("runbook", f"segtail runbook {problem.runbook}" if problem.runbook else ""),
+            ),
+            width,
+        ),
+        DetailLine(""),
+        *command_lines(problem.command, problem.no_command, width),
+    ]
+
+
+def _due(at_ms: int, times: Times) -> str:
+    if at_ms < 0:
+        return ""
+    return times.both(at_ms) if at_ms > times.now_ms else times.deadline(at_ms)
+
+
+def _following(problem: Problem) -> list[str]:
+    """What follows from it, a text for each group or other thing."""
+    more = [f"and {problem.more_consequences:,} more"] if problem.more_consequences else []
+    return [*(f"{each.severity}: {each.text}" for each in problem.consequences), *more]
+
+
+def _problem_list(problems: list[Problem], times: Times, width: int) -> list[DetailLine]:
+    """The incidents of one thing, each with its command."""
+    lines: list[DetailLine] = []
+    for each in (root for root in problems if not root.because):
+        since = f", since {times.of(each.since_ms)}" if each.since_ms >= 0 else ""
+        lines += title(f"{each.gravity}: {each.what}{since}", width)
+        lines += all_labelled([("holds back", each.holds_back), *(("follows", text) for text in _following(each))], width)
+        lines += command_lines(each.command, each.no_command, width)
+    return lines
 
 
 def detail_lines(state: ScreenState) -> list[DetailLine]:
@@ -50,6 +216,6 @@ def command_of(state: ScreenState) -> tuple[str, str]:
 
 def _commands(detail: Detail) -> list[tuple[str, str]]:
     if isinstance(detail, GroupDetail):
-        return [(each.command, each.no_command) for each in findings_of(detail)]
+        return [(each.command, each.no_command) for each in group_findings(detail)]
     found: list[Problem | TransactionRow] = [*detail.problems, *detail.transactions]
     return [(each.command, each.no_command) for each in found]

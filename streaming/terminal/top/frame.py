@@ -6,9 +6,8 @@ from rich.text import Text
 
 from streaming.common.formatting import format_count
 from streaming.pages.listings.cells import MORE, cut
-from streaming.terminal.top.detail_lines import detail_lines
+from streaming.terminal.top.detail_lines import DetailLine, detail_lines
 from streaming.terminal.top.help_lines import help_lines
-from streaming.terminal.top.labelled_text import DetailLine
 from streaming.terminal.top.preview_lines import preview_lines
 from streaming.terminal.top.screen_parts import body_height, foot, head, preview_height
 from streaming.terminal.top.table_lines import table_lines

@@ -5,12 +5,11 @@ from rich.text import Text
 from streaming.broker.protocol.listing_json import TransactionRow
 from streaming.broker.protocol.shown import Unit
 from streaming.broker.protocol.status_json import Problem
-from streaming.common.formatting import NONE
 from streaming.pages.listings.cells import cut, plain
+from streaming.pages.listings.details import Fact
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.transaction_list import advice
-from streaming.terminal.top.labelled_text import DetailLine, all_labelled, command_lines, title
-from streaming.terminal.top.problem_lines import problem_lines
+from streaming.terminal.top.detail_lines import DetailLine, command_lines, fact_lines, problem_lines, title
 from streaming.terminal.top.questions import Row
 from streaming.terminal.top.top_state import ScreenState
 from streaming.terminal.top.view_columns import COLUMNS
@@ -37,7 +36,6 @@ def _of(row: Row, times: Times, state: ScreenState) -> list[DetailLine]:
     if isinstance(row, Problem):
         return problem_lines(row, times, state.width)
     first, *rest = COLUMNS[state.view]
-    shown = ((each.heading.lower(), each.cell_in(row, times)) for each in rest if each.unit is not Unit.CURVE)
-    facts = ((label, f"{cell.text}{f', {cell.note}' if cell.note else ''}") for label, cell in shown if cell.text not in ("", NONE))
+    facts = (Fact(name=each.heading, cell=each.cell_in(row, times)) for each in rest if each.unit is not Unit.CURVE)
     command = command_lines(row.command, row.no_command, state.width, advice(row)) if isinstance(row, TransactionRow) else []
-    return [*title(plain(first.cell_in(row, times).text), state.width), *all_labelled(facts, state.width), *command]
+    return [*title(plain(first.cell_in(row, times).text), state.width), *fact_lines(facts, state.width), *command]
