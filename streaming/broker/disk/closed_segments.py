@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from streaming.broker.disk.active_segment import ActiveRead, covers
-from streaming.broker.disk.largest_timestamp import LargestScan, indexed_largest, is_there, scanned_largest
+from streaming.broker.disk.active_segment import ActiveRead, covers, read_on
+from streaming.broker.disk.largest_timestamp import indexed_largest, is_there, largest_of, scanned_largest
 from streaming.broker.disk.scanned_timestamps import ScannedTimes, SegmentKey
 from streaming.broker.disk.segment_files import FileIdentity, Segment
 from streaming.common.rows import TIME_UNKNOWN
@@ -47,7 +47,7 @@ class ClosedSegments:
         self._directory = directory
         self._thorough = thorough
         self._scanned = scanned
-        self._scan: LargestScan | None = None
+        self._scan: ActiveRead | None = None
         self._rows = _NONE
         self._unchecked = 0
 
@@ -101,11 +101,10 @@ class ClosedSegments:
             return
         row = self._rows[int(undated[0]) :][0]
         segment = self._segment(row)
-        if self._scan is None or self._scan.segment != segment:
-            self._scan = LargestScan(segment)
-        if self._scan.advance(buffer, budget):
-            row["largest_timestamp"] = self._scan.largest
-            self._scanned.put(SegmentKey.of(segment), self._scan.largest)
+        self._scan, whole = read_on(segment, self._scan or ActiveRead.none_of(segment), buffer, budget, closed=True)
+        if whole:
+            row["largest_timestamp"] = largest = largest_of(segment, self._scan)
+            self._scanned.put(SegmentKey.of(segment), largest)
             self._scan = None
 
     def check_one(self, buffer: Bytes) -> bool:

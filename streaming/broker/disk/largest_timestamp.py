@@ -74,28 +74,16 @@ def is_there(segment: Segment, timestamp: int, offset: int) -> bool:
     return False
 
 
-class LargestScan:
-    """A scan of all batches of a segment, in pieces. ``largest`` is their largest timestamp so far, -1 if none has one.
+def largest_of(segment: Segment, read: ActiveRead) -> int:
+    """The largest timestamp of a closed segment that was scanned, -1 if none of its batches has one.
 
     Of a segment that is damaged it is that of the time index if that is later: a broker goes by the index, and does not read the segment.
     """
-
-    def __init__(self, segment: Segment) -> None:
-        self.segment = segment
-        self.largest = -1
-        self._read = ActiveRead.none_of(segment)
-
-    def advance(self, buffer: Bytes, budget: int | None = None) -> bool:
-        """Continue the scan until about ``budget`` bytes are read; returns whether the end is reached. Raises as `read_on` does."""
-        self._read, whole = read_on(self.segment, self._read, buffer, budget, closed=True)
-        self.largest = self._read.largest_timestamp
-        if self._read.flawed and (indexed := indexed_largest(self.segment, self.segment.base_offset + _MOST_OFFSETS)) is not None:
-            self.largest = max(self.largest, indexed[0])
-        return whole
+    indexed = indexed_largest(segment, segment.base_offset + _MOST_OFFSETS) if read.flawed else None
+    return read.largest_timestamp if indexed is None else max(read.largest_timestamp, indexed[0])
 
 
 def scanned_largest(segment: Segment, buffer: Bytes) -> int:
-    """The largest timestamp of all batches of a segment, -1 if none has one. Raises OSError."""
-    scan = LargestScan(segment)
-    scan.advance(buffer)
-    return scan.largest
+    """The same of one that is scanned now, whole. Raises as `read_on` does."""
+    read, _ = read_on(segment, ActiveRead.none_of(segment), buffer, closed=True)
+    return largest_of(segment, read)
