@@ -177,6 +177,8 @@ def test_a_consumer_that_is_restored_from_a_copy_goes_on_if_everything_is_still_
     desk.trim(BOUNDS)
     desk.sent("a", 5)
     assert desk.consumers.set_back("a", 3)
+    desk.trim(BOUNDS)
+    assert desk.held == [4, 5]
     assert (desk.consumers.send("a", 5), desk.consumers.missed("a"), desk.consumers.journal("a")) == ([], 0, first)
 
 
