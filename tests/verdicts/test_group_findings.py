@@ -2,12 +2,15 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from enum import IntEnum
+from runpy import run_path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streaming.broker.protocol import group_verdicts
 from streaming.broker.protocol.group_json import (
     BatchCheck,
     GroupFinding,
@@ -21,6 +24,7 @@ from streaming.broker.protocol.group_verdicts import FINDINGS, GroupVerdict
 from streaming.broker.protocol.status_json import SEVERITIES
 from streaming.cluster.consumers.group_lag import LagReason
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
+from streaming.cluster.verdicts import group_findings
 from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds
 from streaming.cluster.verdicts.group_causes import BECAUSE
@@ -1007,3 +1011,10 @@ def test_what_goes_with_a_segment_that_grows_is_so_much_at_least() -> None:
     loses = replace(READING, loss_ms=NOW + HOUR, loss_records_least=9, loss_bytes_least=512, retention_ms=6 * HOUR)
     (found,) = stated(replace(loses, next_timestamp_ms=NOW - 5 * HOUR))
     assert ": 9 records, and what comes there until then, with all that is due at the same check" in found.text
+
+
+def test_a_verdict_without_words_is_refused_where_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    more = IntEnum("GroupVerdict", {**GroupVerdict.__members__, "TOO_WARM": len(GroupVerdict)})  # type: ignore[misc]
+    monkeypatch.setattr(group_verdicts, "GroupVerdict", more)
+    with pytest.raises(TypeError, match="nothing says what TOO_WARM means"):
+        run_path(str(group_findings.__file__))

@@ -1,6 +1,6 @@
 """What is to be said of one consumer group: a sentence for each judgement, with the command that mends it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -94,16 +94,11 @@ class GroupFindings:
 
     def of_group(self, judgement: Judgement) -> GroupFinding:
         """What is said of the group as a whole."""
-        if judgement.verdict is GroupVerdict.REBALANCING and self.storm is not None:
-            return _finding(judgement, text=storm_text(self.storm, self.rebalances, self._times), lag=self.summary.lag)
-        if judgement.verdict is GroupVerdict.UNKNOWN:
-            return _finding(judgement, text=f"not known: {'; '.join(self.doubts)}", lag=self.summary.lag)
-        return _finding(judgement, text=self._sentences.no_members(self.summary), lag=self.summary.lag)
+        return _finding(judgement, text=_OF_GROUP[judgement.verdict](self), lag=self.summary.lag)
 
     def of_partition(self, partition: GroupPartition, judgement: Judgement) -> GroupFinding:
         """What is said of one of its partitions."""
-        moved = judgement.verdict in (GroupVerdict.SKIPPED, GroupVerdict.REWOUND)
-        text, command = self._moved(partition, judgement) if moved else self._words(partition, judgement)
+        text, command = _OF_PARTITION[judgement.verdict](self, partition, judgement.verdict)
         return _finding(
             judgement,
             topic=partition.topic,
@@ -114,41 +109,27 @@ class GroupFindings:
             no_command=command.reason,
         )
 
-    def _words(self, partition: GroupPartition, judgement: Judgement) -> tuple[str, Command]:
-        words, commands, members, waits = self._sentences, self.commands, self.summary.members > 0, partition.held
-        match judgement.verdict:
-            case GroupVerdict.LOST | GroupVerdict.BUFFERED as verdict:
-                return self._lost(partition, words) if verdict is GroupVerdict.LOST else (words.buffered(partition), _IN_MEMORY)
-            case GroupVerdict.WILL_LOSE:
-                return words.will_lose(partition), _BECAUSE if waits else _keep_longer(partition, commands, self.now_ms)
-            case GroupVerdict.DAMAGED:
-                return self._damaged(partition, words)
-            case GroupVerdict.TOO_LARGE:
-                return words.too_large(partition, self.bounds.fetch_bytes), _NO_COMMAND
-            case GroupVerdict.HELD:
-                return self._held(partition, words)
-            case GroupVerdict.BEYOND_END | GroupVerdict.OTHER_HISTORY as verdict:
-                said = words.beyond_end if verdict is GroupVerdict.BEYOND_END else words.other_history
-                return said(partition, members=members), self._go_on(partition)
-            case GroupVerdict.PENDING:
-                waiting = [
-                    each for each in partition.pending if 0 <= each.since_ms < self.now_ms - self.bounds.pending_after_ms
-                ] or partition.pending
-                return words.pending(waiting[0], len(waiting)), _NO_COMMAND
-            case GroupVerdict.STOPPED:
-                return words.stopped(partition, deserted=had_members(self.summary)), _NO_COMMAND
-            case GroupVerdict.WILL_EXPIRE:
-                return words.will_expire(partition), _NO_COMMAND
-            case GroupVerdict.SLOWER:
-                return words.slower(partition), _NO_COMMAND
-            case GroupVerdict.SKEWED:
-                return words.skewed(partition, self.whole), _NO_COMMAND
-        return self._calm(partition, judgement.verdict, words) + words.deleted_next(partition), _NO_COMMAND
+    def _rebalancing(self) -> str:
+        assert self.storm is not None
+        return storm_text(self.storm, self.rebalances, self._times)
 
-    def _lost(self, partition: GroupPartition, words: Sentences) -> tuple[str, Command]:
+    def _lost(self, partition: GroupPartition, _: GroupVerdict) -> tuple[str, Command]:
         if not partition.lost_offsets:
-            return words.went_on(partition), _NO_COMMAND
-        return words.lost(partition, members=self.summary.members > 0), _BECAUSE if partition.held else self._after_loss(partition)
+            return self._sentences.went_on(partition), _NO_COMMAND
+        text = self._sentences.lost(partition, members=self.summary.members > 0)
+        return text, _BECAUSE if partition.held else self._after_loss(partition)
+
+    def _will_lose(self, partition: GroupPartition, _: GroupVerdict) -> tuple[str, Command]:
+        return self._sentences.will_lose(partition), _BECAUSE if partition.held else _keep_longer(partition, self.commands, self.now_ms)
+
+    def _pending(self, partition: GroupPartition, _: GroupVerdict) -> tuple[str, Command]:
+        waiting = [each for each in partition.pending if 0 <= each.since_ms < self.now_ms - self.bounds.pending_after_ms]
+        waiting = waiting or partition.pending
+        return self._sentences.pending(waiting[0], len(waiting)), _NO_COMMAND
+
+    def _elsewhere(self, partition: GroupPartition, verdict: GroupVerdict) -> tuple[str, Command]:
+        said = self._sentences.beyond_end if verdict is GroupVerdict.BEYOND_END else self._sentences.other_history
+        return said(partition, members=self.summary.members > 0), self._go_on(partition)
 
     def _go_on(self, partition: GroupPartition) -> Command:
         """What lets it go on where no record is skipped that it has not read."""
@@ -164,9 +145,9 @@ class GroupFindings:
             return Command(reason="nothing is left to read, and what was deleted does not come back")
         return self.commands.reset_to_earliest(partition.topic, partition.partition)
 
-    def _moved(self, partition: GroupPartition, judgement: Judgement) -> tuple[str, Command]:
+    def _moved(self, partition: GroupPartition, verdict: GroupVerdict) -> tuple[str, Command]:
         """Its offset was moved; the command moves it to where it was before these moves, while that undoes them."""
-        forwards = judgement.verdict is GroupVerdict.SKIPPED
+        forwards = verdict is GroupVerdict.SKIPPED
         moves = [each for each in partition.moves if (each.to_offset > each.from_offset) == forwards]
         words = MoveWords(self._times)
         if not moves:  # of another job, which does not say how
@@ -197,9 +178,9 @@ class GroupFindings:
             return Command(reason="it is back before that offset, and reads on from there")
         return self.commands.reset_to(partition.topic, partition.partition, first)
 
-    def _held(self, partition: GroupPartition, words: Sentences) -> tuple[str, Command]:
+    def _held(self, partition: GroupPartition, _: GroupVerdict) -> tuple[str, Command]:
         """The cause of whatever else is said of the partition, with what ends it."""
-        holding = partition.held_by
+        holding, words = partition.held_by, self._sentences
         hangs = holding is not None and holding.verdict == TransactionVerdict.HANGING.label
         if partition.broker in self.away:
             remedy = remedy_after_start(partition.broker, hangs=hangs)
@@ -227,14 +208,17 @@ class GroupFindings:
         of = self.summary
         return Sentences(self._times, of.type, of.protocol, of.state, of.state_ms)
 
-    def _damaged(self, partition: GroupPartition, words: Sentences) -> tuple[str, Command]:
+    def _damaged(self, partition: GroupPartition, _: GroupVerdict) -> tuple[str, Command]:
         batch = partition.batch
         assert batch is not None
         after = batch.last_offset + 1
         skip = self.commands.reset_to(partition.topic, partition.partition, after) if after > 0 else Command(reason=_NOWHERE)
-        return words.damaged(partition, batch, members=self.summary.members > 0 and bool(skip.line)), skip
+        return self._sentences.damaged(partition, batch, members=self.summary.members > 0 and bool(skip.line)), skip
 
-    def _calm(self, partition: GroupPartition, verdict: GroupVerdict, words: Sentences) -> str:
+    def _calm(self, partition: GroupPartition, verdict: GroupVerdict) -> tuple[str, Command]:
+        return self._nothing_found(partition, verdict, self._sentences) + self._sentences.deleted_next(partition), _NO_COMMAND
+
+    def _nothing_found(self, partition: GroupPartition, verdict: GroupVerdict, words: Sentences) -> str:
         if verdict is GroupVerdict.PERHAPS_LOST:
             return words.perhaps_lost(partition)
         if verdict is GroupVerdict.LEFT_OVER:
@@ -267,6 +251,39 @@ class GroupFindings:
             return judgement, _finding(judgement, text=NOT_STORED_YET)
         return judgement, _finding(judgement, text=NOT_ON_DISK if judgement.verdict is GroupVerdict.UNKNOWN else NO_OFFSETS)
 
+
+_OF_GROUP: Mapping[GroupVerdict, Callable[[GroupFindings], str]] = {
+    GroupVerdict.REBALANCING: GroupFindings._rebalancing,
+    GroupVerdict.UNKNOWN: lambda of: f"not known: {'; '.join(of.doubts)}",
+    GroupVerdict.NO_MEMBERS: lambda of: of._sentences.no_members(of.summary),
+}
+_OF_PARTITION: Mapping[GroupVerdict, Callable[[GroupFindings, GroupPartition, GroupVerdict], tuple[str, Command]]] = {
+    GroupVerdict.LOST: GroupFindings._lost,
+    GroupVerdict.WILL_LOSE: GroupFindings._will_lose,
+    GroupVerdict.BUFFERED: lambda of, partition, _: (of._sentences.buffered(partition), _IN_MEMORY),
+    GroupVerdict.DAMAGED: GroupFindings._damaged,
+    GroupVerdict.TOO_LARGE: lambda of, partition, _: (of._sentences.too_large(partition, of.bounds.fetch_bytes), _NO_COMMAND),
+    GroupVerdict.HELD: GroupFindings._held,
+    GroupVerdict.BEYOND_END: GroupFindings._elsewhere,
+    GroupVerdict.OTHER_HISTORY: GroupFindings._elsewhere,
+    GroupVerdict.PENDING: GroupFindings._pending,
+    GroupVerdict.STOPPED: lambda of, partition, _: (of._sentences.stopped(partition, deserted=had_members(of.summary)), _NO_COMMAND),
+    GroupVerdict.SKIPPED: GroupFindings._moved,
+    GroupVerdict.WILL_EXPIRE: lambda of, partition, _: (of._sentences.will_expire(partition), _NO_COMMAND),
+    GroupVerdict.SLOWER: lambda of, partition, _: (of._sentences.slower(partition), _NO_COMMAND),
+    GroupVerdict.REWOUND: GroupFindings._moved,
+    GroupVerdict.SKEWED: lambda of, partition, _: (of._sentences.skewed(partition, of.whole), _NO_COMMAND),
+    GroupVerdict.UNKNOWN: GroupFindings._calm,
+    GroupVerdict.PERHAPS_LOST: GroupFindings._calm,
+    GroupVerdict.NOT_COMMITTED: GroupFindings._calm,
+    GroupVerdict.CATCHING_UP: GroupFindings._calm,
+    GroupVerdict.BETWEEN_RUNS: GroupFindings._calm,
+    GroupVerdict.ONLY_MARKERS: GroupFindings._calm,
+    GroupVerdict.FINE: GroupFindings._calm,
+    GroupVerdict.LEFT_OVER: GroupFindings._calm,
+}
+if _without_words := {*GroupVerdict} - {*_OF_GROUP, *_OF_PARTITION, GroupVerdict.NO_OFFSETS}:  # that one is said where nothing is judged
+    raise TypeError(f"nothing says what {', '.join(each.name for each in _without_words)} means")
 
 _NOWHERE = "where the batch after it begins is not known"
 
