@@ -211,7 +211,7 @@ def _blocked(circumstances: Circumstances) -> Iterator[Cases]:
     known = _current(circumstances, logs["broker"]) & limits_known(logs.limits)
     lag, patience, items = logs["retention_lag_ms"], 2 * logs["check_interval_ms"], logs.items
     for code, reason in enumerate(BLOCKED):
-        some = known & (logs["blocked"] == code)
+        some = known & (logs["retention_blocked"] == code)
         if reason in _PASSES:
             some &= lag > patience
         if reason != ACTIVE:

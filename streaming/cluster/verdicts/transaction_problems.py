@@ -82,7 +82,7 @@ def remedy_for(circumstances: Circumstances, late: Late, waiting: HeldBackGroups
 def described(circumstances: Circumstances, late: Late) -> str:
     """Which transaction it is."""
     who = f"transactional.id {format_name(late.transactional_id)}" if late.transactional_id else "transactional.id not known"
-    ages = (circumstances.now_ms - late.start_ms) / 1000, (circumstances.now_ms - late.last_ms) / 1000
+    ages = (circumstances.now_ms - late.start_ms) / 1000, (circumstances.now_ms - late.last_append_ms) / 1000
     seen = ""
     if late.as_of_ms >= 0:
         seen = f", as of {circumstances.times.at(late.as_of_ms)}: the logs that show whether it has ended are not read now"
@@ -132,7 +132,7 @@ def committers(late: Late, partition: TopicPartition, waiting: HeldBackGroups) -
 
 
 def _holds_back(circumstances: Circumstances, late: Late, partition: TopicPartition, waiting: HeldBackGroups) -> str:
-    held, size = circumstances.view.logs.held_by(late), int(circumstances.view.logs["last_stable_offset_lag_bytes"][late.log])
+    held, size = circumstances.view.logs.held_by(late), int(circumstances.view.logs["unread_bytes"][late.log])
     parts = []
     if held > 0:
         bytes_too = f", {format_size(size)}," if size >= 0 else ""
@@ -201,7 +201,7 @@ def _stalled(circumstances: Circumstances, cases: Cases, reported: Collection[in
     observed, since = circumstances.view.observed, dict(zip(cases.items.tolist(), cases.since_ms.tolist(), strict=True))
     for topic, items in _by_topic(circumstances, cases, reported):
         partitions = sorted(observed.columns["partition"][items].tolist())
-        waiting = int(np.maximum(observed.replica_offsets["last_stable_offset_lag"][items], 0).sum())
+        waiting = int(np.maximum(observed.replica_offsets["unread_offsets"][items], 0).sum())
         yield found(
             kinds.STALLED,
             f"{partitions_named(partitions)}, {format_count(waiting, 'offset')} behind open transactions",

@@ -70,6 +70,10 @@ class Logs:
         """A published column, or a computed one."""
         return self.derived[name] if name in self.derived else self.columns[name]
 
+    def __contains__(self, name: str) -> bool:
+        """Whether there is such a column."""
+        return name in self.derived or name in self.columns
+
     def held_by(self, late: Late) -> int:
         """The offsets that readers of committed data do not see because of a transaction.
 
@@ -77,7 +81,7 @@ class Logs:
         """
         last_stable = int(self["last_stable_offset"][late.log])
         first = max(late.first_offset, int(self["log_start_offset"][late.log]))
-        return int(self["last_stable_offset_lag"][late.log]) if last_stable >= 0 and first <= last_stable else -1
+        return int(self["unread_offsets"][late.log]) if last_stable >= 0 and first <= last_stable else -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -263,7 +267,7 @@ def export(observed: Observed, all_kept: RetentionResults, snapshot: Snapshot, t
         observed.coordinators,
         snapshot.now_ms,
         read_ms=observed.read_ms[items],
-        lag=replica_offsets["last_stable_offset_lag"],
+        lag=replica_offsets["unread_offsets"],
     )
     kept_rows = np.searchsorted(all_kept.items, items)  # every exported log is among them
     kept = {name: column[kept_rows] for name, column in all_kept.columns.items()}

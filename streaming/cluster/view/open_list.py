@@ -20,11 +20,10 @@ class Late:
     """One open transaction, times in Unix milliseconds.
 
     ``log`` is the index of its log among the judged logs. ``start_ms`` is its coordinator's if that is known; ``first_ms``: when its first
-    batch was appended to this log, -1 if that is not known. ``state`` is "" if no coordinator knows it. ``deadline_ms``: when its timeout
-    has passed, and its coordinator ends it; -1 if it has none, or if that is not known. ``as_of_ms``: when its verdict was last certain, -1
-    if it is now. ``stuck`` is defined in
-    `streaming.rules.transaction_verdicts`. ``groups``: if it hangs in `__consumer_offsets`, the consumer groups whose offsets wait for
-    it, as far as they are known.
+    batch was appended to this log, -1 if that is not known. ``coordinator_state`` is "" if no coordinator knows it. ``deadline_ms``: when
+    its timeout has passed, and its coordinator ends it; -1 if it has none, or if that is not known. ``as_of_ms``: when its verdict was last
+    certain, -1 if it is now. ``stuck`` is defined in `streaming.rules.transaction_verdicts`. ``groups``: if it hangs in
+    `__consumer_offsets`, the consumer groups whose offsets wait for it, as far as they are known.
     """
 
     log: int
@@ -32,9 +31,9 @@ class Late:
     producer_epoch: int
     first_offset: int
     start_ms: int
-    last_ms: int
+    last_append_ms: int
     transactional_id: str
-    state: str
+    coordinator_state: str
     verdict: str
     stuck: bool
     first_ms: int = -1
@@ -104,9 +103,9 @@ class OpenList:
                 producer_epoch=int(found["producer_epoch"][item]),
                 first_offset=int(found["first_offset"][item]),
                 start_ms=int(claims.start_ms[item]),
-                last_ms=int(appended_ms[item]),
+                last_append_ms=int(appended_ms[item]),
                 transactional_id=transactional_id,
-                state=STATES[claims.state[item]] if claims.state[item] >= 0 else "",
+                coordinator_state=STATES[claims.state[item]] if claims.state[item] >= 0 else "",
                 verdict=TransactionVerdict(int(self.verdict[item])).label,
                 stuck=bool(self.stuck[item]),
                 first_ms=int(found["start_ms"][item]),

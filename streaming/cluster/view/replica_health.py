@@ -56,7 +56,7 @@ def families(view: View, export: Export) -> Iterator[Family]:
     yield _family(log_health_metrics.REPLICAS_OMITTED, omitted)
     late = overdue & (retention.columns["retention_overdue_ms"] > view.overdue_after_ms)
     yield _family(log_health_metrics.TOPIC_OVERDUE, _counted(_topic(observed, item) for item in retention.items[late].tolist()))
-    blocked = retention.columns["blocked"]
+    blocked = retention.columns["retention_blocked"]
     held = known & (blocked >= 0) & (blocked != BLOCKED.index(ACTIVE)) & observed.roles.speaks[retention.items]
     reasons = zip(retention.items[held].tolist(), (BLOCKED[reason] for reason in blocked[held].tolist()), strict=True)
     yield from _arriving_late(view)

@@ -24,8 +24,8 @@ COLUMNS = (
     "high_watermark_checkpoint",
     "high_watermark",
     "last_stable_offset",
-    "last_stable_offset_lag",
-    "last_stable_offset_lag_bytes",
+    "unread_offsets",
+    "unread_bytes",
     "leader_id",
     "replicas",
     "in_sync_replicas",
@@ -38,7 +38,7 @@ COLUMNS = (
 watermark: it is in sync, or none is and it is eligible to lead. ``complete_replicas``: how many of the partition are.
 ``replica_lag_offsets`` is how far a replica is behind the leader's end."""
 
-OFFSETS = ("high_watermark", "last_stable_offset", "last_stable_offset_lag", "last_stable_offset_lag_bytes")
+OFFSETS = ("high_watermark", "last_stable_offset", "unread_offsets", "unread_bytes")
 """The columns that depend on how far a partition is replicated."""
 
 ReplicaOffsets = dict[str, Longs]
@@ -100,8 +100,8 @@ def replica_offsets_of(
         "high_watermark_checkpoint": decided.high_watermark,
         "high_watermark": stable.high_watermark,
         "last_stable_offset": stable.last_stable_offset,
-        "last_stable_offset_lag": stable.lag,
-        "last_stable_offset_lag_bytes": stable.lag_bytes,
+        "unread_offsets": stable.lag,
+        "unread_bytes": stable.lag_bytes,
         "leader_id": roles.leader,
         "replicas": _of_partition(decided.replicas, assigned)[logs["replicas_of"]],
         "in_sync_replicas": copies.isr,

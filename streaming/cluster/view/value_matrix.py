@@ -50,6 +50,10 @@ class Columns:
         end = _ENDS[name]
         return self.matrix[end - LISTS[name] : end] if name in LISTS else self.matrix[end - 1]
 
+    def __contains__(self, name: str) -> bool:
+        """Whether there is a column ``name``."""
+        return name in _ENDS
+
     def select(self, slots: Longs) -> "Columns":
         """Some slots, in the order given."""
         return SelectedColumns(self, slots)

@@ -30,13 +30,13 @@ LAST_STABLE_OFFSET = Metric(
 LAST_STABLE_OFFSET_LAG = Metric(
     "segtail_partition_last_stable_offset_lag",
     "Offsets between the last stable offset and the high watermark; 0 when nothing is undecided.",
-    column="last_stable_offset_lag",
+    column="unread_offsets",
     total=Total.LARGEST,
 )
 LAST_STABLE_OFFSET_LAG_BYTES = Metric(
     "segtail_partition_last_stable_offset_lag_bytes",
     "Bytes of log between the last stable offset and the high watermark.",
-    column="last_stable_offset_lag_bytes",
+    column="unread_bytes",
     total=Total.SHOWN,
 )
 LEADER = Metric(

@@ -15,10 +15,8 @@ from streaming.common.arrays import Flags, whole_sum
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.pages.api.judged_look import JudgedLook
-from streaming.pages.api.paging import PageRequest, Sheet, cut, ranks, worst_first
-
-_NUMBERS = ("broker", "behind_ms", "leaders", "replicas", "out_of_sync", "size_bytes", "log_dirs")
-_WORDS = ("phase", "agent")
+from streaming.pages.api.paging import PageRequest, Sheet, columns_of_rows, cut, worst_first
+from streaming.pages.listings.partition_list import BROKERS
 
 
 def broker_page(judged: JudgedLook, request: PageRequest) -> BrokerPage:
@@ -82,13 +80,9 @@ def _worst(problems: Sequence[Problem], broker: int, agent: str) -> Problem | No
 
 def _sheet(rows: Sequence[BrokerRow]) -> Sheet:
     natural = np.arange(len(rows))
-    columns = {name: np.array([getattr(row, name) for row in rows], np.int64) for name in _NUMBERS}
     place = np.array([ORDER.get(row.kind, -1) for row in rows], np.int64)
     return Sheet(
-        columns=columns
-        | {name: ranks([getattr(row, name) for row in rows]) for name in _WORDS}
-        | {"bytes_rate": np.array([row.bytes_rate for row in rows], np.float64)}
-        | {"kind": worst_first(place, natural, natural)},
+        columns=columns_of_rows(BROKERS, rows) | {"kind": worst_first(place, natural, natural)},
         texts=[f"broker {row.broker} {row.agent} {row.phase}" for row in rows],
         natural=natural,
     )

@@ -26,14 +26,10 @@ from streaming.common.arrays import Longs
 from streaming.common.short_names import possible_names
 from streaming.kafka.formats.names import SHARE_STATE_TOPIC
 from streaming.pages.api.paging import PageRequest, Sheet, cut, number_of, ranks
+from streaming.pages.listings.group_list import GROUPS
 
 MOST_PARTITIONS = 10_000
 """The most partitions of an answer: those with the largest lag."""
-
-_NUMBERS = (
-    "members", "partitions", "unknown", "stopped", "pending", "lag_offsets", "lag_records_read_committed", "lag_bytes",
-    "oldest_ms", "loss_ms", "last_commit_ms", "interval_ms", "last_rebalance_ms", "rebalances_lately",
-)  # fmt: skip
 
 JUDGED_BY = ("at_ms", "fetch_bytes")
 """Parameters: as of when everything is judged, in Unix milliseconds, and what consumers fetch of a partition at once."""
@@ -160,7 +156,7 @@ class ListedGroups:
     @cached_property
     def _sheet(self) -> Sheet:
         totals = self.totals
-        columns = {name: totals.columns[name] for name in _NUMBERS} | {"held": self._held}
+        columns = {name: totals.columns[name] for name in GROUPS.sortable if name in totals.columns} | {"held": self._held}
         columns |= {"group": np.arange(len(totals.names)), "type": ranks(totals.types), "state": ranks(totals.states)}
         columns["use"] = ranks(self._uses)
         columns["verdict"] = np.array([_rank(each) for each in self._worst], np.int64)

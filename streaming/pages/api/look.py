@@ -2,12 +2,16 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from streaming.broker.protocol.shown import Unit
 from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.view import View
 from streaming.common.arrays import Longs
+from streaming.pages.listings.listing import Listing
 
 
 @dataclass(frozen=True, eq=False)  # no slots: what follows from the fields is computed once
@@ -31,6 +35,14 @@ class Look:
     def texts(self) -> list[str]:
         """``topic-partition`` of each exported log."""
         return [f"{topic}-{partition}" for topic, partition in zip(self.topics, self.partitions.tolist(), strict=True)]
+
+    def columns_of(self, listing: Listing) -> dict[str, NDArray[Any]]:
+        """The columns that have the name of a field of a list: of a number they are as they are, of a flag whether it is set."""
+        logs, found = self.view.logs, {}
+        for each in listing.fields:
+            if each.name in logs and (each.unit.is_number or each.unit is Unit.FLAG):
+                found[each.name] = logs[each.name] > 0 if each.unit is Unit.FLAG else logs[each.name]
+        return found
 
     @cached_property
     def one_of_each(self) -> Longs:

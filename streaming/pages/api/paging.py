@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import DEFAULT_LIMIT, LARGEST_LIMIT, ListPage
-from streaming.broker.protocol.shown import ASC, DESC
+from streaming.broker.protocol.shown import ASC, DESC, Unit
 from streaming.common.arrays import Longs
 from streaming.common.formatting import format_list
 from streaming.errors import UsageError
@@ -193,6 +193,17 @@ def cut(sheet: Sheet, request: PageRequest) -> PageRows:
         rows = rows[::-1]
     items = rows[request.offset : request.offset + request.limit].tolist()
     return PageRows(request=request, items=items, matched=len(rows), total=len(sheet.natural))
+
+
+def columns_of_rows(listing: Listing, rows: Sequence[PublicMessage]) -> dict[str, NDArray[Any]]:
+    """The numbers by which rows that are made already can be sorted, by field: of words their ranks. The topic has none: see `cut`."""
+    found: dict[str, NDArray[Any]] = {}
+    for each in listing.fields:
+        if each.sort and each.name != TOPIC:
+            values = [getattr(row, each.name) for row in rows]
+            kind = np.float64 if each.unit in (Unit.RATE, Unit.BYTES_RATE) else np.int64
+            found[each.name] = ranks(values) if each.unit in (Unit.NAME, Unit.WORD) else np.array(values, kind)
+    return found
 
 
 def ranks(texts: Sequence[str]) -> Longs:

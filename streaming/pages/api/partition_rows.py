@@ -12,14 +12,8 @@ from streaming.pages.api.judged_look import with_verdicts
 from streaming.pages.api.look import Look
 from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, worst_first
 from streaming.pages.api.rates import NO_RATES, RateColumns
+from streaming.pages.listings.partition_list import PARTITIONS
 from streaming.rules.retention_rule import BLOCKED
-
-_COPIED = (
-    *("broker", "partition", "appended_bytes", "appended_records", "size_bytes", "log_start_offset", "log_end_offset", "high_watermark"),
-    *("last_stable_offset", "open_transactions", "hanging_transactions", "last_append_ms", "oldest_record_ms", "retention_lag_ms"),
-    *("next_deletion_ms", "next_deletion_start_of", "segments"),
-)
-"""Fields that have the name of a column."""
 
 
 def partition_page(look: Look, request: PageRequest, verdicts: RowVerdicts, rates: RateColumns = NO_RATES) -> PartitionPage:
@@ -35,14 +29,11 @@ def partition_page(look: Look, request: PageRequest, verdicts: RowVerdicts, rate
 
 def partition_columns(look: Look, rates: RateColumns = NO_RATES) -> dict[str, NDArray[Any]]:
     """All numbers of the listing, by field: a column for each that the list can be sorted by, but the topic."""
-    logs = look.view.logs
-    slots = logs.columns["slot"]
-    columns: dict[str, NDArray[Any]] = {name: logs[name] for name in _COPIED}
+    logs, columns = look.view.logs, look.columns_of(PARTITIONS)
     for name in ("appended_bytes", "appended_records"):  # they are exported once the backlog is read
         columns[name] = np.where((logs["settled"] == 1) & rates.counts, columns[name], -1)
-    columns["unread_offsets"] = logs["last_stable_offset_lag"]
-    columns["retention_blocked"] = logs["blocked"]
-    columns["records_data"], columns["records_aborted"], columns["records_control"] = look.view.records[:, slots]
+    columns["retention_blocked"] = logs["retention_blocked"]
+    columns["records_data"], columns["records_aborted"], columns["records_control"] = look.view.records[:, logs.columns["slot"]]
     columns["bytes_rate"], columns["records_rate"] = rates.bytes_rate(look), rates.records_rate(look)
     return columns
 
@@ -51,13 +42,11 @@ def partition_rows(look: Look, columns: dict[str, NDArray[Any]], items: Sequence
     """Some of the rows."""
     numbers = {name: column[list(items)].tolist() for name, column in columns.items() if name != "retention_blocked"}
     blocked = columns["retention_blocked"][list(items)].tolist()
-    by_size = (look.view.logs["next_deletion_by_size"][list(items)] > 0).tolist()
     hours = rates.hours(look, items)
     return [
         PartitionRow(
             **{name: values[place] for name, values in numbers.items()},
             topic=look.topics[item],
-            next_deletion_by_size=by_size[place],
             retention_blocked=BLOCKED[blocked[place]] if blocked[place] >= 0 else "",
             rates=hours[place],
         )

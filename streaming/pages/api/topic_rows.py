@@ -99,7 +99,7 @@ class TopicSums:
             "bytes_rate": self._sum(rates.bytes_rate(look)),
             "records_rate": self._sum(rates.records_rate(look)),
             "size_bytes": self._sum(logs["size_bytes"]).astype(np.int64),
-            "unread_offsets": self._sum(logs["last_stable_offset_lag"]).astype(np.int64),
+            "unread_offsets": self._sum(logs["unread_offsets"]).astype(np.int64),
             "open_transactions": self._sum(logs["open_transactions"]).astype(np.int64),
             "out_of_sync": self._sum(look.out_of_sync).astype(np.int64),
             "groups": np.array([_NOT_KNOWN if counts is None else counts.get(name, 0) for name in self.names], np.int64),

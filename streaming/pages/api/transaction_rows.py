@@ -1,6 +1,7 @@
 """The listing of open transactions: what each of them holds back, its verdict, and the command that aborts it or asks its coordinator."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 
 import numpy as np
 
@@ -12,13 +13,12 @@ from streaming.cluster.verdicts.held_back_groups import held_back_groups
 from streaming.cluster.verdicts.kinds import ORDER
 from streaming.cluster.verdicts.transaction_problems import aborts, committers, remedy_for
 from streaming.cluster.view.open_list import Late
-from streaming.common.arrays import Longs
 from streaming.pages.api.judged_look import with_verdicts
 from streaming.pages.api.look import Look
-from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, ranks, worst_first
+from streaming.pages.api.paging import PageRequest, Sheet, columns_of_rows, cut, natural_order, worst_first
+from streaming.pages.listings.transaction_list import TRANSACTIONS
 
-_NUMBERS = ("producer_id", "producer_epoch", "first_offset", "start_ms", "last_append_ms", "holds_offsets")
-_WORDS = ("transactional_id", "coordinator_state")
+_SAME = {each.name for each in fields(Late)} & {each.name for each in fields(TransactionRow)} - {"groups"}
 
 
 def transaction_page(look: Look, circumstances: Circumstances, request: PageRequest) -> TransactionPage:
@@ -46,17 +46,7 @@ def transaction_rows(look: Look, circumstances: Circumstances, some: Sequence[La
                 broker=int(look.brokers[late.log]),
                 topic=partition[0],
                 partition=partition[1],
-                producer_id=late.producer_id,
-                producer_epoch=late.producer_epoch,
-                first_offset=late.first_offset,
-                start_ms=late.start_ms,
-                last_append_ms=late.last_ms,
-                transactional_id=late.transactional_id,
-                coordinator_state=late.state,
-                verdict=late.verdict,
-                stuck=late.stuck,
-                deadline_ms=late.deadline_ms,
-                as_of_ms=late.as_of_ms,
+                **{name: getattr(late, name) for name in _SAME},
                 holds_offsets=holds,
                 held_groups=None if circumstances.groups is None else waiting.readers(partition) if holds >= 0 else [],
                 groups=committers(late, partition, waiting),
@@ -69,11 +59,7 @@ def transaction_rows(look: Look, circumstances: Circumstances, some: Sequence[La
 
 
 def _sheet(rows: Sequence[TransactionRow]) -> Sheet:
-    def column(name: str) -> Longs:
-        return np.fromiter((getattr(row, name) for row in rows), np.int64, len(rows))
-
-    columns = {name: column(name) for name in ("broker", "partition", *_NUMBERS, "stuck")}
-    columns |= {name: ranks([getattr(row, name) for row in rows]) for name in _WORDS}
+    columns = columns_of_rows(TRANSACTIONS, rows)
     natural = natural_order([row.topic for row in rows], columns["partition"], columns["broker"], columns["first_offset"])
     place = np.fromiter((ORDER.get(row.kind, -1) for row in rows), np.int64, len(rows))
     columns["verdict"] = worst_first(place, natural, columns["start_ms"])

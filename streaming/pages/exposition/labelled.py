@@ -22,7 +22,7 @@ from streaming.rules.retention_rule import BLOCKED
 
 def of_partitions(logs: Logs) -> Iterator[Family]:
     """The families that have one or more series per partition."""
-    yield _ones(retention_metrics.RETENTION_BLOCKED, logs, np.flatnonzero(logs["blocked"] >= 0), _reasons(logs))
+    yield _ones(retention_metrics.RETENTION_BLOCKED, logs, np.flatnonzero(logs["retention_blocked"] >= 0), _reasons(logs))
     yield _uncleanable(logs)
     known = [item for item, limits in enumerate(logs.limits) if limits is not None]
     yield _ones(retention_metrics.PARTITION_INFO, logs, np.array(known, np.int64), list(_infos(logs, known)))
@@ -116,13 +116,13 @@ def of_followers(followers: Followers) -> Family:
 
 def _reasons(logs: Logs) -> list[str]:
     spelled = [labels(reason=reason) for reason in BLOCKED]
-    return [spelled[code] for code in logs["blocked"][logs["blocked"] >= 0].tolist()]
+    return [spelled[code] for code in logs["retention_blocked"][logs["retention_blocked"] >= 0].tolist()]
 
 
 def _uncleanable(logs: Logs) -> Family:
-    first = logs[f"uncleanable_{UNCLEANABLE[0]}"]
+    first = logs[f"uncleanable_{UNCLEANABLE[0]}_bytes"]
     kept = np.flatnonzero(first >= 0)
-    samples = (Samples(label=labels(reason=reason), values=logs[f"uncleanable_{reason}"][kept]) for reason in UNCLEANABLE)
+    samples = (Samples(label=labels(reason=reason), values=logs[f"uncleanable_{reason}_bytes"][kept]) for reason in UNCLEANABLE)
     return Family(metric=retention_metrics.UNCLEANABLE, labels=logs.labels.take(pa.array(kept)), samples=tuple(samples))
 
 
@@ -141,7 +141,7 @@ def _info(late: Late) -> str:
     return labels(
         producer_epoch=str(late.producer_epoch),
         transactional_id=late.transactional_id,
-        coordinator_state=late.state,
+        coordinator_state=late.coordinator_state,
         verdict=late.verdict,
         stuck="true" if late.stuck else "",
         groups=", ".join(late.groups),

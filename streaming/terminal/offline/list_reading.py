@@ -53,7 +53,9 @@ def read_transactions(
     def unclaimed(_: OfflineAgent, view: View, snapshot: Snapshot) -> Iterator[str]:
         names = names_of(view, snapshot)
         open_here = (each for each in view.logs.late if not topics or names[each.log] in topics)
-        if any(each.verdict == TransactionVerdict.UNKNOWN.label and snapshot.now_ms - each.last_ms > silent_ms for each in open_here):
+        if any(
+            each.verdict == TransactionVerdict.UNKNOWN.label and snapshot.now_ms - each.last_append_ms > silent_ms for each in open_here
+        ):
             yield missing_coordinators(view.observed.coordinators)
 
     return _read(log_dirs, topics, settings, now_ms, progress, clock, see_twice, unclaimed, needed=TRANSACTION_TOPIC)
