@@ -3,7 +3,7 @@
 import dataclasses
 import re
 from functools import partial
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -13,6 +13,7 @@ from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import BrokerRow, PartitionRow, TopicRow, TransactionRow
 from streaming.broker.protocol.shown import WIDE
 from streaming.broker.protocol.status_json import CRITICAL, WARNING, ClusterNumbers, Consequence, Problem
+from streaming.pages.listings.answered_lists import LISTS as LISTS_WITH_PATHS
 from streaming.pages.listings.disk_list import DISK, LOG_DIRS
 from streaming.pages.listings.group_list import GROUP_PARTITIONS, GROUPS
 from streaming.pages.listings.list_cells import Cell, Times, of_partition
@@ -401,3 +402,9 @@ def test_a_declaration_is_whole(listing: Listing) -> None:
 def test_a_field_that_is_declared_for_no_row_is_refused() -> None:
     with pytest.raises(TypeError, match="TransactionRow of t has no size, topics"):
         Listing(name="t", noun="t", row=TransactionRow, cells={"topics": of_partition, "topic": of_partition}, heads={"size": "Size"})
+
+
+@each_row("listing", [*LISTS_WITH_PATHS.values()])
+def test_the_page_of_a_list_holds_its_rows(listing: Listing) -> None:
+    assert get_type_hints(listing.page)["rows"] == list[listing.row]  # type: ignore[name-defined]
+    assert listing.path == f"/api/v1/{listing.name}"

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.common.settings import Settings
 from streaming.pages.api.state import State
+from streaming.pages.listings.answered_lists import LISTS
 from streaming.terminal.cli.app import segtail
 from streaming.terminal.offline.everything import read_everything
 from streaming.terminal.top.arriving import answered
@@ -15,7 +16,6 @@ from streaming.terminal.top.dir_source import DirSource
 from streaming.terminal.top.pressing import pressed
 from streaming.terminal.top.questions import VIEWS, DetailAnswer, DetailQuestion, ListQuestion, Rows
 from streaming.terminal.top.top_state import ScreenState, question
-from streaming.terminal.top.view_columns import COLUMNS
 from tests.docs.world import LOG_DIRS, NOW, ShownBroker
 from tests.top.screens import text
 
@@ -88,7 +88,7 @@ def test_what_is_not_there_is_none(source: DirSource) -> None:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_column_that_has_a_letter_is_one_that_can_be_sorted_by(source: DirSource, view: str) -> None:
-    for column in next(columns for name, columns in COLUMNS.items() if name == view):
+    for column in LISTS[view].text_columns:
         for descending in (False, True):
             if column.sort:
                 rows = source.ask(

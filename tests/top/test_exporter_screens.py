@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from click.testing import CliRunner, Result
 
+from streaming.pages.listings.answered_lists import LISTS
 from streaming.pages.site.exporter import Exporter
 from streaming.terminal.cli.app import segtail
 from streaming.terminal.cli.job_answers import ask
@@ -14,7 +15,6 @@ from streaming.terminal.top.job_source import JobSource
 from streaming.terminal.top.pressing import pressed
 from streaming.terminal.top.questions import VIEWS, ListQuestion, Rows
 from streaming.terminal.top.top_state import ScreenState, question
-from streaming.terminal.top.view_columns import COLUMNS
 from tests.ports import free_ports
 from tests.top.screens import text
 from tests.view.rows import log, new_observer, new_table
@@ -49,7 +49,7 @@ def test_a_job_of_this_host_is_asked_without_a_proxy(url: str, monkeypatch: pyte
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_view_is_answered_and_sorted_by_every_letter(source: JobSource, view: str) -> None:
-    for column in next(columns for name, columns in COLUMNS.items() if name == view):
+    for column in LISTS[view].text_columns:
         for descending in (True, False):
             asked = ListQuestion(
                 view=next(each for each in VIEWS if each == view), sort=column.name if column.sort else "", descending=descending

@@ -9,6 +9,7 @@ from rich.color import Color
 
 from streaming.broker.protocol.listing_json import TransactionRow
 from streaming.broker.protocol.status_json import JobStart
+from streaming.pages.listings.answered_lists import LISTS
 from streaming.terminal.top.arriving import ticked
 from streaming.terminal.top.frame import drawn
 from streaming.terminal.top.help_lines import help_lines
@@ -17,7 +18,6 @@ from streaming.terminal.top.questions import VIEWS, DetailQuestion, ListName, Li
 from streaming.terminal.top.screen_parts import WARNING_COLOUR, body_height
 from streaming.terminal.top.scrolling import resized
 from streaming.terminal.top.top_state import Place, ScreenState, question
-from streaming.terminal.top.view_columns import COLUMNS
 from tests.tables import each_row
 from tests.top.fake_job import COMMAND, NOW_MS, FakeJob, partition, problem, status, troubled
 from tests.top.screens import lines, lost, shown, text
@@ -106,7 +106,7 @@ def test_a_letter_sorts_and_the_same_one_turns_the_order_over() -> None:
 
 @each_row("view", VIEWS)
 def test_each_letter_sorts_by_one_column_of_its_view_whose_heading_shows_it(view: str) -> None:
-    columns = next(columns for name, columns in COLUMNS.items() if name == view)
+    columns = LISTS[view].text_columns
     letters = [each.key for each in columns if each.key]
     assert len(set(letters)) == len(letters)
     for each in columns:

@@ -7,9 +7,10 @@ import pytest
 from streaming.broker.protocol.group_json import GroupSummary
 from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
 from streaming.broker.protocol.status_json import CRITICAL, INFO, WARNING, Problem
+from streaming.pages.listings.answered_lists import LISTS
 from streaming.pages.listings.list_cells import Times
+from streaming.pages.listings.listing import severity_of
 from streaming.terminal.top.questions import ListName, Row
-from streaming.terminal.top.view_columns import COLUMNS, alarm
 
 NOW_MS = 1_700_000_000_000
 HOUR = 3_600_000
@@ -17,7 +18,7 @@ TIMES = Times(NOW_MS, relative=True)
 
 
 def cell(view: ListName, heading: str, row: Row) -> str:
-    (column,) = (each for each in COLUMNS[view] if each.heading == heading)
+    (column,) = (each for each in LISTS[view].text_columns if each.heading == heading)
     return column.cell_in(row, TIMES).text
 
 
@@ -58,7 +59,7 @@ def retention(**values: Any) -> RetentionRow:
     ],
 )
 def test_how_severe_a_row_is(row: Row, severity: str) -> None:
-    assert alarm(row, TIMES) == severity
+    assert severity_of(row) == severity
 
 
 def test_records_left_are_a_lower_bound_where_some_are_not_known() -> None:
@@ -90,5 +91,5 @@ def test_what_depends_on_assumed_limits_has_a_question_mark() -> None:
 def test_each_column_of_groups_shows_its_own_value() -> None:
     sums = {"lag_offsets": 3, "lag_bytes": 4 << 20, "members": 5, "oldest_ms": NOW_MS - HOUR}
     reads = GroupSummary(group="g", partitions=6, type="Classic", state="Stable", lag_records_read_committed=2, verdict="fine", **sums)
-    shown = [each.cell_in(reads, TIMES).text for each in COLUMNS[ListName.GROUPS]]
+    shown = [each.cell_in(reads, TIMES).text for each in LISTS[ListName.GROUPS].text_columns]
     assert shown == ["g", "fine", "2", "1h ago", "-", "4.0 MiB", "5", "-", "3", "Stable", "Classic", "6"]

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from streaming.broker.protocol.group_json import GroupPage, GroupPartition, GroupSummary
+from streaming.broker.protocol.group_json import GROUPS_PATH, GroupPage, GroupPartition, GroupSummary
 from streaming.broker.protocol.group_use import NOBODYS
 from streaming.broker.protocol.group_verdicts import is_finding
 from streaming.common.formatting import NONE, format_count, format_name
@@ -76,6 +76,8 @@ GROUPS = Listing(
     name="groups",
     noun="consumer group",
     row=GroupSummary,
+    path=GROUPS_PATH,
+    page=GroupPage,
     default="verdict",
     cells={
         "group": lambda row, _: Cell(text=format_name(row.group, 255), group=row.group),

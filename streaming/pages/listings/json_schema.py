@@ -8,56 +8,25 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer
-from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage
+from streaming.broker.protocol.group_json import GroupDetail
 from streaming.broker.protocol.json_message import PublicMessage, is_absent
-from streaming.broker.protocol.listing_json import (
-    BROKERS_PATH,
-    COUNT_PATH,
-    PARTITIONS_PATH,
-    RETENTION_PATH,
-    TOPICS_PATH,
-    TRANSACTIONS_PATH,
-    BrokerPage,
-    CountPage,
-    PartitionDetail,
-    PartitionPage,
-    RetentionPage,
-    TopicDetail,
-    TopicPage,
-    TransactionPage,
-)
-from streaming.broker.protocol.status_json import (
-    COST_PATH,
-    EVENTS_PATH,
-    NUMBERS_PATH,
-    PROBLEMS_PATH,
-    STATUS_PATH,
-    ClusterNumbers,
-    Cost,
-    DoctorPage,
-    EventPage,
-    ProblemPage,
-    Status,
-)
+from streaming.broker.protocol.listing_json import COUNT_PATH, CountPage, PartitionDetail, TopicDetail
+from streaming.broker.protocol.status_json import COST_PATH, NUMBERS_PATH, STATUS_PATH, ClusterNumbers, Cost, DoctorPage, Status
+from streaming.pages.listings.answered_lists import LISTS
+from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.meanings import meanings
+from streaming.pages.listings.partition_list import PARTITIONS, TOPICS
 
 ANSWERS: Mapping[str, type[PublicMessage]] = {
     STATUS_PATH: Status,
     NUMBERS_PATH: ClusterNumbers,
-    PROBLEMS_PATH: ProblemPage,
-    EVENTS_PATH: EventPage,
-    PARTITIONS_PATH: PartitionPage,
-    f"{PARTITIONS_PATH}/TOPIC/NUMBER": PartitionDetail,
-    TRANSACTIONS_PATH: TransactionPage,
-    RETENTION_PATH: RetentionPage,
+    **{each.path: each.page for each in LISTS.values()},
+    f"{PARTITIONS.path}/TOPIC/NUMBER": PartitionDetail,
+    f"{TOPICS.path}/NAME": TopicDetail,
+    f"{GROUPS.path}/NAME": GroupDetail,
     COUNT_PATH: CountPage,
     DISK_PATH: DiskAnswer,
     COST_PATH: Cost,
-    TOPICS_PATH: TopicPage,
-    f"{TOPICS_PATH}/NAME": TopicDetail,
-    BROKERS_PATH: BrokerPage,
-    GROUPS_PATH: GroupPage,
-    f"{GROUPS_PATH}/NAME": GroupDetail,
 }
 """The message at each path."""
 

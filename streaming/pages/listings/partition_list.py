@@ -4,7 +4,22 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from streaming.broker.protocol.listing_json import BrokerRow, CountRow, PartitionRow, RetentionRow, SegmentRow, TopicRow
+from streaming.broker.protocol.listing_json import (
+    BROKERS_PATH,
+    PARTITIONS_PATH,
+    RETENTION_PATH,
+    TOPICS_PATH,
+    BrokerPage,
+    BrokerRow,
+    CountRow,
+    PartitionPage,
+    PartitionRow,
+    RetentionPage,
+    RetentionRow,
+    SegmentRow,
+    TopicPage,
+    TopicRow,
+)
 from streaming.common.formatting import NONE, format_count, format_list, format_name
 from streaming.pages.listings.list_cells import (
     Cell,
@@ -81,6 +96,8 @@ PARTITIONS = Listing(
     name="partitions",
     noun="partition",
     row=PartitionRow,
+    path=PARTITIONS_PATH,
+    page=PartitionPage,
     default="kind",
     off_page=("log_end_offset", "hanging_transactions", "oldest_record_ms", "segments"),
     cells={"topic": of_partition, "unread_offsets": _held_back, "next_deletion_ms": next_deletion, "kind": judged_cell},
@@ -89,15 +106,29 @@ RETENTION = Listing(
     name="retention",
     noun="retention",
     row=RetentionRow,
+    path=RETENTION_PATH,
+    page=RetentionPage,
     default="kind",
     off_page=("segments", "cleanup_policy", "broker"),
     cells={"topic": of_partition, "retention_overdue_ms": _overdue, **_LIMITS},
 )
 TOPICS = Listing(
-    name="topics", noun="topic", row=TopicRow, default="kind", cells={"topic": lambda row, _: topic_cell(row.topic), **_LIMITS}
+    name="topics",
+    noun="topic",
+    row=TopicRow,
+    path=TOPICS_PATH,
+    page=TopicPage,
+    default="kind",
+    cells={"topic": lambda row, _: topic_cell(row.topic), **_LIMITS},
 )
 BROKERS = Listing(
-    name="brokers", noun="broker", row=BrokerRow, default="kind", cells={"phase": _phase, "agent": _agent, "kind": judged_cell}
+    name="brokers",
+    noun="broker",
+    row=BrokerRow,
+    path=BROKERS_PATH,
+    page=BrokerPage,
+    default="kind",
+    cells={"phase": _phase, "agent": _agent, "kind": judged_cell},
 )
 _COUNTED = {"data": "Data", "aborted": "Aborted", "control": "Control", "readable": "Readable"}
 COUNTS = {

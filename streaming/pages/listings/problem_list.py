@@ -1,6 +1,15 @@
 """The lists of problems, of what has changed, and of the numbers of a good day."""
 
-from streaming.broker.protocol.status_json import ClusterEvent, ClusterNumbers, EventKind, Problem
+from streaming.broker.protocol.status_json import (
+    EVENTS_PATH,
+    PROBLEMS_PATH,
+    ClusterEvent,
+    ClusterNumbers,
+    EventKind,
+    EventPage,
+    Problem,
+    ProblemPage,
+)
 from streaming.common.formatting import NONE, format_count, format_duration, format_name
 from streaming.pages.listings.list_cells import Cell, Times, after_start, count, partition_cell, place, rate, size
 from streaming.pages.listings.listing import Listing
@@ -134,9 +143,18 @@ PROBLEMS = Listing(
     name="problems",
     noun="problem",
     row=Problem,
+    path=PROBLEMS_PATH,
+    page=ProblemPage,
     cells={"severity": _gravity, "what": what, "topic": about, "since_ms": since_or_due},
 )
-EVENTS = Listing(name="events", noun="event", row=ClusterEvent, cells={"kind": _change, "at_ms": _when, "what": _changed, "times": _times})
+EVENTS = Listing(
+    name="events",
+    noun="event",
+    row=ClusterEvent,
+    path=EVENTS_PATH,
+    page=EventPage,
+    cells={"kind": _change, "at_ms": _when, "what": _changed, "times": _times},
+)
 CLUSTER_NUMBERS = Listing(
     name="numbers",
     noun="cluster",

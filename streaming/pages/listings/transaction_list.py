@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from streaming.broker.protocol.listing_json import TransactionRow
+from streaming.broker.protocol.listing_json import TRANSACTIONS_PATH, TransactionPage, TransactionRow
 from streaming.common.formatting import NONE, format_be, format_list, format_name, format_word
 from streaming.pages.listings.list_cells import MOST_NAMES, Cell, Times, length, of_partition, words
 from streaming.pages.listings.listing import Listing
@@ -46,6 +46,8 @@ TRANSACTIONS = Listing(
     name="transactions",
     noun="transaction",
     row=TransactionRow,
+    path=TRANSACTIONS_PATH,
+    page=TransactionPage,
     default="verdict",
     off_page=("coordinator_state", "broker", "first_offset", "producer_id"),
     cells={

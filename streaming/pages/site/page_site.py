@@ -20,27 +20,24 @@ from streaming.common.formatting import format_name
 from streaming.common.web.messages import HttpRequest, Response
 from streaming.errors import NotYetError, UsageError
 from streaming.pages.api.state import State
-from streaming.pages.site import listing_views
 from streaming.pages.site.cost_view import cost_view
 from streaming.pages.site.disk_view import PARAMETERS, disks_view
 from streaming.pages.site.event_view import event_view
 from streaming.pages.site.group_view import group_view
 from streaming.pages.site.home_view import MOST_PROBLEMS, home
+from streaming.pages.site.listing_views import LIST_VIEWS
 from streaming.pages.site.page_assets import ASSETS, PAGE_SECURED, asset, static_path
 from streaming.pages.site.page_links import (
-    BROKERS,
     COST,
     DISKS,
     EVENTS,
     GROUPS,
     HOME,
     PARTITIONS,
-    RETENTION,
     RUNBOOKS,
     SEARCH,
     STATIC,
     TOPICS,
-    TRANSACTIONS,
 )
 from streaming.pages.site.page_query import Query, parse_query
 from streaming.pages.site.page_views import ErrorView, PageView
@@ -64,15 +61,7 @@ STARTING_REFRESH_SECONDS = 2
 _FEW_EVENTS = 8
 """So many changes are below the problems."""
 
-_LISTS: dict[str, Callable[[State, Query, Status], PageView]] = {
-    TOPICS: listing_views.topics,
-    PARTITIONS: listing_views.partitions,
-    TRANSACTIONS: listing_views.transactions,
-    RETENTION: listing_views.retention,
-    GROUPS: listing_views.groups,
-    BROKERS: listing_views.brokers,
-    EVENTS: event_view,
-}
+_LISTS = {**LIST_VIEWS, EVENTS: event_view}
 _OF_ONE = ("topics", "partitions", "groups", "runbooks")
 """First segments of paths that go on with a name."""
 

@@ -1,39 +1,21 @@
 """Answers from a job: its lists and details, sorted, filtered and cut to pages by the job."""
 
-from collections.abc import Callable
-from typing import Protocol, TypeVar
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlencode
 
 from streaming.broker.protocol.group_doubts import doubts_of_page
-from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, path_of
+from streaming.broker.protocol.group_json import GroupDetail, GroupPage, path_of
 from streaming.broker.protocol.json_message import Message
-from streaming.broker.protocol.listing_json import (
-    PARTITIONS_PATH,
-    RETENTION_PATH,
-    TRANSACTIONS_PATH,
-    ListPage,
-    PartitionDetail,
-    PartitionPage,
-    RetentionPage,
-    TransactionPage,
-    path_of_partition,
-)
-from streaming.broker.protocol.status_json import EVENTS_PATH, PROBLEMS_PATH, STATUS_PATH, EventPage, ProblemPage, Status
+from streaming.broker.protocol.listing_json import PartitionDetail, TransactionPage, path_of_partition
+from streaming.broker.protocol.shown import ASC, DESC
+from streaming.broker.protocol.status_json import STATUS_PATH, EventPage, Status
 from streaming.common.formatting import format_time
 from streaming.errors import NotYetError, UsageError
+from streaming.pages.listings.answered_lists import LISTS
 from streaming.pages.listings.transaction_list import open_long
-from streaming.terminal.top.questions import (
-    Answer,
-    Content,
-    Detail,
-    DetailAnswer,
-    DetailQuestion,
-    ListName,
-    ListQuestion,
-    Question,
-    Row,
-    Rows,
-)
+from streaming.terminal.top.questions import Answer, Content, Detail, DetailAnswer, DetailQuestion, ListName, ListQuestion, Question, Rows
 
 M = TypeVar("M", bound=Message)
 
@@ -70,7 +52,7 @@ class JobSource:
         if isinstance(question, DetailQuestion):
             content = self._found(question)
         else:
-            content = _READERS[question.view](self, question)
+            content = self._rows(question)
         return Answer(status=status, content=content)
 
     def _page(self, path: str, kind: type[M]) -> M:
@@ -84,52 +66,13 @@ class JobSource:
             detail = self._ask(path_of(subject.group), GroupDetail)
         return DetailAnswer(question=subject, detail=detail)
 
-    def _problems(self, question: ListQuestion) -> Rows:
-        page = self._page(f"{PROBLEMS_PATH}?{_query(question)}&roots=true", ProblemPage)
-        return Rows(
-            question=question,
-            at_ms=page.at_ms,
-            total=page.total,
-            matched=page.matched,
-            offset=page.offset,
-            rows=tuple(page.rows),
-            page=page,
-        )
-
-    def _partitions(self, question: ListQuestion) -> Rows:
-        page = self._page(f"{PARTITIONS_PATH}?{_query(question)}", PartitionPage)
-        return _rows(question, page, tuple(page.rows))
-
-    def _transactions(self, question: ListQuestion) -> Rows:
-        page = self._page(f"{TRANSACTIONS_PATH}?{_query(question)}", TransactionPage)
-        omitted = [f"{page.omitted:,} more are only counted: late_limit is lower."] if page.omitted > 0 else []
-        young = [f"Listed is what is {open_long(page.late_after_ms, page.young)}."] if page.young else []
-        return _rows(question, page, tuple(page.rows), (*omitted, *young))
-
-    def _retention(self, question: ListQuestion) -> Rows:
-        page = self._page(f"{RETENTION_PATH}?{_query(question)}", RetentionPage)
-        return _rows(question, page, tuple(page.rows))
-
-    def _groups(self, question: ListQuestion) -> Rows:
+    def _rows(self, question: ListQuestion) -> Rows:
+        listing = LISTS[question.view]
         try:
-            page = self._page(f"{GROUPS_PATH}?{_query(question)}", GroupPage)
+            page: Any = self._page(f"{listing.path}?{_query(question)}", listing.page)
         except NotYetError as error:  # of everything else it may know all
-            return Rows(
-                question=question,
-                at_ms=-1,
-                total=0,
-                matched=0,
-                offset=0,
-                rows=(),
-                sort=question.sort,
-                descending=question.descending,
-                notes=(f"{error}.",),
-            )
-        return _rows(question, page, tuple(page.rows), tuple(f"{doubt}." for doubt in doubts_of_page(page)))
-
-    def _events(self, question: ListQuestion) -> Rows:
-        page = self._page(f"{EVENTS_PATH}?{_query(question)}", EventPage)
-        known = f"Changes since {format_time(page.since_ms)}." if page.since_ms >= 0 else "Only a running job sees what changes."
+            nothing = Rows(question=question, at_ms=-1, total=0, matched=0, offset=0, rows=(), sort=question.sort)
+            return replace(nothing, descending=question.descending, notes=(f"{error}.",))
         return Rows(
             question=question,
             at_ms=page.at_ms,
@@ -137,37 +80,28 @@ class JobSource:
             matched=page.matched,
             offset=page.offset,
             rows=tuple(page.rows),
-            notes=(known,),
+            sort=getattr(page, "sort", ""),
+            descending=getattr(page, "order", ASC) == DESC,
+            notes=tuple(_notes(page)),
             page=page,
         )
 
 
 def _query(question: ListQuestion) -> str:
-    order = {"sort": question.sort, "order": "desc" if question.descending else "asc"} if question.sort else {}
+    order = {"sort": question.sort, "order": DESC if question.descending else ASC} if question.sort else {}
     words = {name: word for name, word in (("filter", question.filter), ("use", question.use)) if word}
-    return urlencode({**order, **words, "offset": question.offset, "limit": question.limit})
+    roots = {"roots": "true"} if question.view is ListName.PROBLEMS else {}
+    return urlencode({**order, **words, **roots, "offset": question.offset, "limit": question.limit})
 
 
-def _rows(question: ListQuestion, page: ListPage, rows: tuple[Row, ...], notes: tuple[str, ...] = ()) -> Rows:
-    return Rows(
-        question=question,
-        at_ms=page.at_ms,
-        total=page.total,
-        matched=page.matched,
-        offset=page.offset,
-        rows=rows,
-        sort=page.sort,
-        descending=page.order == "desc",
-        notes=notes,
-        page=page,
-    )
-
-
-_READERS: dict[ListName, Callable[[JobSource, ListQuestion], Rows]] = {
-    ListName.PROBLEMS: JobSource._problems,
-    ListName.PARTITIONS: JobSource._partitions,
-    ListName.TRANSACTIONS: JobSource._transactions,
-    ListName.RETENTION: JobSource._retention,
-    ListName.GROUPS: JobSource._groups,
-    ListName.EVENTS: JobSource._events,
-}
+def _notes(page: Message) -> Iterator[str]:
+    """What is left out of a list, or not known of it, in sentences."""
+    if isinstance(page, TransactionPage):
+        if page.omitted > 0:
+            yield f"{page.omitted:,} more are only counted: late_limit is lower."
+        if page.young:
+            yield f"Listed is what is {open_long(page.late_after_ms, page.young)}."
+    if isinstance(page, GroupPage):
+        yield from (f"{doubt}." for doubt in doubts_of_page(page))
+    if isinstance(page, EventPage):
+        yield f"Changes since {format_time(page.since_ms)}." if page.since_ms >= 0 else "Only a running job sees what changes."

@@ -9,13 +9,13 @@ from rich.text import Text
 from streaming.broker.protocol.shown import ASC, DESC, Unit
 from streaming.broker.protocol.status_json import CRITICAL, WARNING, Problem, Status
 from streaming.common.formatting import NONE
+from streaming.pages.listings.answered_lists import LISTS
 from streaming.pages.listings.cells import plain, wrapped
 from streaming.pages.listings.list_cells import Times
 from streaming.terminal.top.questions import Answer, ListName, Row, Rows
 from streaming.terminal.top.screen_parts import NOT_CURRENT_STYLE, verdict_style
 from streaming.terminal.top.table_lines import missing_columns, table_lines
 from streaming.terminal.top.top_state import Place, ScreenState
-from streaming.terminal.top.view_columns import COLUMNS
 
 FINE, FOUND, NOT_KNOWN = 0, 3, 4
 """Exit status."""
@@ -67,7 +67,7 @@ def labelled_rows(answer: Answer, rows: Rows, *, relative: bool) -> Iterator[str
 
 
 def _cells(row: Row, rows: Rows, times: Times) -> Iterator[str]:
-    first, *rest = COLUMNS[rows.question.view]
+    first, *rest = LISTS[rows.question.view].text_columns
     yield plain(first.cell_in(row, times).text)
     for column in rest:
         text = plain(column.cell_in(row, times).text)

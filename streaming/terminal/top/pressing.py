@@ -7,6 +7,7 @@ from streaming.broker.protocol.group_json import GroupSummary
 from streaming.broker.protocol.listing_json import TransactionRow
 from streaming.broker.protocol.shown import DESC
 from streaming.broker.protocol.status_json import ClusterEvent, Problem
+from streaming.pages.listings.answered_lists import LISTS
 from streaming.pages.listings.transaction_list import advice
 from streaming.terminal.top.detail_lines import command_of, detail_lines
 from streaming.terminal.top.help_lines import help_lines
@@ -14,7 +15,6 @@ from streaming.terminal.top.questions import VIEWS, DetailQuestion, Row
 from streaming.terminal.top.screen_parts import body_height
 from streaming.terminal.top.scrolling import scrolled
 from streaming.terminal.top.top_state import INTERVALS, Opened, ScreenState, key_of
-from streaming.terminal.top.view_columns import COLUMNS
 
 _MOVES: dict[str, Callable[[int, int, int], int]] = {
     "up": lambda at, _page, _last: at - 1,
@@ -80,7 +80,7 @@ def _filtered(state: ScreenState, text: str) -> ScreenState:
 
 def _sorted(state: ScreenState, letter: str) -> ScreenState:
     """Sort by the column with this letter; again: the other way."""
-    column = next((each for each in COLUMNS[state.view] if each.key == letter), None)
+    column = next((each for each in LISTS[state.view].text_columns if each.key == letter), None)
     if column is None or state.opened or state.helping:
         return state
     place, rows = state.place, state.rows

@@ -5,6 +5,7 @@ from rich.text import Text
 from streaming.broker.protocol.listing_json import TransactionRow
 from streaming.broker.protocol.shown import Unit
 from streaming.broker.protocol.status_json import Problem
+from streaming.pages.listings.answered_lists import LISTS
 from streaming.pages.listings.cells import cut, plain
 from streaming.pages.listings.details import Fact
 from streaming.pages.listings.list_cells import Times
@@ -12,7 +13,6 @@ from streaming.pages.listings.transaction_list import advice
 from streaming.terminal.top.detail_lines import DetailLine, command_lines, fact_lines, problem_lines, title
 from streaming.terminal.top.questions import Row
 from streaming.terminal.top.top_state import ScreenState
-from streaming.terminal.top.view_columns import COLUMNS
 
 LEAST = 5
 """With fewer lines there is no preview."""
@@ -35,7 +35,7 @@ def preview_lines(state: ScreenState, height: int) -> list[Text]:
 def _of(row: Row, times: Times, state: ScreenState) -> list[DetailLine]:
     if isinstance(row, Problem):
         return problem_lines(row, times, state.width)
-    first, *rest = COLUMNS[state.view]
+    first, *rest = LISTS[state.view].text_columns
     facts = (Fact(name=each.heading, cell=each.cell_in(row, times)) for each in rest if each.unit is not Unit.CURVE)
     command = command_lines(row.command, row.no_command, state.width, advice(row)) if isinstance(row, TransactionRow) else []
     return [*title(plain(first.cell_in(row, times).text), state.width), *fact_lines(facts, state.width), *command]

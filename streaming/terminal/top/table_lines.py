@@ -6,16 +6,16 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from streaming.broker.protocol.group_json import GroupPage
+from streaming.pages.listings.answered_lists import LISTS
 from streaming.pages.listings.cells import MORE, cut, filled, plain, wrapped
 from streaming.pages.listings.fitting import GAP, fitted
 from streaming.pages.listings.group_list import no_groups
 from streaming.pages.listings.list_cells import Times
-from streaming.pages.listings.listing import Field
+from streaming.pages.listings.listing import Field, severity_of
 from streaming.pages.listings.text_table import joined, left_out
 from streaming.terminal.top.questions import ListName, Row, Rows
 from streaming.terminal.top.screen_parts import WARNING_COLOUR
 from streaming.terminal.top.top_state import ScreenState
-from streaming.terminal.top.view_columns import COLUMNS, alarm
 
 _STYLES = {"critical": "red", "warning": WARNING_COLOUR}
 _ARROWS = ("▲", "▼")
@@ -33,7 +33,7 @@ def table_lines(state: ScreenState, height: int) -> list[Text]:
     columns, widths, cells = laid_out(rows, visible, times, state.width)
     lines = []
     for index, (row, texts) in enumerate(zip(visible, cells, strict=True)):
-        line = Text(joined(columns, widths, texts), _STYLES.get(alarm(row, times), ""))
+        line = Text(joined(columns, widths, texts), _STYLES.get(severity_of(row), ""))
         if state.is_old or state.waits:
             line.stylize("dim")
         if state.place.first + index == state.place.cursor:
@@ -51,7 +51,7 @@ def table_lines(state: ScreenState, height: int) -> list[Text]:
 
 def laid_out(rows: Rows, visible: Sequence[Row], times: Times, width: int) -> tuple[tuple[Field, ...], list[int], list[list[str]]]:
     """The columns that fit, their widths, and the texts of their cells."""
-    columns = COLUMNS[rows.question.view]
+    columns = LISTS[rows.question.view].text_columns
     cells = [[plain(column.cell_in(row, times).text) for column in columns] for row in visible]
     natural = [max([cell_len(_heading(column, rows)), *(cell_len(texts[at]) for texts in cells)]) for at, column in enumerate(columns)]
     widths = fitted(natural, [column.least for column in columns], width)
@@ -62,7 +62,7 @@ def missing_columns(rows: Rows, times: Times, width: int) -> list[str]:
     """What a table of this width does not show of the rows, in lines."""
     columns, widths, cells = laid_out(rows, rows.rows, times, width)
     is_cut = any(cell_len(text) > room for texts in cells for text, room in zip(texts, widths, strict=False))
-    return left_out(COLUMNS[rows.question.view][len(columns) :], width, is_cut=is_cut) if rows.rows else []
+    return left_out(LISTS[rows.question.view].text_columns[len(columns) :], width, is_cut=is_cut) if rows.rows else []
 
 
 def _heading(column: Field, rows: Rows) -> str:
