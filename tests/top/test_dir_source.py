@@ -65,7 +65,7 @@ def test_every_view_and_every_detail_is_there(source: DirSource) -> None:
     assert "head of line" in text(shown(source, "4"))
     assert "reports" in text(shown(source, "5"))
     assert "abort --topic payments --partition 0" in text(shown(source, "enter"))
-    assert "in 1 segment, the oldest record" in text(shown(source, "enter", "enter"))
+    assert "segments          1\n" in text(shown(source, "enter", "enter"))
     assert "held: held up by a transaction" in text(shown(source, "5", "enter"))
 
 
