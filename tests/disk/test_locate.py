@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.broker.disk import locate
+from streaming.broker.disk import segment_files
 from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import BatchBoundary, find_offset, start_boundary, start_near, walk_on, window
 from streaming.broker.disk.replay import batches_between
@@ -122,7 +122,7 @@ def test_the_end_of_a_large_log_is_found_without_reading_it_all(tmp_path: Path, 
     log = partition(log_dir(tmp_path), "t", segment_bytes=1 << 30)
     for _ in range(20):
         log.append(*[batch(1, value_bytes=50_000)] * 20)
-    monkeypatch.setattr(locate, "OpenSegment", Reads)
+    monkeypatch.setattr(segment_files, "OpenSegment", Reads)
     monkeypatch.setattr(Reads, "total", 0)
     assert shown(find_offset(list_segments(log.directory), None, BUFFER)) == (0, log.active.size, 400)
     assert Reads.total < 100_000

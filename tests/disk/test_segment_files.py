@@ -32,8 +32,16 @@ def bases(log: PartitionLog) -> list[int]:
 
 
 def opened(log: PartitionLog, number: int = 0) -> OpenSegment:
-    segment = list_segments(log.directory)[number]
-    return OpenSegment(segment.path, segment.base_offset)
+    return list_segments(log.directory)[number].open()
+
+
+def test_a_listed_segment_is_not_opened_once_another_file_has_its_name(log: PartitionLog) -> None:
+    segment, _, _ = list_segments(log.directory)
+    compact(log, 0, {0})
+    held = descriptors(str(segment.path))
+    with pytest.raises(FileNotFoundError, match="is another file than the one that was listed"):
+        segment.open()
+    assert descriptors(str(segment.path)) == held
 
 
 def test_segments_are_listed_by_base_offset_and_nothing_else_is(log: PartitionLog) -> None:

@@ -255,7 +255,7 @@ def test_what_a_reader_has_not_had_becomes_one_loss_for_each_log_in_its_place(jo
         (1, 0, 21, 21, -1),
         (2, 0, 7, 7, 1),
     ]
-    assert (kept.kind, kept.bytes, journal.end().total) == (Kind.APPENDED, 100, 143)
+    assert (kept.kind, kept.bytes, journal.end().total, journal.first_unchanged()) == (Kind.APPENDED, 100, 143, 5)
     assert journal.reach(0, None) == Point(6, 143)
     assert merge(journal, 5) == 0
     assert len(everything(journal)) == 4

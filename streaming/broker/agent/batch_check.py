@@ -24,7 +24,7 @@ def check_batch(segments: Sequence[Segment], offset: int) -> BatchCheck:
     buffer = window()
     boundary = find_offset(segments, offset, buffer)
     while True:
-        with OpenSegment(boundary.segment.path, boundary.segment.base_offset) as file:
+        with boundary.segment.open() as file:
             scanned = scan_on(file, boundary.position, boundary.next_offset, buffer)
             if len(scanned.batches) or scanned.flaw is not None:
                 return _checked(file, boundary, scanned, buffer)

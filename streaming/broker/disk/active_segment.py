@@ -85,7 +85,7 @@ def covers(read: ActiveRead, segment: Segment) -> bool:
     """
     if read.identity != segment.identity or read.position != segment.size:
         return False
-    with OpenSegment(segment.path, segment.base_offset) as file:
+    with segment.open() as file:
         return _goes_on(file, segment, read)
 
 

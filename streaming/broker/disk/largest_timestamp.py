@@ -7,7 +7,7 @@ from streaming.broker.disk.active_segment import ActiveRead, read_on
 from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.oldest_record import MOST_BATCHES
 from streaming.broker.disk.opening import open_file
-from streaming.broker.disk.segment_files import OpenSegment, Segment
+from streaming.broker.disk.segment_files import Segment
 from streaming.errors import FormatError
 from streaming.kafka.formats.entry_head import read_entry_head
 from streaming.kafka.formats.layout import HEADER_BYTES
@@ -63,7 +63,7 @@ def is_there(segment: Segment, timestamp: int, offset: int) -> bool:
     Raises:
         OSError: the segment cannot be read.
     """
-    with suppress(FormatError), OpenSegment(segment.path, segment.base_offset) as file:  # a wrong position: a scan will find the timestamp
+    with suppress(FormatError), segment.open() as file:  # a wrong position: a scan will find the timestamp
         indexed = file.indexed(offset + 1)
         position = 0 if indexed is None else indexed[1]
         for _ in range(MOST_BATCHES):

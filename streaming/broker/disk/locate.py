@@ -81,7 +81,7 @@ def find_offset(segments: Sequence[Segment], offset: int | None, buffer: Bytes) 
     held = [segment for segment in segments if offset is None or segment.base_offset <= offset]
     segment = held[-1] if held else segments[0]
     boundary, passed = beginning(segment), False
-    with OpenSegment(segment.path, segment.base_offset) as file:
+    with segment.open() as file:
         start = start_near(file, offset)
         pieces = _walk_near if offset is not None and start[0] else walk_on
         for position, scanned in pieces(file, *start, buffer):

@@ -108,7 +108,7 @@ class MetadataLog:
             raise FileNotFoundError(f"no segment in {directory}")
         below = [segment for segment in segments if segment.base_offset <= image.next_offset]
         first = (below or segments)[-1 if below else 0]
-        self._go_to(OpenSegment(first.path, first.base_offset))
+        self._go_to(first.open())
         self._begun = image.next_offset
         return image
 
@@ -121,7 +121,7 @@ class MetadataLog:
             self._size = -1  # it grew before it was rolled: read it to its end first
             return True
         self._opened.close()
-        self._go_to(OpenSegment(later[0].path, later[0].base_offset))
+        self._go_to(later[0].open())
         return True
 
     def _go_to(self, file: OpenSegment | None) -> None:

@@ -99,7 +99,7 @@ class MetadataPast:
 
     def _open(self, segment: Segment) -> None:
         self.close()
-        self._file, self._position = OpenSegment(segment.path, segment.base_offset), 0
+        self._file, self._position = segment.open(), 0
 
 
 def list_metadata_snapshots(directory: Path) -> list[MetadataSnapshot]:

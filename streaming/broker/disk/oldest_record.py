@@ -33,7 +33,7 @@ def oldest_record(segments: tuple[Segment, ...], log_start: int) -> Oldest | Non
         following = segments[item + 1].base_offset if item + 1 < len(segments) else None
         if segment.size == 0 or (following is not None and following <= log_start):
             continue
-        with OpenSegment(segment.path, segment.base_offset) as file:
+        with segment.open() as file:
             found, left = _oldest_in(file, log_start, left)
         if found is not None or not left:
             return found

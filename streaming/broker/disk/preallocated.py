@@ -39,7 +39,7 @@ def has_data(segment: Segment) -> bool:
     """Whether anything is written in a segment. Raises OSError."""
     if not segment.size:
         return False
-    with OpenSegment(segment.path, segment.base_offset) as file:
+    with segment.open() as file:
         return any(file.read(0, PREFIX_BYTES))
 
 

@@ -249,7 +249,7 @@ def log_start_offset(directory: Path, segments: tuple[Segment, ...], stored: Seq
     if not epochs or epochs[0].start_offset <= first.base_offset:
         return first.base_offset
     try:
-        file = OpenSegment(first.path, first.base_offset)
+        file = first.open()
     except OSError:  # being deleted: the next listing begins further on
         return first.base_offset
     with file:

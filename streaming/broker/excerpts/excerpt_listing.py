@@ -10,7 +10,7 @@ from streaming.broker.disk.locate import BatchBoundary, beginning, find_offset, 
 from streaming.broker.disk.logdirs import LogDir, Partition, list_partitions, load_offset_checkpoint, read_topic_id
 from streaming.broker.disk.preallocated import written_end
 from streaming.broker.disk.replay import without_replaced
-from streaming.broker.disk.segment_files import OpenSegment, Segment, list_segments, log_start_offset
+from streaming.broker.disk.segment_files import Segment, list_segments, log_start_offset
 from streaming.broker.excerpts.time_search import find_time
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt
 from streaming.broker.protocol.selection import EVERYTHING_SELECTED, Selection
@@ -149,7 +149,7 @@ def _of_log(partition: Partition, log_start: int, start: StartFrom | int, excerp
 
 def _written(segment: Segment) -> int:
     """How much of an active segment is written: of a preallocated one, that is not all."""
-    with OpenSegment(segment.path, segment.base_offset) as file:
+    with segment.open() as file:
         return written_end(file, 0)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from streaming.broker.disk.largest_timestamp import indexed_largest, is_there
 from streaming.broker.disk.locate import BatchBoundary, start_near, walk_on
 from streaming.broker.disk.opening import INDEX_BYTES, read_small
-from streaming.broker.disk.segment_files import OpenSegment, Segment
+from streaming.broker.disk.segment_files import Segment
 from streaming.errors import FormatError
 from streaming.kafka.formats.names import FileKind, segment_file_name
 from streaming.kafka.formats.time_index import read_time_entries
@@ -46,7 +46,7 @@ def is_older(segment: Segment, next_base: int, timestamp: int) -> bool:
 
 
 def _in_segment(segment: Segment, begin: tuple[int, int], timestamp: int, buffer: Bytes) -> BatchBoundary | None:
-    with OpenSegment(segment.path, segment.base_offset) as file:
+    with segment.open() as file:
         position, next_offset = max(begin, start_near(file, _older_upto(segment, timestamp) + 1))
         for at, scanned in walk_on(file, position, next_offset, buffer, spare_cache=True):
             items = np.flatnonzero(scanned.batches.max_timestamp >= timestamp)

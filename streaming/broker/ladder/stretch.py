@@ -123,7 +123,7 @@ class Stretch:
             TooLargeError: it grows beyond `MAX_TIMED_BYTES` before the record that is asked for.
             OSError: the segment cannot be read.
         """
-        with OpenSegment(self.segment.path, self.segment.base_offset) as file:
+        with self.segment.open() as file:
             data = file.read(int(self.positions[item]), min(int(self.sizes[item]), TIMED_ENTRY_BYTES))
         return read_entry_times(memoryview(data))
 

@@ -71,7 +71,7 @@ class SegmentCheck:
             OSError: the file cannot be read.
         """
         try:
-            file = OpenSegment(self.segment.path, self.segment.base_offset)
+            file = self.segment.open()
         except FileNotFoundError as error:
             raise ChangedError from error
         with file:
@@ -185,7 +185,7 @@ def _read(file: OpenSegment, buffer: Bytes, position: int) -> Bytes:
 def _first_epoch(segment: Segment) -> int:
     """The leader epoch of a segment's first batch; -1 if there is no batch yet, or its format has no leader epoch."""
     try:
-        with OpenSegment(segment.path, segment.base_offset) as file:
+        with segment.open() as file:
             page = _read(file, np.empty(2 * PAGESIZE, np.uint8), 0)
     except OSError:  # it is gone or cannot be read: its own check reports that
         return -1

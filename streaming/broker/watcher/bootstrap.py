@@ -205,7 +205,7 @@ def _first_batch_times(segments: Sequence[Segment], offsets: Longs) -> Longs:
     buffer = np.empty(_LOOK_BYTES, np.uint8)
     for item in np.unique(owners[owners >= 0]).tolist():
         own = np.flatnonzero(owners == item)
-        with OpenSegment(segments[item].path, segments[item].base_offset) as file:
+        with segments[item].open() as file:
             found[own] = _look_up(file, offsets[own], _times(segments, item), buffer)
     return found
 

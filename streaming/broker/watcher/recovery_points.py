@@ -4,7 +4,6 @@ import logging
 from collections.abc import Collection, Sequence
 
 from streaming.broker.disk.locate import start_near
-from streaming.broker.disk.segment_files import OpenSegment
 from streaming.broker.watcher.offset_checkpoints import Checkpoints
 from streaming.broker.watcher.tail import Tail
 
@@ -75,7 +74,7 @@ class RecoveryPositions:
             return None
         self._left -= 1
         try:
-            with OpenSegment(held[-1].path, held[-1].base_offset) as file:
+            with held[-1].open() as file:
                 return start_near(file, offset)[0]
         except OSError as error:  # rolled, deleted or compacted since: the next look finds another file
             log.debug("the position of a recovery point is not known", extra={"path": tail.path, "error": str(error)})

@@ -7,7 +7,7 @@ People remove it because of an InconsistentTopicId. The files stay the same, and
 from collections.abc import Sequence
 from pathlib import Path
 
-from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment, list_segments
+from streaming.broker.disk.segment_files import FileIdentity, Segment, list_segments
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.watcher.cursors import holds_anchor
 from streaming.broker.watcher.tail import Tail
@@ -29,6 +29,6 @@ def holds_cursor(directory: Path, cursor: Cursor) -> bool:
     """Whether the batch before a cursor is still at its position in the same file. Raises OSError."""
     for segment in list_segments(directory):
         if segment.identity == FileIdentity(cursor.device, cursor.inode) and segment.base_offset == cursor.segment:
-            with OpenSegment(segment.path, segment.base_offset) as file:
+            with segment.open() as file:
                 return bool(cursor.anchor) and segment.size >= cursor.position and holds_anchor(file, cursor)
     return False

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.strays import stray_sentences
-from streaming.broker.disk.segment_files import OpenSegment
 from streaming.broker.ladder.count_log import CountedLog
 from streaming.broker.watcher.tail import Tail
 from streaming.cluster.verdicts.commands import Commands
@@ -42,7 +41,7 @@ def ragged_bytes(tail: Tail, now_ms: int) -> int:
     if last is None or last.base_offset != tail.cursor.segment or last.size <= at or now_ms - last.modified_ms < _QUIET_MS:
         return 0
     try:
-        file = OpenSegment(last.path, last.base_offset)
+        file = last.open()
     except OSError:  # it has just been deleted or compacted
         return 0
     with file:
