@@ -52,16 +52,13 @@ class Found:
 def found_in(log: Path, *, whole: bool = False) -> Found:
     found = Found()
     (file,) = (file for file in find_files(log) if file.path.name == SEGMENT)
-    reader = SegmentReader(file, found.findings.append, np.empty(4000, np.uint8), whole=whole, crcs=True, ticks=lambda _: None)
-    try:
+    with SegmentReader(file, found.findings.append, np.empty(4000, np.uint8), whole=whole, crcs=True, ticks=lambda _: None) as reader:
         for window in reader.windows(0):
             positions = window.batches.positions + window.position
             found.positions += positions.tolist()
             found.offsets += window.batches.last_offset.tolist()
             found.wrong += positions[window.wrong].tolist()
             found.ahead += not len(window.buffer)
-    finally:
-        reader.close()
     return found
 
 
@@ -143,14 +140,13 @@ def test_without_more_processes_the_reader_goes_on_alone(log: Path, monkeypatch:
 
 def test_a_reader_that_wants_no_more_leaves_no_process_behind(log: Path) -> None:
     (file,) = (file for file in find_files(log) if file.path.name == SEGMENT)
-    reader = SegmentReader(file, lambda _: None, np.empty(4000, np.uint8), whole=False, crcs=False, ticks=lambda _: None)
     others = children()
-    windows = reader.windows(0)
-    assert isinstance(windows, Generator)
-    next(windows)
-    assert children() - others
-    windows.close()
-    reader.close()
+    with SegmentReader(file, lambda _: None, np.empty(4000, np.uint8), whole=False, crcs=False, ticks=lambda _: None) as reader:
+        windows = reader.windows(0)
+        assert isinstance(windows, Generator)
+        next(windows)
+        assert children() - others
+        windows.close()
     assert not children() - others
 
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from streaming.broker.disk.segment_files import Segment
-from streaming.broker.excerpts.segment_walk import Window
-from streaming.broker.excerpts.segment_windows import segment_reader
+from streaming.broker.excerpts.segment_walk import SegmentReader, Window
 from streaming.broker.excerpts.time_search import is_older
 from streaming.errors import FormatError
 from streaming.kafka.formats.entries import read_entry_times
@@ -33,16 +32,13 @@ def first_offset_at(segments: Sequence[Segment], timestamp: int, start: int, buf
 
 
 def _first_in(segment: Segment, timestamp: int, start: int, buffer: Bytes, *, growing: bool) -> int | None:
-    reader = segment_reader(segment, buffer, lambda _flaw: None, growing=growing, crcs=False)
-    try:
-        for window in reader.windows(reader.proven_start(start) if start > segment.base_offset else 0):
+    with SegmentReader.of(segment, lambda _flaw: None, buffer, growing=growing, crcs=False) as reader:
+        for window in reader.windows(reader.proven_start(start)):
             batches = window.batches
             for item in np.flatnonzero((batches.max_timestamp >= timestamp) & (batches.last_offset >= start)).tolist():
                 found = _first_of(window, item, timestamp, start)
                 if found is not None:
                     return found
-    finally:
-        reader.close()
     return None
 
 

@@ -20,7 +20,6 @@ from streaming.broker.excerpts.finding import FormatFlaw
 from streaming.broker.excerpts.opened_records import RecordOpener
 from streaming.broker.excerpts.record_arrow import RecordArrow
 from streaming.broker.excerpts.segment_walk import SegmentReader, Window
-from streaming.broker.excerpts.segment_windows import segment_reader
 from streaming.broker.excerpts.transaction_fates import TransactionFates
 from streaming.common.arrays import Flags, Longs
 from streaming.errors import LogDirError
@@ -114,13 +113,12 @@ class RangeReader:
 
     def _read_one(self, wanted: RecordRange, segments: Sequence[Segment], number: int) -> Iterator[pa.RecordBatch]:
         segment, growing = segments[number], number == len(segments) - 1
-        reader = segment_reader(segment, self._buffer, self._report, growing=growing, crcs=True)
         rows = RecordArrow(self._schema, wanted.topic, wanted.partition)
         opener = RecordOpener(rows, self._damage, segment.path, wanted.begin, wanted.end)
         fates: TransactionFates | None = None
-        try:
-            following = segment.base_offset
-            for window in reader.windows(reader.proven_start(wanted.begin) if wanted.begin > segment.base_offset else 0):
+        following = segment.base_offset
+        with SegmentReader.of(segment, self._report, self._buffer, growing=growing, crcs=True) as reader:
+            for window in reader.windows(reader.proven_start(wanted.begin)):
                 if (window.batches.base_offset >= wanted.end).all():
                     return
                 beyond = None if growing else segments[number + 1].base_offset
@@ -132,8 +130,6 @@ class RangeReader:
                     batches = batches.take(~fates.aborted(batches))
                 data = (batches.attributes & CONTROL_BIT == 0) & (batches.records > 0)
                 yield from opener.open(window.buffer, window.position, batches if data.all() else batches.take(data))
-        finally:
-            reader.close()
 
     def _fates(self, wanted: RecordRange, segments: Sequence[Segment], position: int) -> TransactionFates:
         if self._ahead is None:

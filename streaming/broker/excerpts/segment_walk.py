@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.disk.kafka_files import FileType, KafkaFile
-from streaming.broker.disk.segment_files import OpenSegment
+from streaming.broker.disk.segment_files import OpenSegment, Segment
 from streaming.broker.excerpts.ahead import PART_BYTES, Part, processors, walk_ahead
 from streaming.broker.excerpts.finding import FormatFlaw, Report
 from streaming.kafka.formats.entry_head import read_length, read_size
@@ -71,7 +71,7 @@ def _ignore_progress(_position: int, /) -> None:
 
 
 class SegmentReader:
-    """One ``.log``, or a metadata snapshot, open for reading. Close it."""
+    """One ``.log``, or a metadata snapshot, open for reading: a context, at whose end it is closed."""
 
     def __init__(
         self,
@@ -102,8 +102,20 @@ class SegmentReader:
         self._open = OpenSegment(file.path, file.base_offset)
         self._seeded = file.type is FileType.SEGMENT and file.live  # the other files have no index under this name
 
-    def close(self) -> None:
-        """Close the descriptor."""
+    @classmethod
+    def of(cls, segment: Segment, report: Report, buffer: Bytes, *, growing: bool, crcs: bool) -> Self:
+        """A reader of a listed segment whose windows have all bytes of their batches. Raises OSError.
+
+        Args:
+            growing: it is the active segment.
+        """
+        file = KafkaFile(segment.path, FileType.SEGMENT, None, segment.base_offset, live=not segment.swap, active=growing)
+        return cls(file, report, buffer, whole=True, crcs=crcs, growing=growing)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._open.close()
 
     def size(self) -> int:
@@ -112,7 +124,7 @@ class SegmentReader:
 
     def proven_start(self, offset: int) -> int:
         """A position from which to read all batches that reach ``offset`` or beyond: the index's if the log proves it, else 0."""
-        found = self._open.indexed(offset) if self._seeded else None
+        found = self._open.indexed(offset) if self._seeded and offset > self.file.base_offset else None
         return found[1] if found is not None and self._open.proven_at(found[1], found[0], self.size()) is not None else 0
 
     def read(self, position: int, size: int) -> bytes:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from streaming.broker.disk.aborted_transactions import aborted_transactions
 from streaming.broker.disk.producer_snapshots import nearest_snapshot
 from streaming.broker.disk.segment_files import Segment
-from streaming.broker.excerpts.segment_windows import segment_reader
+from streaming.broker.excerpts.segment_walk import SegmentReader
 from streaming.common.arrays import Flags
 from streaming.common.rows import Step
 from streaming.errors import FormatError
@@ -136,9 +136,8 @@ def first_open(directory: Path, segments: Sequence[Segment], stop: int, buffer: 
 
 def _steps_in(segment: Segment, position: int, buffer: Bytes, growing: bool, offset: int = -1) -> Iterator[tuple[Batches, Steps]]:
     """The batches of a segment, some at a time, and what they did to transactions. Damage is passed over: whoever reads records says it."""
-    reader = segment_reader(segment, buffer, lambda _flaw: None, growing=growing, crcs=False)
-    try:
-        for window in reader.windows(position or (reader.proven_start(offset) if offset > segment.base_offset else 0)):
+    with SegmentReader.of(segment, lambda _flaw: None, buffer, growing=growing, crcs=False) as reader:
+        for window in reader.windows(position or reader.proven_start(offset)):
             batches = window.batches
             while True:
                 try:
@@ -146,5 +145,3 @@ def _steps_in(segment: Segment, position: int, buffer: Bytes, growing: bool, off
                     break
                 except FormatError as error:  # a marker that is not understood ends nothing
                     batches = batches.take(batches.positions != error.position)
-    finally:
-        reader.close()

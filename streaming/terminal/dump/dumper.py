@@ -174,25 +174,19 @@ class Dumper:
             return None
         skeleton = Skeleton()
         segment = KafkaFile(log, FileType.SEGMENT, file.partition, file.base_offset, file.live, file.active)
-        reader = SegmentReader(segment, lambda _: None, self._buffer, whole=False, crcs=False, ticks=self._ticks)
-        try:
+        with SegmentReader(segment, lambda _: None, self._buffer, whole=False, crcs=False, ticks=self._ticks) as reader:
             for window in reader.windows(0):
                 skeleton.add(window)
-        finally:
-            reader.close()
         return skeleton
 
     def _dump_batches(self, file: KafkaFile, summary: "Summary | None") -> None:
         request = self._request
-        reader = SegmentReader(file, self._report, self._buffer, whole=request.records, crcs=request.verify, ticks=self._ticks)
-        try:
+        with SegmentReader(file, self._report, self._buffer, whole=request.records, crcs=request.verify, ticks=self._ticks) as reader:
             if request.format is Format.TEXT and summary is None:  # for an empty segment, at least its name is shown
                 self._sink.write(RowTable("record" if request.records else "batch", str(file.path), 0, ()))
             self._verify_and_dump(reader, summary) if request.verify else self._dump_windows(reader, summary, lambda _: None)
             if summary is not None:
                 summary.end_of(reader.tail)
-        finally:
-            reader.close()
 
     def _verify_and_dump(self, reader: SegmentReader, summary: "Summary | None") -> None:
         from streaming.terminal.dump.indexes import check_index

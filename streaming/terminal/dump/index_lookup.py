@@ -14,7 +14,7 @@ def start_position(reader: SegmentReader, filters: Filters) -> int:
     if filters.from_time is not None:
         later = _offset_of(reader, filters.from_time)
         offset = later if offset is None else max(offset, later)
-    return 0 if offset is None or offset <= reader.file.base_offset else reader.proven_start(offset)
+    return 0 if offset is None else reader.proven_start(offset)
 
 
 def _offset_of(reader: SegmentReader, time: int) -> int:
