@@ -24,7 +24,7 @@ def run(_: Bounds) -> None:
     with tempfile.TemporaryDirectory(prefix="segtail-bench-") as directory:
         agent = Simulated(Path(directory), 1, LOGS)
         server = agent.serve()
-        client = AgentClient(f"grpc://{server.address}")
+        client = AgentClient(f"http://{server.address}")
         client.register(Register("bench", "earliest", resumed=False))
         until("its beginning is published", lambda: agent.journal.end().seq >= LOGS)
         plan = client.plan(PlanRequest("bench", "run", "", -1, None, 0))

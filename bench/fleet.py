@@ -233,7 +233,7 @@ def main() -> None:
     servers = [agent.serve() for agent in fleet]
     ends = threading.Event()
     threading.Thread(target=_live, args=(fleet, appends, ends), daemon=True).start()
-    print(",".join(f"grpc://{server.address}" for server in servers), flush=True)
+    print(",".join(f"http://{server.address}" for server in servers), flush=True)
     sys.stdin.read()
     ends.set()
     os._exit(0)  # a hundred servers end one after the other otherwise

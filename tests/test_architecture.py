@@ -154,7 +154,6 @@ def test_no_other_line_is_of_a_lock(line: str) -> None:
 
 
 LOOSE = {
-    "broker/agent/call_threads.py: submit(**kwargs)": "the signature of concurrent.futures.Executor",
     "spark/source/offsets.py: Offset": "JSON that Spark keeps and hands back",
 }
 """What takes any values, or hands them on by their names alone; a type checker sees no mistake in them."""

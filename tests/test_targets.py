@@ -8,14 +8,14 @@ from tests.tables import each_row
 
 @each_row(
     "written",
-    ["grpc://127.0.0.1:8815", "grpc+tls://broker-1:8815", "grpc+tls://10.0.0.1:8815/agents.svc", "dns:///agents:8815", "grpc://[::1]:1"],
+    ["http://127.0.0.1:8815", "https://broker-1:8815", "https://10.0.0.1:8815/agents.svc", "dns:///agents:8815", "http://[::1]:1"],
 )
 def test_what_is_shown_is_what_was_written(written: str) -> None:
     assert str(Target.parse(written)) == written
 
 
 def test_without_a_scheme_there_is_no_tls() -> None:
-    assert Target.parse("a:1") == Target.parse("grpc://a:1")
+    assert Target.parse("a:1") == Target.parse("http://a:1")
 
 
 @each_row(
@@ -25,18 +25,20 @@ def test_without_a_scheme_there_is_no_tls() -> None:
         "a",
         "a:0",
         "a:65536",
-        "http://a:1",
-        "grpc:/a:1",
-        "grpc:///a:1",
+        "grpc://a:1",
+        "grpc+tls://a:1",
+        "ftp://a:1",
+        "http:/a:1",
+        "http:///a:1",
         "dns://a:1",
         "dns:////a:1",
-        "grpc://a:1/b",
-        "grpc+tls://a:1/b/c",
+        "http://a:1/b",
+        "https://a:1/b/c",
         "a b:1",
     ],
 )
 def test_another_form_is_none(written: str) -> None:
-    with pytest.raises(ValueError, match="grpc\\+tls://HOST:PORT"):
+    with pytest.raises(ValueError, match="https://HOST:PORT"):
         Target.parse(written)
 
 

@@ -156,7 +156,7 @@ def _agent(kafka: Kafka, directory: Path) -> Iterator[_Reader]:
     dirs = ",".join(map(str, kafka.log_dirs))
     arguments = ("--log-dirs", dirs, "--journal", directory / "journal", "--listen", f"127.0.0.1:{port}", "--name", "beside")
     with service("agent", "agent", *arguments, directory=directory):
-        reader = _Reader(f"grpc://127.0.0.1:{port}")
+        reader = _Reader(f"http://127.0.0.1:{port}")
         try:
             yield reader
         finally:

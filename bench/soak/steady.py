@@ -130,7 +130,7 @@ def run_steady(directory: Path, plan: Plan) -> Report:
     """Run it."""
     agent_port, page_port = free_ports(2)
     journal, logs = directory / "journal", directory / "logs"
-    where = ("--agents", f"grpc://127.0.0.1:{agent_port}", "--checkpoint", directory / "checkpoint", "--listen", f"127.0.0.1:{page_port}")
+    where = ("--agents", f"http://127.0.0.1:{agent_port}", "--checkpoint", directory / "checkpoint", "--listen", f"127.0.0.1:{page_port}")
     agent = ("agent", "--log-dirs", logs, "--journal", journal, "--listen", f"127.0.0.1:{agent_port}", "--name", "soak", *_SMALL[2:])
     url = f"http://127.0.0.1:{page_port}/metrics"
     delay_seconds = min(DELAY_SECONDS, 6 * plan.minutes)

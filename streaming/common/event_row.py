@@ -1,4 +1,4 @@
-"""The rows of events, which go from an agent's journal through gRPC and Spark's source into the fold. Each column is declared once: here.
+"""The rows of events, which go from an agent's journal through HTTP and Spark's source into the fold. Each column is declared once: here.
 
 Units: offsets and positions are Kafka's own (a position is a byte in a ``.log``), times are Unix milliseconds, -1 means "none".
 """

@@ -1,4 +1,4 @@
-"""A log for what strangers cause: one line a second at most, which says how many were left out before it."""
+"""A log for what strangers cause: one line a second at most, or fewer, which says how many were left out before it."""
 
 import logging
 import time
@@ -12,9 +12,10 @@ EVERY_SECONDS = 1.0
 class RareLog:
     """Of one port, whatever its lines say: strangers choose their mistakes. For several threads."""
 
-    def __init__(self, log: logging.Logger, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, log: logging.Logger, monotonic: Callable[[], float] = time.monotonic, every: float = EVERY_SECONDS) -> None:
         self._log = log
         self._monotonic = monotonic
+        self._every = every
         self._lock = Lock()  # protects what follows
         self._next = float("-inf")
         self._left_out = 0
@@ -31,7 +32,7 @@ class RareLog:
                 self._left_out += 1
                 self.left_out += 1
                 return
-            self._next = now + EVERY_SECONDS
+            self._next = now + self._every
             left_out, self._left_out = self._left_out, 0
         more = {"lines_left_out": left_out} if left_out else {}
         self._log.log(level, message, extra={**fields, **more}, exc_info=error)

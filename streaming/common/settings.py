@@ -317,7 +317,7 @@ class Settings(BaseModel):
     )
     agents: Agents = Field(
         default=(),
-        description="Agents on other hosts, instead of log_dirs: grpc+tls://HOST:PORT, grpc://HOST:PORT (loopback, or where another layer "
+        description="Agents on other hosts, instead of log_dirs: https://HOST:PORT, http://HOST:PORT (loopback, or where another layer "
         "encrypts), or dns:///NAME:PORT for all addresses behind a name, with TLS where agent_ca is given.",
     )
     agent_ca: OptionalFile = Field(

@@ -1,6 +1,6 @@
 """The addresses of agents in their text form.
 
-``grpc+tls://broker-1:8815``, ``grpc://127.0.0.1:8815``, or ``dns:///name:8815`` for all addresses behind a name.
+``https://broker-1:8815``, ``http://127.0.0.1:8815``, or ``dns:///name:8815`` for all addresses behind a name.
 """
 
 import ipaddress
@@ -11,14 +11,14 @@ from typing import Self
 
 from streaming.common.units import Address
 
-FORM = "HOST:PORT, grpc+tls://HOST:PORT, grpc://HOST:PORT or dns:///NAME:PORT"
+FORM = "HOST:PORT, https://HOST:PORT, http://HOST:PORT or dns:///NAME:PORT"
 
 
 class Scheme(StrEnum):
     """How agents are found, and which protocol is used."""
 
-    PLAIN = "grpc"
-    TLS = "grpc+tls"
+    PLAIN = "http"
+    TLS = "https"
     NAME = "dns"
 
 
@@ -32,7 +32,7 @@ class Target:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse a target; without a scheme it is ``grpc://``.
+        """Parse a target; without a scheme it is ``http://``.
 
         Raises:
             ValueError: it has another form.

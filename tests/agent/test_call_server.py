@@ -1,18 +1,20 @@
-"""Server and client over real gRPC on loopback."""
+"""Server and client over HTTP on loopback."""
 
 import socket
-import tempfile
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from streaming.broker.agent import excerpt_answers
 from streaming.broker.agent.call_answers import answers
-from streaming.broker.agent.call_server import AgentServer
-from streaming.broker.protocol.agent_calls import Call
+from streaming.broker.agent.call_server import PRINCIPALS_CALLS, AgentServer
+from streaming.broker.protocol.agent_calls import REQUEST_BYTES, Call
 from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
 from streaming.broker.protocol.excerpt_messages import Scan, ScanRequest
+from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.status_messages import Status
 from streaming.common.event_row import EVENTS
 from streaming.common.rows import Kind
@@ -21,9 +23,10 @@ from streaming.errors import AgentError, JournalError
 from streaming.simulator.log import PartitionLog
 from streaming.spark.client import agent_client as client_module
 from streaming.spark.client.agent_client import AgentClient
-from tests.agents import LOOPBACK, Agent, Reader, served
+from tests.agents import Agent, Reader, served
 from tests.builders import NOW, batch, log_dir, partition
 from tests.limits import SECONDS
+from tests.processes import until
 
 
 @pytest.fixture
@@ -184,23 +187,102 @@ def test_an_id_of_a_run_is_short_and_printable(client: AgentClient, run: str) ->
         client.plan(PlanRequest("job", run, "", -1, None, 0))
 
 
-def test_the_way_to_grpc_is_in_a_directory_that_nobody_else_may_enter(agent: Agent, tmp_path: Path) -> None:
-    short = Path(tempfile.mkdtemp())
-    for directory in (short, tmp_path / ("n" * 100), None):
-        server = AgentServer(answers(agent.service), LOOPBACK, directory=directory)
-        inner = server._front.inner
-        assert (inner.parent == directory) == (directory == short)
-        assert inner.is_socket()
-        assert inner.parent.stat().st_mode & 0o077 == 0
-        client = AgentClient(str(server.address))
-        assert client.status().agent == agent.service.name
-        client.close()
-        server.close()
-        assert not inner.exists()
-    assert not list(short.iterdir())
-    short.rmdir()
-
-
 def test_a_port_that_is_taken_is_refused(agent: Agent) -> None:
     with agent.served() as where, pytest.raises(OSError, match="in use"):
         AgentServer({}, Address.parse(where))
+
+
+def test_a_call_that_is_refused_before_its_message_has_come_is_refused_with_words(client: AgentClient) -> None:
+    with pytest.raises(AgentError, match="knows no call 'levitate'"):
+        client._ask("levitate", b"x" * REQUEST_BYTES, Status, SECONDS)
+
+
+class Held:
+    """An answer that waits until the test lets it go on."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        self.begun = threading.Semaphore(0)
+
+    def answer(self, _body: bytes, _principal: str) -> Iterator[bytes]:
+        self.begun.release()
+        self.go_on.wait(SECONDS)
+        yield b"{}"
+
+    def wait(self, number: int) -> None:
+        for _ in range(number):
+            assert self.begun.acquire(timeout=SECONDS)
+
+
+def test_a_call_has_a_moment_to_end_when_its_agent_ends() -> None:
+    held = Held()
+    server = AgentServer({Call.COMMITTED: held.answer}, Address("127.0.0.1", 0))
+    client = AgentClient(str(server.address))
+    with ThreadPoolExecutor(2) as pool:
+        call = pool.submit(client._one, Call.COMMITTED, b"", SECONDS)
+        held.wait(1)
+        end = pool.submit(server.close, SECONDS)
+        until("nobody else is taken", lambda: not answers_at(server.address))
+        held.go_on.set()
+        assert call.result(SECONDS) == b"{}"
+        end.result(SECONDS)
+    client.close()
+
+
+def answers_at(address: Address) -> bool:
+    try:
+        socket.create_connection((address.host, address.port), SECONDS).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+def test_a_call_counts_for_its_token_as_long_as_a_thread_works_for_it() -> None:
+    """Its client may be gone: else one token would keep all threads."""
+    held = Held()
+    server = AgentServer({Call.COMMITTED: held.answer}, Address("127.0.0.1", 0))
+    for _ in range(PRINCIPALS_CALLS):
+        with socket.create_connection((server.address.host, server.address.port), SECONDS) as gone:
+            gone.sendall(b"POST /calls/committed HTTP/1.0\r\nContent-Length: 0\r\n\r\n")
+            held.wait(1)
+    client = AgentClient(str(server.address))
+    with pytest.raises(AgentError, match=f"{PRINCIPALS_CALLS} calls with this token"):
+        client._one(Call.COMMITTED, b"", SECONDS)
+    held.go_on.set()
+    until("its calls are over", lambda: is_answered(client))
+    client.close()
+    server.close()
+
+
+def is_answered(client: AgentClient) -> bool:
+    try:
+        return client._one(Call.COMMITTED, b"", SECONDS) == b"{}"
+    except AgentError:
+        return False
+
+
+def test_a_job_that_speaks_grpc_is_refused_and_named_in_the_log_once(agent: Agent, caplog: pytest.LogCaptureFixture) -> None:
+    with agent.served() as address:
+        where = Address.parse(address)
+        for _ in range(3):
+            with socket.create_connection((where.host, where.port), SECONDS) as job:
+                job.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+                job.shutdown(socket.SHUT_WR)
+                assert job.makefile("rb").read().startswith(b"HTTP/1.1 505 ")
+    assert [line for line in caplog.messages if "upgrade the job" in line] == [
+        "refused: HTTP/2 is what jobs of protocol 4 speak, upgrade the job"
+    ]
+
+
+def test_an_agent_that_speaks_grpc_is_to_be_upgraded() -> None:
+    """As it was: settings, and that it goes away."""
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(AgentClient(f"127.0.0.1:{listening.getsockname()[1]}").status)
+        job, _ = listening.accept()
+        with job:
+            assert job.recv(4)
+            job.sendall(bytes(3) + b"\x04" + bytes(5) + b"\0\0\x08\x07" + bytes(9) + bytes([0, 0, 0, 11]))
+            job.shutdown(socket.SHUT_WR)
+            with pytest.raises(AgentError, match=r"it speaks gRPC.*upgrade the agent") as refused:
+                asked.result(SECONDS)
+        assert refused.value.reason == Reason.PROTOCOL

@@ -1,4 +1,4 @@
-"""What a job is reported about consumer groups, over gRPC."""
+"""What a job is reported about consumer groups, over HTTP."""
 
 from pathlib import Path
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from streaming.broker.agent import call_server, connections, http2_frames, service
+from streaming.broker.agent import call_server, service
 from streaming.broker.journal import blocks, consumers, journal
 from streaming.broker.protocol import agent_calls
 from streaming.broker.watcher import open_files
@@ -23,14 +23,13 @@ def figures(limit: str) -> list[int]:
 def test_the_page_shows_the_limits() -> None:
     kib, mib = 1 << 10, 1 << 20
     assert figures("a request") == [agent_calls.REQUEST_BYTES // mib]
-    assert figures("headers of a call") == [http2_frames.HEADER_BYTES // kib, http2_frames.HEADER_FRAMES, http2_frames.HEADER_FIELDS]
-    assert figures("frames of a connection") == [http2_frames.FRAMES_PER_SECOND]
-    assert figures("a connection that takes nothing") == [connections.STALLED_SECONDS]
-    assert figures("connections |") == [connections.MOST]
-    assert figures("connections of one client") == [connections.MOST_OF_CLIENT]
-    assert figures("a connection until its first call") == [connections.SILENT_SECONDS]
+    assert figures("headers of a call") == [call_server.HEADER_BYTES // kib]
+    assert figures("a connection that takes nothing") == [call_server.STALLED_SECONDS]
+    assert figures("connections without") == [call_server.CONNECTIONS]
+    assert figures("connections of one client") == [call_server.CONNECTIONS_OF_CLIENT]
+    assert figures("a connection until its first call") == [call_server.SILENT_SECONDS]
     assert figures("a connection without calls") == [call_server.IDLE_SECONDS]
-    assert figures("calls at the same time over a connection") == [call_server.CONNECTIONS_CALLS]
+    assert figures("the age of a connection") == [call_server.AGE_SECONDS]
     assert figures("threads") == [call_server.THREADS, call_server.CALLS]
     assert figures("calls that are answered") == [call_server.PRINCIPALS_CALLS]
     assert figures("the message of a call") == [call_server.REQUEST_SECONDS]
@@ -45,6 +44,5 @@ def test_the_page_shows_the_limits() -> None:
 
 
 def test_the_descriptors_that_logs_leave_are_enough_for_both_ports_and_some_more() -> None:
-    # of a connection of the agent's port there are its own, and both ends of that to gRPC
     over_http = client_limits.SILENT_CONNECTIONS + client_limits.REQUESTS + client_limits.PROBES + client_limits.READERS
-    assert 3 * connections.MOST + over_http + 64 <= open_files.RESERVED
+    assert call_server.CONNECTIONS + call_server.CALLS + over_http + 64 <= open_files.RESERVED

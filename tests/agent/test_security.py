@@ -23,7 +23,7 @@ from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
 from tests.limits import SECONDS
 
 
-def asked(where: AgentServer, files: ClientFiles, *, scheme: str = "grpc+tls", name: str = "") -> str:
+def asked(where: AgentServer, files: ClientFiles, *, scheme: str = "https", name: str = "") -> str:
     """The name of the agent that answers."""
     client = AgentClient(f"{scheme}://{where.address}{name and '/'}{name}", files)
     try:
@@ -32,7 +32,7 @@ def asked(where: AgentServer, files: ClientFiles, *, scheme: str = "grpc+tls", n
         client.close()
 
 
-def refused(where: AgentServer, files: ClientFiles, *, scheme: str = "grpc+tls") -> tuple[str, str]:
+def refused(where: AgentServer, files: ClientFiles, *, scheme: str = "https") -> tuple[str, str]:
     """Why it does not answer, in a word and in a sentence."""
     with pytest.raises(AgentError, match=re.escape(f"agent at {scheme}://{where.address}: ")) as error:
         asked(where, files, scheme=scheme)
@@ -102,9 +102,9 @@ def test_a_secret_that_everybody_may_read_is_reported(tmp_path: Path, caplog: py
 def test_a_job_needs_a_token_that_the_agent_knows(agent: Agent, tmp_path: Path) -> None:
     tokens = token_file(tmp_path / "tokens", "# the job's", TOKEN, "another-token-of-somebody")
     with agent.listening(ServerFiles(token_file=tokens)) as where:
-        assert asked(where, ClientFiles(token_file=token_file(tmp_path / "mine")), scheme="grpc") == "a1"
+        assert asked(where, ClientFiles(token_file=token_file(tmp_path / "mine")), scheme="http") == "a1"
         for files in (NO_FILES, ClientFiles(token_file=token_file(tmp_path / "wrong", OTHER_TOKEN))):
-            reason, stated = refused(where, files, scheme="grpc")
+            reason, stated = refused(where, files, scheme="http")
             assert reason == Reason.UNAUTHORIZED
             sent = "it asks for a token: name one with" if files is NO_FILES else "it does not accept this job's token: compare"
             assert f"{sent} --agent-token-file" in stated
@@ -113,7 +113,7 @@ def test_a_job_needs_a_token_that_the_agent_knows(agent: Agent, tmp_path: Path) 
 
 def test_rows_need_the_token_too(agent: Agent, tmp_path: Path) -> None:
     with agent.listening(ServerFiles(token_file=token_file(tmp_path / "tokens"))) as where:
-        client = AgentClient(f"grpc://{where.address}")
+        client = AgentClient(f"http://{where.address}")
         for call in (
             lambda: client.read(Range("", "", agent.journal.id, 0, 0, 1)),
             lambda: list(client.scan(ScanRequest(scan=Scan.BATCHES, excerpts=[]))),
@@ -135,7 +135,7 @@ def test_a_job_of_another_token_is_refused_with_whose_it_is_and_what_to_do(
     agent.consumers.register(JOB)
     journal = agent.consumers.journal(JOB)
     with agent.listening(ServerFiles(token_file=tokens)) as where:
-        client = AgentClient(f"grpc://{where.address}", ClientFiles(token_file=mine))
+        client = AgentClient(f"http://{where.address}", ClientFiles(token_file=mine))
         calls = (
             lambda: client.status(StatusRequest(consumer=JOB)),
             lambda: client.plan(PlanRequest(JOB, "run", journal, 0, None, 0)),
@@ -173,7 +173,7 @@ def test_a_job_that_met_an_agent_with_the_wrong_token_is_given_back_to_its_own(a
     )
     agent.consumers.register(JOB)
     with agent.listening(ServerFiles(token_file=tokens)) as where:
-        client = AgentClient(f"grpc://{where.address}", ClientFiles(token_file=mine))
+        client = AgentClient(f"http://{where.address}", ClientFiles(token_file=mine))
         request = PlanRequest(JOB, "run", agent.consumers.journal(JOB), 0, None, 0)
         first = client.plan(request)
         token_file(mine, TOKEN)
@@ -197,7 +197,7 @@ def test_tokens_are_exchanged_without_a_restart(agent: Agent, tmp_path: Path, ca
     tokens, mine = token_file(tmp_path / "tokens"), token_file(tmp_path / "mine")
     files = ClientFiles(token_file=mine)
     with agent.listening(ServerFiles(token_file=tokens)) as where:
-        client = AgentClient(f"grpc://{where.address}", files)
+        client = AgentClient(f"http://{where.address}", files)
         assert client.status().agent == "a1"
         token_file(tokens, OTHER_TOKEN, TOKEN)  # first the agents learn the new one, then the jobs show it
         token_file(mine, OTHER_TOKEN)
@@ -217,7 +217,7 @@ def test_tokens_are_exchanged_without_a_restart(agent: Agent, tmp_path: Path, ca
 
 
 def test_a_token_is_never_sent_in_the_clear_to_another_machine(tmp_path: Path) -> None:
-    client = AgentClient("grpc://192.0.2.1:8815", ClientFiles(token_file=token_file(tmp_path / "mine")))
+    client = AgentClient("http://192.0.2.1:8815", ClientFiles(token_file=token_file(tmp_path / "mine")))
     with pytest.raises(AgentError, match="not sent there without TLS"):
         client.status()
 
@@ -245,7 +245,7 @@ def test_an_agent_that_is_not_trusted_is_not_asked(agent: Agent, authority: Auth
         assert "not signed by --agent-ca" in stated
         assert refused(where, NO_FILES) == (
             Reason.UNTRUSTED,
-            f"agent at grpc+tls://{where.address}: TLS needs the certificates of its CA: name --agent-ca",
+            f"agent at https://{where.address}: TLS needs the certificates of its CA: name --agent-ca",
         )
 
 
@@ -253,7 +253,7 @@ def test_an_expired_certificate_is_named(agent: Agent, authority: Authority, cap
     expired = authority.issue("old", expired=True)
     with agent.listening(ServerFiles(tls_cert=expired.cert, tls_key=expired.key)) as where:
         assert "a certificate has ended or soon will" in caplog.text
-        assert refused(where, authority.client()) == (Reason.UNTRUSTED, f"agent at grpc+tls://{where.address}: its certificate has expired")
+        assert refused(where, authority.client()) == (Reason.UNTRUSTED, f"agent at https://{where.address}: its certificate has expired")
 
 
 def test_a_certificate_is_for_a_name(agent: Agent, authority: Authority) -> None:
@@ -269,9 +269,9 @@ def test_tls_and_plain_do_not_meet(agent: Agent, authority: Authority) -> None:
         assert reason == Reason.PROTOCOL
         assert "speaks no TLS" in stated
     with agent.listening(authority.server()) as where:
-        reason, stated = refused(where, NO_FILES, scheme="grpc")
+        reason, stated = refused(where, NO_FILES, scheme="http")
         assert reason == Reason.PROTOCOL
-        assert "grpc+tls://" in stated
+        assert "https://" in stated
 
 
 def test_certificates_are_exchanged_without_a_restart(
@@ -286,7 +286,7 @@ def test_certificates_are_exchanged_without_a_restart(
     monkeypatch.setattr(Service, "plan", noted_plan)
     served = authority.server()
     with agent.listening(served) as where:
-        old = AgentClient(f"grpc+tls://{where.address}", authority.client())
+        old = AgentClient(f"https://{where.address}", authority.client())
         long_poll = PlanRequest("", "run", agent.journal.id, agent.journal.end().seq, None, 2_000)
         answers = []
         thread = threading.Thread(target=lambda: answers.append(old.plan(long_poll)))
@@ -309,7 +309,7 @@ def test_a_job_takes_up_another_certificate_of_its_own(agent: Agent, authority: 
     foreign = Authority(tmp_path / "foreign")
     mine = foreign.issue("job", "job")
     with agent.listening(authority.server(client_ca=True)) as where:
-        client = AgentClient(f"grpc+tls://{where.address}", ClientFiles(ca=authority.ca, cert=mine.cert, key=mine.key))
+        client = AgentClient(f"https://{where.address}", ClientFiles(ca=authority.ca, cert=mine.cert, key=mine.key))
         with pytest.raises(AgentError):
             client.status()
         right = authority.issue("right", "job")

@@ -57,7 +57,7 @@ def run_streams(directory: Path, kills: int, seed: int) -> Report:
     directory.mkdir(parents=True, exist_ok=True)
     kafka = Kafka(directory / "kafka", settings=_PATIENT)
     (port,) = free_ports(1)
-    address, dirs = f"grpc://127.0.0.1:{port}", ",".join(map(str, kafka.log_dirs))
+    address, dirs = f"http://127.0.0.1:{port}", ",".join(map(str, kafka.log_dirs))
     words = ("agent", "--log-dirs", dirs, "--journal", directory / "journal", "--listen", f"127.0.0.1:{port}", "--name", "streamed")
     program = (sys.executable, "-m", "tests.broker.stream_query")
     try:

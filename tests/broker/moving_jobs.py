@@ -83,7 +83,7 @@ def jobs(kafka: Kafka, directory: Path, sets: Iterable[tuple[int, ...]], knows: 
             until(f"the agent {name} listens", partial(_listens, agent))
         found = []
         for agents in sets:
-            of = ",".join(f"grpc://127.0.0.1:{ports[each]}" for each in agents)
+            of = ",".join(f"http://127.0.0.1:{ports[each]}" for each in agents)
             name = "job-" + "".join(map(str, agents))
             properties = ",".join(str(kafka.broker(each).properties) for each in agents)
             where = ("--agents", of, "--checkpoint", directory / name, "--listen", "127.0.0.1:0", "--server-properties", properties)

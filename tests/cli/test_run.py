@@ -161,7 +161,7 @@ def test_unknown_option_in_the_file(tmp_path: Path, disk: Path) -> None:
 
 # --- agents elsewhere
 
-AGENT = "grpc+tls://127.0.0.1:1"
+AGENT = "https://127.0.0.1:1"
 
 
 def test_log_dirs_and_agents_exclude_each_other(tmp_path: Path, disk: Path) -> None:
@@ -170,14 +170,14 @@ def test_log_dirs_and_agents_exclude_each_other(tmp_path: Path, disk: Path) -> N
 
 def test_agents_are_given_in_a_form_that_is_named(tmp_path: Path) -> None:
     assert says(
-        refused(tmp_path, "--agents", "https://broker-1:8815"), "agents takes HOST:PORT, grpc+tls://HOST:PORT", "https://broker-1:8815"
+        refused(tmp_path, "--agents", "grpc+tls://broker-1:8815"), "agents takes HOST:PORT, https://HOST:PORT", "grpc+tls://broker-1:8815"
     )
 
 
 def test_tls_needs_a_ca_and_a_token_needs_tls(tmp_path: Path) -> None:
     tokens = token_file(tmp_path / "token")
     assert says(refused(tmp_path, "--agents", AGENT), AGENT, "name --agent-ca")
-    for agents in ("grpc://broker-1:8815", "dns:///agents:8815"):
+    for agents in ("http://broker-1:8815", "dns:///agents:8815"):
         assert says(refused(tmp_path, "--agents", agents, "--agent-token-file", tokens), agents, "the token is not sent without TLS")
 
 
@@ -200,7 +200,7 @@ def test_once_ends_where_no_agent_answers(
 ) -> None:
     monkeypatch.setattr(job, "PATIENCE_SECONDS", 0.1)
     (nobody,) = free_ports(1)  # of its own: a process tells once why nobody answers at an address
-    settings = load(None, {}, {"agents": f"grpc://127.0.0.1:{nobody}", "checkpoint": str(tmp_path / "c")})
+    settings = load(None, {}, {"agents": f"http://127.0.0.1:{nobody}", "checkpoint": str(tmp_path / "c")})
     with pytest.raises(AgentError, match="no agent answers") as error, job.Job(settings, serve=False):
         pass
     assert error.value.exit_status == 1
@@ -220,7 +220,7 @@ def test_a_checkpoint_of_another_cluster_than_the_agents(tmp_path: Path, disk: P
 
 def test_a_job_whose_agents_are_all_away_waits_and_shows(tmp_path: Path) -> None:
     """Before it knows its cluster, and so before it starts Spark."""
-    agents = "grpc://127.0.0.1:1,dns:///agents.invalid:8815"
+    agents = "http://127.0.0.1:1,dns:///agents.invalid:8815"
     where = ("--checkpoint", tmp_path / "c", "--listen", "127.0.0.1:0")
     with segtail("run", "--agents", agents, *where, stated=tmp_path / "said") as started:
         stated = until("it tells where", lambda: re.search(r'message="metrics are served" url=(\S+)', started.stated))

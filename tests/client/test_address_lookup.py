@@ -68,9 +68,9 @@ def test_what_is_known_is_kept_while_a_name_leads_nowhere() -> None:
 
 
 def test_addresses_of_all_kinds_come_once_each() -> None:
-    targets = [Target.parse(each) for each in ("grpc+tls://a:1", "b:2", "grpc://b:2", "dns:///127.0.0.1:3", "dns:///[::1]:3")]
-    assert addresses(targets, tls=False) == ("grpc+tls://a:1", "b:2", "127.0.0.1:3", "[::1]:3")
-    assert addresses(targets, tls=True)[2] == "grpc+tls://127.0.0.1:3/127.0.0.1"
+    targets = [Target.parse(each) for each in ("https://a:1", "b:2", "http://b:2", "dns:///127.0.0.1:3", "dns:///[::1]:3")]
+    assert addresses(targets, tls=False) == ("https://a:1", "b:2", "127.0.0.1:3", "[::1]:3")
+    assert addresses(targets, tls=True)[2] == "https://127.0.0.1:3/127.0.0.1"
 
 
 def test_a_name_that_leads_nowhere_is_reported() -> None:

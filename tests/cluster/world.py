@@ -36,7 +36,7 @@ class SpreadJob:
         config = directory / "job.yaml"
         config.write_text("spark: {spark.test.secret: never-shown}\n")
         arguments = (
-            *("run", "--agents", ",".join(f"grpc+tls://127.0.0.1:{port}" for port in self._ports.values())),
+            *("run", "--agents", ",".join(f"https://127.0.0.1:{port}" for port in self._ports.values())),
             *("--agent-ca", self._authority.ca, "--agent-cert", job.cert, "--agent-key", job.key, "--agent-token-file", self._token),
             *("--master", self.spark.master, "--spark", "spark.executor.memory=512m", "--spark", "spark.driver.host=127.0.0.1"),
             *("--spark", "spark.driver.bindAddress=127.0.0.1", "--config", config, "--from", "earliest"),

@@ -2,8 +2,6 @@
 
 import os
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +21,6 @@ from tests.agents import LOOPBACK, Agent
 from tests.builders import log_dir
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
 from tests.doctor.examined import FAULT, FINE, NOW, UNKNOWN, WARNING, examined, only
-from tests.limits import SECONDS
 
 DAY = 86_400.0
 
@@ -55,7 +52,7 @@ def test_a_certificate_and_the_key_of_another(authority: Authority) -> None:
 def test_an_agent_that_answers(agent: Agent, authority: Authority, tmp_path: Path) -> None:
     token = token_file(tmp_path / "token")
     with agent.listening(authority.server(token_file=token)) as where:
-        address = f"grpc+tls://{where.address}"
+        address = f"https://{where.address}"
         clock = agent.service.status().now_ms / 1000
         found = asked(address, now=clock, agent_ca=authority.ca, agent_token_file=token)
         late = asked(address, now=clock - 60, agent_ca=authority.ca, agent_token_file=token)[-1]
@@ -69,7 +66,7 @@ def test_an_agent_of_another_version(agent: Agent, monkeypatch: pytest.MonkeyPat
     status = Service.status
     monkeypatch.setattr(Service, "status", lambda *asked: replace(status(*asked), protocol=10_000))
     with agent.served() as address:
-        (found,) = asked(f"grpc://{address}")
+        (found,) = asked(f"http://{address}")
     assert found.state is FAULT
     assert "speaks protocol 10000" in found.what
 
@@ -77,7 +74,7 @@ def test_an_agent_of_another_version(agent: Agent, monkeypatch: pytest.MonkeyPat
 def test_a_token_that_an_agent_does_not_accept(agent: Agent, authority: Authority, tmp_path: Path) -> None:
     right, wrong = token_file(tmp_path / "right", TOKEN), token_file(tmp_path / "wrong", OTHER_TOKEN)
     with agent.listening(authority.server(token_file=right)) as where:
-        address = f"grpc+tls://{where.address}"
+        address = f"https://{where.address}"
         _, found = asked(address, agent_ca=authority.ca, agent_token_file=wrong)
     assert found.state is FAULT
     assert "it does not accept this job's token" in found.what
@@ -86,7 +83,7 @@ def test_a_token_that_an_agent_does_not_accept(agent: Agent, authority: Authorit
 def test_an_agent_whose_certificate_has_ended(agent: Agent, authority: Authority) -> None:
     old = authority.issue("agent", expired=True)
     with agent.listening(ServerFiles(tls_cert=old.cert, tls_key=old.key)) as where:
-        address = f"grpc+tls://{where.address}"
+        address = f"https://{where.address}"
         certificate, call = asked(address, agent_ca=authority.ca)
     assert (certificate.state, call.state) == (FAULT, FAULT)
     assert "has ended at 2021-01-01T00:00:00Z" in certificate.what
@@ -103,8 +100,8 @@ def test_a_job_that_belongs_to_another_token(agent: Agent, tmp_path: Path) -> No
     agent.consumers.register("job")
     assert agent.consumers.belongs_to("job", "payments")
     with agent.listening(ServerFiles(token_file=right)) as where:
-        (found,) = asked(f"grpc://{where.address}", agent_token_file=wrong, checkpoint=tmp_path / "checkpoint")
-        assert asked(f"grpc://{where.address}", agent_token_file=wrong, checkpoint=tmp_path / "none")[0].state is FINE
+        (found,) = asked(f"http://{where.address}", agent_token_file=wrong, checkpoint=tmp_path / "checkpoint")
+        assert asked(f"http://{where.address}", agent_token_file=wrong, checkpoint=tmp_path / "none")[0].state is FINE
     assert found.state is FAULT
     assert "the job job belongs to another token there, that of payments" in found.what
 
@@ -112,29 +109,14 @@ def test_a_job_that_belongs_to_another_token(agent: Agent, tmp_path: Path) -> No
 def test_the_names_of_a_certificate_that_is_for_another(agent: Agent, authority: Authority) -> None:
     pods = authority.issue("pods", "agents.kafka.svc", "10.0.0.1")
     with agent.listening(ServerFiles(tls_cert=pods.cert, tls_key=pods.key)) as where:
-        _, found = asked(f"grpc+tls://{where.address}", agent_ca=authority.ca)
+        _, found = asked(f"https://{where.address}", agent_ca=authority.ca)
     assert found.what.endswith("its certificate is for another name than 127.0.0.1; it is for agents.kafka.svc, 10.0.0.1")
-
-
-def test_grpc_is_silent_whatever_is_imported_first() -> None:
-    """It reads its environment when it is imported."""
-    program = (
-        "import os, sys\n"
-        "class Finder:\n"
-        "    def find_spec(self, name, path, target=None):\n"
-        "        if name == 'grpc': print(os.environ.get('GRPC_VERBOSITY'))\n"
-        "sys.meta_path.insert(0, Finder())\n"
-        "import streaming.terminal.doctor.agents_check\n"
-    )
-    environ = {name: value for name, value in os.environ.items() if name != "GRPC_VERBOSITY"}
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=SECONDS, check=True, env=environ)
-    assert done.stdout == "NONE\n"
 
 
 def test_nobody_listens() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        (found,) = asked(f"grpc://127.0.0.1:{free.getsockname()[1]}")
+        (found,) = asked(f"http://127.0.0.1:{free.getsockname()[1]}")
     assert (found.state, found.command) == (FAULT, "ssh 127.0.0.1 systemctl status segtail-agent")
     assert "nobody listens there" in found.what
 
@@ -210,7 +192,7 @@ def test_agents_of_two_clusters_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(agents_check, "_of_agent", one_of)
     for ids, states in (({"h:1": "c1", "h:2": "c1"}, []), ({"h:1": "c1", "h:2": "c2"}, [FAULT])):
         monkeypatch.setattr(agents_check, "addresses", lambda *_, found=ids, **__: list(found))
-        targets = tuple(Target.parse(f"grpc://127.0.0.1:{number}") for number in (1, 2))
+        targets = tuple(Target.parse(f"http://127.0.0.1:{number}") for number in (1, 2))
         assert [each.state for each in examined(agents_check.check, agents=targets)] == states
 
 

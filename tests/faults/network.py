@@ -29,7 +29,7 @@ class Network:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._listener.settimeout(_ACCEPT_SECONDS)
         self.port: int = self._listener.getsockname()[1]
-        self.address = f"grpc://127.0.0.1:{self.port}"
+        self.address = f"http://127.0.0.1:{self.port}"
         self._lock = threading.Lock()
         self._pairs: list[tuple[socket.socket, socket.socket | None, str]] = []
         self._cut: str | None = None

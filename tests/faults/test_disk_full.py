@@ -33,7 +33,7 @@ def test_an_agent_goes_on_where_it_was_when_its_journal_has_room_again(tmp_path:
             before=disk.before,
         ) as agent,
     ):
-        consumer = Consumer(f"grpc://127.0.0.1:{port}")
+        consumer = Consumer(f"http://127.0.0.1:{port}")
         until("everything is published", lambda: consumer.bytes() == sizes(broker))
         disk.fill()
 
@@ -62,7 +62,7 @@ def test_a_job_goes_on_where_it_was_when_its_checkpoint_has_room_again(tmp_path:
         small_disk(tmp_path / "small", "256m") as disk,
         service("agent", "agent", "--log-dirs", broker.log_dirs, "--journal", tmp_path / "journal", *where, directory=tmp_path),
         service(
-            *("job", "run", "--agents", f"grpc://127.0.0.1:{port}", "--from", "earliest", "--checkpoint", disk.path / "checkpoint"),
+            *("job", "run", "--agents", f"http://127.0.0.1:{port}", "--from", "earliest", "--checkpoint", disk.path / "checkpoint"),
             *("--listen", f"127.0.0.1:{listen}", "--trigger", "200ms", "--spark", "spark.driver.memory=512m", "--set", "state_shards=2"),
             directory=tmp_path,
             before=disk.before,

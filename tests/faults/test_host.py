@@ -49,7 +49,7 @@ def test_log_dirs_that_are_mounted_read_only_and_locked_by_their_broker_are_foll
         asked = subprocess.run(asks, check=True, capture_output=True, text=True)
         assert {*asked.stdout.split()} == {"locked"}, "whoever may not write sees the lock of the broker"
         with service("agent", "agent", "--log-dirs", broker.log_dirs, *where, directory=tmp_path / "messages", before=before) as agent:
-            consumer = Consumer(f"grpc://127.0.0.1:{port}")
+            consumer = Consumer(f"http://127.0.0.1:{port}")
             until("everything is published", lambda: consumer.bytes() == sizes(broker))
             broker.write_on(300)
             until("what is new, too", lambda: consumer.bytes() == sizes(broker))

@@ -72,7 +72,7 @@ def running(directory: Path) -> Iterator[CutNetwork]:
             where = ("--log-dirs", log_dir, "--journal", directory / name, "--listen", f"127.0.0.1:{port}", "--name", name)
             stack.enter_context(service(name, "agent", *where, directory=directory))
         network = stack.enter_context(Network(far))
-        agents = f"grpc://127.0.0.1:{near},{network.address}"
+        agents = f"http://127.0.0.1:{near},{network.address}"
         of_both = ("--agents", agents, "--checkpoint", directory / "checkpoint", "--listen", f"127.0.0.1:{listen}")
         stack.enter_context(service("job", "run", "--from", "earliest", *of_both, *SMALL, directory=directory))
         pages = stack.enter_context(Scraper(f"http://127.0.0.1:{listen}/metrics"))

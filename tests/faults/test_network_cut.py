@@ -6,7 +6,7 @@ from tests.faults.network import Network
 from tests.limits import SECONDS
 
 _HOST = "127.0.0.1"
-_AS_IPV6 = "::ffff:127.0.0.1"  # gRPC connects so; the system lists these after all others
+_AS_IPV6 = "::ffff:127.0.0.1"  # the system lists these after all others
 
 
 def test_a_process_is_cut_off_whose_local_port_had_a_connection_to_somewhere_else() -> None:

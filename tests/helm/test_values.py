@@ -35,7 +35,7 @@ def of_alert(alert: str, **change: object) -> dict[str, object]:
         ({"agents": {"livenessProbe": {"path": "/"}}}, "at '/agents/livenessProbe': additional properties 'path' not allowed"),
         ({"agents": {"nodeSelector": {"kafka": True}}}, "at '/agents/nodeSelector/kafka': got boolean, want string"),
         ({"job": {"agents": ["broker-1:8815"]}}, "at '/job/agents/0': 'broker-1:8815' does not match pattern"),
-        ({"job": {"agents": ["grpc://broker-1:8815"]}}, "at '/job/agents/0': 'grpc://broker-1:8815' does not match pattern"),
+        ({"job": {"agents": ["http://broker-1:8815"]}}, "at '/job/agents/0': 'http://broker-1:8815' does not match pattern"),
         ({"job": {"master": "k8s://https://host"}}, "at '/job/master': 'k8s://https://host' does not match pattern"),
         ({"job": {"spark": {"executor.memory": "1g"}}}, "'executor.memory' does not match pattern '^spark"),
         ({"job": {"spark": {"spark.x": ["1"]}}}, "at '/job/spark/spark.x': got array, want boolean or number or string"),

@@ -30,7 +30,7 @@ class Attacked:
         file = self._directory / f"{token[:4]}.token"
         file.write_text(token)
         file.chmod(0o600)
-        return AgentClient(f"grpc://{self.address}", ClientFiles(token_file=file))
+        return AgentClient(f"http://{self.address}", ClientFiles(token_file=file))
 
     def status(self, name: str) -> int:
         """A figure of /proc/PID/status: ``VmRSS``, ``VmHWM`` in bytes, ``Threads``."""

@@ -1,23 +1,23 @@
 """What reaches an agent's port: strangers without a token cost nothing, and whoever has one disturbs only its own consumer."""
 
+import http.client
 import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
-import grpc
 import pytest
 
+from streaming.broker.agent.call_server import CONNECTIONS as MOST
+from streaming.broker.agent.call_server import CONNECTIONS_OF_CLIENT as MOST_OF_CLIENT
 from streaming.broker.agent.call_server import THREADS
-from streaming.broker.agent.connections import MOST, MOST_OF_CLIENT
-from streaming.broker.protocol.agent_calls import Call, method
 from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
 from streaming.common.units import Address
 from streaming.errors import AgentError
 from streaming.spark.client.agent_client import AgentClient
 from tests.faults.writing import WritingBroker, writing_broker
-from tests.hostile.http2 import WINDOW_UPDATE, Flood, bare_call, frame_of
+from tests.hostile.http1 import CALL, Flood, bare_call
 from tests.hostile.processes import STRANGERS_TOKEN, Attacked, attacked_agent
 from tests.processes import until
 
@@ -39,15 +39,17 @@ def agent(broker: WritingBroker, tmp_path: Path) -> Iterator[Attacked]:
         assert agent.process.wait() == 0, agent.process.stated
 
 
-def call(agent: Attacked, message: bytes, token: str = "") -> grpc.StatusCode:
-    """The status of a call with a message of any size."""
-    headers = (("authorization", f"Bearer {token}"),) if token else ()
-    with grpc.insecure_channel(agent.address, [("grpc.max_send_message_length", -1), ("grpc.enable_retries", 0)]) as channel:
-        try:
-            list(channel.unary_stream(method(Call.STATUS))(message, metadata=headers, timeout=60))
-        except grpc.RpcError as error:
-            return error.code()
-    return grpc.StatusCode.OK
+def call(agent: Attacked, message: bytes, token: str = "") -> int:
+    """The status of a call with a message of any size, 0 where the connection is cut."""
+    where = Address.parse(agent.address)
+    connection = http.client.HTTPConnection(where.host, where.port, timeout=60)
+    try:
+        connection.request("POST", "/calls/status", message, {"authorization": f"Bearer {token}"} if token else {})
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return 0
+    finally:
+        connection.close()
 
 
 @pytest.mark.slow
@@ -57,7 +59,7 @@ def test_a_large_message_costs_no_memory(agent: Attacked, token: str) -> None:
     before = agent.status("VmRSS")
     with ThreadPoolExecutor(4) as pool:
         codes = list(pool.map(lambda _: call(agent, b"x" * (128 * MIB), token), range(4)))
-    assert grpc.StatusCode.OK not in codes
+    assert 200 not in codes
     assert agent.status("VmHWM") - before < 64 * MIB
     assert agent.client().status().agent == "a1"
 
@@ -85,15 +87,15 @@ def test_strangers_whose_calls_are_refused_displace_each_other_and_no_job(agent:
     with ThreadPoolExecutor(1) as pool, ExitStack() as strangers:
         plan = pool.submit(job.client.plan, PlanRequest("job", "run", job.journal, job.seq, None, 30_000, total=job.total))
         for _ in range(2 * MOST_OF_CLIENT):
-            assert b"grpc-status" in strangers.enter_context(bare_call(agent.address, method(Call.STATUS)))
+            assert b" 401 " in strangers.enter_context(bare_call(agent.address))
         broker.write_on(1_000)
         assert plan.result().seq > job.seq
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("frame", [frame_of(0x77), frame_of(WINDOW_UPDATE, b"\0\0\0\1")])
+@pytest.mark.parametrize("frame", [b"\r\n", b"x", CALL + b"Content-Length: 0\r\n\r\n"])
 def test_a_connection_that_never_pauses_holds_up_nobody(agent: Attacked, frame: bytes) -> None:
-    """Frames that mean nothing, without a call and a token: while there were more to read, nobody else was."""
+    """Bytes that mean nothing, and calls without a token: while there were more to read, nobody else was."""
     client = agent.client()
     client.status()
     with Flood(agent.address, frame) as flood:

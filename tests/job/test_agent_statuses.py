@@ -1,4 +1,4 @@
-"""What the metrics say of a job's agents: real agents over gRPC, and every way in which one does not take part."""
+"""What the metrics say of a job's agents: real agents over HTTP, and every way in which one does not take part."""
 
 import http.server
 import logging
@@ -181,7 +181,7 @@ def test_logs_are_named_that_an_agent_could_not_read_only_while_it_is_up(stage: 
 @contextmanager
 def secured(agent: Agent, files: ServerFiles) -> Iterator[str]:
     with agent.listening(files) as where:
-        yield f"grpc+tls://{where.address}"
+        yield f"https://{where.address}"
 
 
 def test_wrong_tokens_and_certificates_are_reported_and_the_right_ones_are_taken_up(stage: Stage, tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_a_job_with_the_token_of_another_job_is_not_up(stage: Stage, tmp_path: P
     agent.consumers.register("job")
     assert agent.consumers.belongs_to("job", "payments")
     with agent.listening(ServerFiles(token_file=theirs)) as where:
-        watch = stage.watch(f"grpc://{where.address}", files=ClientFiles(token_file=mine))
+        watch = stage.watch(f"http://{where.address}", files=ClientFiles(token_file=mine))
         watch.consumer = "job"
         poll_until(watch, lambda: stage.up == {"a1": 1})
         token_file(mine, OTHER_TOKEN)

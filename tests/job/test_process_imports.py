@@ -9,7 +9,7 @@ from streaming.common.rows import PACKED
 from streaming.spark.source.job_data_source import SCHEMA
 from tests.tables import each_row
 
-LIBRARIES = {"cryptography", "grpc", "lz4", "numpy", "pandas", "pyarrow", "pydantic", "watchdog", "yaml"}
+LIBRARIES = {"cryptography", "lz4", "numpy", "pandas", "pyarrow", "pydantic", "watchdog", "yaml"}
 
 
 @each_row(

@@ -9,8 +9,6 @@ from sqlite3 import Connection
 from typing import Any
 from unittest.mock import patch
 
-import grpc
-
 from streaming.broker.agent.allowance import Allowance
 from streaming.broker.agent.call_answers import answers
 from streaming.broker.agent.cluster_view import ClusterView
@@ -24,7 +22,7 @@ from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.journal.consumers import Consumers, JournalBounds
 from streaming.broker.journal.database import Database
 from streaming.broker.journal.journal import Journal
-from streaming.broker.protocol.agent_calls import Call, pieces
+from streaming.broker.protocol.agent_calls import Call
 from streaming.broker.protocol.consumer_messages import Register
 from streaming.broker.watcher.watcher import Watcher
 from streaming.spark.client.agent_client import AgentClient
@@ -189,21 +187,8 @@ class Agent:
         return self._directory.with_name(f"{self._directory.name}.copy-{number}")
 
 
-class Lost(grpc.RpcError):  # type: ignore[misc]
+class LostError(ConnectionError):
     """A call that does not come through."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self._why = why
-
-    def code(self) -> grpc.StatusCode:
-        return grpc.StatusCode.UNAVAILABLE
-
-    def details(self) -> str:
-        return self._why
-
-    def trailing_metadata(self) -> tuple[()]:
-        return ()
 
 
 class Wire(AgentClient):
@@ -225,15 +210,14 @@ class Wire(AgentClient):
         else:
             messages = self._come_through(name, lambda: list(answer(request, PRINCIPAL)))
         if name == Call.EVENTS and "rows" in self.fails:  # the agent has sent them
-            raise Lost("lost on the way")
-        for message in messages:
-            yield from pieces(message)
+            raise LostError("lost on the way")
+        yield from map(bytes, messages)
 
     def _come_through(self, call: str, answer: Callable[[], list[Any]]) -> list[Any]:
         if call in self.fails or not self.agent.up:
-            raise Lost("no connection")
+            raise LostError("no connection")
         try:
             found: list[Any] = self.agent.call(answer)
         except Killed as killed:
-            raise Lost("the agent was killed") from killed
+            raise LostError("the agent was killed") from killed
         return found

@@ -145,7 +145,7 @@ class Cluster:
         return service
 
     def _job(self, hosts: tuple[int, ...], listen: str = "", checkpoint: str = "checkpoint") -> Service:
-        agents = ",".join(f"grpc://127.0.0.1:{self._ports[host]}" for host in hosts)
+        agents = ",".join(f"http://127.0.0.1:{self._ports[host]}" for host in hosts)
         properties = ",".join(str(broker.properties) for broker in self.kafka.brokers)
         where = ("--checkpoint", self._directory / checkpoint, "--listen", listen or self._target)
         arguments = ("run", "--agents", agents, "--server-properties", properties, "--from", "earliest", *where)

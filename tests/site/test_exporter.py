@@ -126,7 +126,7 @@ def test_head_has_the_headers_of_get_and_no_body(job: Job, path: str) -> None:
 def test_nothing_follows_the_headers_of_an_answer_to_head(job: Job) -> None:
     with open_connection(job, b"HEAD /metrics HTTP/1.0\r\n\r\n") as connection:
         answer = connection.makefile("rb").read()
-    assert answer.startswith(b"HTTP/1.0 200 ")
+    assert answer.startswith(b"HTTP/1.1 200 ")
     assert answer.index(b"\r\n\r\n") == len(answer) - 4
 
 
@@ -143,7 +143,7 @@ def test_other_methods_are_refused_with_those_that_are_not(job: Job, method: str
 
 def test_a_client_may_send_its_body_to_the_end_though_it_was_refused_at_once(job: Job) -> None:
     with open_connection(job, b"POST /metrics HTTP/1.0\r\nContent-Length: 40000\r\n\r\n") as connection:
-        assert connection.makefile("rb").read().startswith(b"HTTP/1.0 405 ")
+        assert connection.makefile("rb").read().startswith(b"HTTP/1.1 405 ")
         for _ in range(40_000):
             connection.sendall(b"x")  # raises where the connection was reset
 
@@ -177,7 +177,7 @@ def test_a_client_is_refused_while_too_much_is_being_answered_and_probes_are_not
         assert (refused.status, refused.headers["Retry-After"], refused.body) == (503, "2", b"busy: try again\n")
         assert [ask(job, path).status for path in ("/-/healthy", "/metrics", "/-/healthy")] == [200, 503, 200]
         go_on.set()
-        assert served.makefile("rb").read().startswith(b"HTTP/1.0 200 ")
+        assert served.makefile("rb").read().startswith(b"HTTP/1.1 200 ")
         assert ask(job, "/metrics").status == 200
 
 
@@ -187,7 +187,7 @@ def test_one_probe_more_than_can_wait_is_refused(job: Job) -> None:
     with ExitStack() as stack:
         stack.callback(go_on.set)
         probes = [stack.enter_context(open_connection(job, b"GET /-/healthy HTTP/1.0\r\n\r\n")) for _ in range(PROBES + 1)]
-        assert probes[-1].makefile("rb").read().startswith(b"HTTP/1.0 503 ")
+        assert probes[-1].makefile("rb").read().startswith(b"HTTP/1.1 503 ")
         assert ask(job, "/metrics").status == 200
         go_on.set()
         assert all(each.makefile("rb").read().endswith(b"healthy\n") for each in probes[:-1])
@@ -249,6 +249,6 @@ def test_the_url_is_what_a_browser_takes(host: str, start: str) -> None:
         assert exporter.url.endswith(f":{exporter.address[1]}/metrics")
         with socket.create_connection(exporter.address, timeout=SECONDS) as connection:
             connection.sendall(b"GET /-/healthy HTTP/1.0\r\n\r\n")
-            assert connection.recv(12) == b"HTTP/1.0 200"
+            assert connection.recv(12) == b"HTTP/1.1 200"
     finally:
         exporter.close()

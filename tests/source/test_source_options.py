@@ -24,14 +24,14 @@ def test_names_are_taken_in_any_case_and_addresses_with_spaces() -> None:
 
 def test_files_are_named_by_their_paths() -> None:
     given = {"agent_ca": "/tls/ca.pem", "agent_cert": "/tls/job.pem", "agent_key": "/tls/job.key", "agent_token_file": "/token"}
-    files = parse_options({"agents": "grpc+tls://a:1", **given}).files
+    files = parse_options({"agents": "https://a:1", **given}).files
     assert files == ClientFiles(ca=Path("/tls/ca.pem"), cert=Path("/tls/job.pem"), key=Path("/tls/job.key"), token_file=Path("/token"))
 
 
 def test_behind_a_name_there_is_tls_where_a_ca_is_named() -> None:
-    agents = {"agents": "dns:///localhost:8815,grpc+tls://a:1"}
+    agents = {"agents": "dns:///localhost:8815,https://a:1"}
     assert "127.0.0.1:8815" in parse_options(agents).addresses()
-    assert "grpc+tls://127.0.0.1:8815/localhost" in parse_options({**agents, "agent_ca": "/ca.pem"}).addresses()
+    assert "https://127.0.0.1:8815/localhost" in parse_options({**agents, "agent_ca": "/ca.pem"}).addresses()
 
 
 @each_row(
@@ -46,11 +46,11 @@ def test_behind_a_name_there_is_tls_where_a_ca_is_named() -> None:
         ("wait_ms", ""),
         ("start_from", "noon"),
         ("agnets", "a:1"),
-        ("agents", "http://a:1"),
+        ("agents", "grpc://a:1"),
         ("agents", "dns://a:1"),
-        ("agents", "grpc:///a:1"),
-        ("agents", "grpc://a"),
-        ("agents", "grpc://a:0"),
+        ("agents", "http:///a:1"),
+        ("agents", "http://a"),
+        ("agents", "http://a:0"),
     ],
 )
 def test_an_option_that_is_not_right_is_named(name: str, value: str) -> None:

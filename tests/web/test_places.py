@@ -1,5 +1,6 @@
 """Who is cut and who is refused when there are too many connections."""
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -7,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.common.web import client_limits as limits
-from streaming.common.web.places import ConnectionPlace, ConnectionPlaces, Stage, client_of
+from streaming.common.web.places import Bounds, ConnectionPlace, ConnectionPlaces, Stage, client_of
 from tests.tables import each_row
 
 
 class Crowd:
     """Places that note who was cut."""
 
-    def __init__(self) -> None:
-        self.places = ConnectionPlaces()
+    def __init__(self, bounds: Bounds | None = None) -> None:
+        self.places = ConnectionPlaces(bounds)
         self.now = 0.0
         self.cut: list[str] = []
 
@@ -175,3 +176,37 @@ def test_whatever_comes_every_bound_holds(spread: int, steps: list[tuple[str, in
         assert len(of[Stage.PROBING]) <= limits.PROBES
         assert len(of[Stage.TAKING]) <= limits.READERS
         assert sum(each.nbytes for each in of[Stage.TAKING]) <= limits.ANSWER_BYTES or len(of[Stage.TAKING]) == 1
+
+
+def test_one_that_had_an_answer_stays_longer_than_those_that_had_none() -> None:
+    """Neither another silent one of its client nor too many of others displace it before them."""
+    crowd, other = Crowd(), hosts()
+    crowd.places.end(crowd.asking("10.0.0.1", "job"), crowd.now, answered=True)
+    crowd.places.end(crowd.asking("10.0.0.1", "refused"), crowd.now)
+    for number in range(limits.SILENT_PER_CLIENT):
+        crowd.enter("10.0.0.1", str(number))
+    assert crowd.cut == ["refused", "0"]
+    for _ in range(limits.SILENT_CONNECTIONS):
+        crowd.enter(other())
+    assert "job" not in crowd.cut
+
+
+def test_a_connection_that_is_kept_has_times_of_its_own() -> None:
+    bounds = Bounds(head_seconds=10, idle_seconds=60, age_seconds=100, connection_seconds=math.inf)
+    crowd = Crowd(bounds)
+    answered, asks = crowd.asking("10.0.0.1", "answered"), crowd.asking("10.0.0.2", "asks")
+    crowd.enter("10.0.0.3", "silent")
+    crowd.places.end(answered, 0.0, answered=True)
+    crowd.places.cut_overdue(59.9)
+    assert crowd.cut == ["silent"]
+    crowd.places.end(answered, 59.9, answered=True)
+    crowd.places.cut_overdue(99.9)
+    assert crowd.cut == ["silent"]
+    crowd.places.cut_overdue(100.0)
+    assert crowd.cut == ["silent", "answered"]
+    crowd.places.cut_overdue(1e6)
+    assert asks in crowd.places
+    assert crowd.places.busy
+    assert crowd.places.end(asks, 1e6)
+    assert not crowd.places.busy
+    assert not crowd.places.end(answered, 1e6)

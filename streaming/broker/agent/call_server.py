@@ -1,34 +1,38 @@
-"""The agent's server (gRPC), behind its front: limits first, then the token, then one message is read and answered."""
+"""The agent's server: limits first, then the token, then one message is read and answered. A call is a POST, its answer a stream."""
 
+import asyncio
 import logging
-import threading
+import math
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
-from typing import NoReturn
+from http import HTTPStatus
+from typing import Any
 
-import grpc
+import pyarrow as pa
+from tornado.iostream import StreamClosedError
 
-from streaming.broker.agent.call_answers import Answer
-from streaming.broker.agent.call_front import CallFront
-from streaming.broker.agent.call_threads import CallThreads
-from streaming.broker.agent.http2_frames import HEADER_BYTES
+from streaming.broker.agent.call_answers import Answer, Messages
 from streaming.broker.agent.own_page import AgentMetrics
 from streaming.broker.agent.security import OPEN, Security
-from streaming.broker.protocol.agent_calls import REASON, REQUEST_BYTES, Call, method, pieces
+from streaming.broker.protocol.agent_calls import PATH, REQUEST_BYTES, Call, Refusal, end_of, head_of
 from streaming.broker.protocol.problems import UNKNOWN_CALL, Reason
 from streaming.broker.protocol.tokens import HEADER, accepted
 from streaming.common.rare_log import RareLog
 from streaming.common.units import Address
-from streaming.errors import JournalError, SegtailError, quoted
+from streaming.common.web.lanes import BusyError, Lane
+from streaming.common.web.places import Bounds, ConnectionPlaces
+from streaming.common.web.port import Handler, Port, PortOptions, listen_at
+from streaming.errors import JournalError, SegtailError, UsageError
 
 log = logging.getLogger(__name__)
 
-CONNECTIONS_CALLS = 32
-"""Calls at the same time over one connection."""
+HEADER_BYTES = 16 << 10
+"""The most bytes of a call's line and headers: those of a job have some 200."""
+
+CONNECTIONS, CONNECTIONS_OF_CLIENT = 256, 128
+"""Connections without a call under way, of all and of one client: an address, or a network of 64 bits of IPv6."""
 
 THREADS = 64
 """The most threads. At most one waits for the plan of each consumer (`streaming.broker.journal.consumers.MOST_CONSUMERS`)."""
@@ -39,52 +43,48 @@ CALLS = 2 * THREADS
 PRINCIPALS_CALLS = 40
 """Calls that are answered at the same time for one principal, so that no token keeps all threads."""
 
+SILENT_SECONDS = 10.0
+"""How long a connection may take until it has begun its first call, the TLS handshake included."""
+
 REQUEST_SECONDS = 10.0
 """How long the message of a call may take to arrive."""
 
-IDLE_SECONDS = 60
+IDLE_SECONDS = 60.0
 """A connection without calls is closed after this time."""
 
-AGE_SECONDS = 3600
-"""A connection is made anew after this time, with the certificates that the files hold then."""
+STALLED_SECONDS = 120.0
+"""How long a connection may take nothing of what it is sent."""
 
 ANSWER_SECONDS = 120.0
 """How long an answer may take, whatever its client reads. Only a scan of excerpts may take longer (`SCAN_SECONDS`)."""
 
 SCAN_SECONDS = 3600.0
 
+AGE_SECONDS = 3600.0
+"""A connection is made anew after this time, with the certificates that the files hold then."""
+
 TOLD_SECONDS = 0.1
 """A call that takes longer is worth a line for whoever wants to know what an agent does."""
 
+AT_ONCE_BYTES = 64 << 10
+"""Messages are handed to the network together up to this size."""
+
 _SCANS = (Call.SCAN, Call.READER_ROWS)
 
-_OPTIONS = [
-    ("grpc.max_receive_message_length", REQUEST_BYTES),
-    ("grpc.max_concurrent_streams", CONNECTIONS_CALLS),
-    ("grpc.max_connection_idle_ms", IDLE_SECONDS * 1000),
-    ("grpc.max_connection_age_ms", AGE_SECONDS * 1000),
-    ("grpc.max_connection_age_grace_ms", int(SCAN_SECONDS * 1000)),
-    ("grpc.max_metadata_size", HEADER_BYTES),
-    ("grpc.absolute_max_metadata_size", HEADER_BYTES),
-]
-
-
-class _Rarely(logging.Handler):
-    """The messages that gRPC itself logs, such as of headers that are no text: strangers cause them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._log = RareLog(log)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._log.write(record.levelno, "gRPC could not do something", {"what": quoted(record.getMessage()), "where": record.name})
-
-
-def _log_rarely() -> None:
-    of_grpc = logging.getLogger("grpc")
-    if not any(isinstance(each, _Rarely) for each in of_grpc.handlers):
-        of_grpc.addHandler(_Rarely())
-        of_grpc.propagate = False
+BOUNDS = Bounds(
+    silent=CONNECTIONS,
+    silent_per_client=CONNECTIONS_OF_CLIENT,
+    asking=CALLS,
+    asking_per_client=CALLS,
+    taking=CALLS,
+    taking_per_client=CALLS,
+    answer_bytes=1 << 62,
+    head_seconds=SILENT_SECONDS,
+    idle_seconds=IDLE_SECONDS,
+    age_seconds=AGE_SECONDS,
+    connection_seconds=math.inf,  # each call has its own time
+    stalled_seconds=STALLED_SECONDS,
+)
 
 
 class AgentServer:
@@ -93,155 +93,222 @@ class AgentServer:
     Args:
         answers: those to the calls that the agent knows, by their names.
         security: the certificates for TLS, and the tokens of which each call has to present one.
-        directory: one that only this user may enter: the front hands calls to gRPC by a socket there.
 
     Raises:
         OSError: nothing can listen there.
     """
 
     def __init__(
-        self,
-        answers: Mapping[str, Answer],
-        listen: Address,
-        security: Security = OPEN,
-        metrics: AgentMetrics | None = None,
-        directory: Path | None = None,
+        self, answers: Mapping[str, Answer], listen: Address, security: Security = OPEN, metrics: AgentMetrics | None = None
     ) -> None:
-        self._calls = _Calls(answers, security, metrics or AgentMetrics())
-        _log_rarely()
-        self._threads = CallThreads(THREADS)
-        self._server = grpc.server(
-            self._threads,  # type: ignore[arg-type]  # gRPC only submits
-            handlers=[self._calls],
-            options=_OPTIONS,
-            maximum_concurrent_rpcs=CALLS,
+        self._answers = answers
+        self._tokens, self._certificates = security.tokens, security.certificates
+        self._metrics = metrics or AgentMetrics()
+        self.notes = RareLog(log)  # of what callers cause
+        self._of_principal: Counter[str] = Counter()
+        self._threads = Lane("calls", THREADS, CALLS)
+        self._port = Port(
+            listen.host,
+            listen.port,
+            _Call,
+            {"server": self},
+            options=PortOptions(
+                head_bytes=HEADER_BYTES,
+                body_bytes=REQUEST_BYTES,
+                body_seconds=REQUEST_SECONDS,
+                idle_seconds=IDLE_SECONDS,
+                linger_bytes=REQUEST_BYTES,
+            ),
+            places=ConnectionPlaces(BOUNDS),
+            notes=self.notes,
+            monotonic=time.monotonic,
+            tls=lambda: None if self._certificates is None else self._certificates.get().context,
         )
-        self._front = CallFront(listen, security.certificates, directory)
-        try:
-            self._server.add_insecure_port(f"unix:{self._front.inner}")
-        except RuntimeError as error:
-            self._front.close()
-            raise OSError(str(error)) from error
-        self.address = self._front.address
-        self._server.start()
-        self._front.start()
-
-    def end_overdue(self) -> None:
-        """End the calls whose clients do not read on."""
-        self._calls.end_overdue(time.monotonic())
+        self.address = Address(listen.host, self._port.address[1])
+        self._port.start("calls")
 
     def close(self, seconds: float = 0.0) -> None:
         """Stop listening. Running calls have a moment to end."""
-        self._server.stop(seconds).wait(seconds + 1)
-        self._front.close()
+        self._port.close(seconds)
         self._threads.close()
 
+    def principal_of(self, authorization: str) -> str | None:
+        """Whose token a header contains, None if it is refused."""
+        if self._tokens is None:
+            return ""
+        token = accepted(self._tokens.get(), authorization)
+        if token is None:
+            self._metrics.unauthorized.inc()
+        return None if token is None else token.name
 
-@dataclass(slots=True)
-class _Running:
-    """A call with its thread: it is ended at ``ends_at``, seconds of the monotonic clock."""
+    def answer_of(self, call: str) -> Answer | None:
+        """What answers a call."""
+        return self._answers.get(call)
 
-    call: str
-    context: grpc.ServicerContext
-    ends_at: float
+    def begin(self, principal: str) -> bool:
+        """Whether one more call of a principal may be answered now."""
+        if self._of_principal[principal] >= PRINCIPALS_CALLS:
+            return False
+        self._of_principal[principal] += 1
+        return True
 
+    def end(self, call: str, principal: str, result: str) -> None:
+        """A call of a principal has ended."""
+        self._of_principal[principal] -= 1
+        self.count(call, result)
 
-class _Calls(grpc.GenericRpcHandler):
-    """Finds out who calls and what is asked, before the request is read."""
+    async def do(self, work: Callable[[], Any]) -> Any:
+        """What a function returns, in a thread."""
+        return await asyncio.wrap_future(self._threads.do(work))
 
-    def __init__(self, answers: Mapping[str, Answer], security: Security, metrics: AgentMetrics) -> None:
-        self._tokens = security.tokens
-        self._metrics = metrics
-        self._log = RareLog(log)  # of what callers cause
-        self._answers = {method(call): (call, answer) for call, answer in answers.items()}
-        self._lock = threading.Lock()
-        self._running: dict[int, _Running] = {}
-        self._of_principal: Counter[str] = Counter()
-
-    def service(self, handler_call_details: grpc.HandlerCallDetails) -> "grpc.RpcMethodHandler[bytes, bytes]":
-        """gRPC calls it when it has the headers of a call, and nothing else."""
-        principal = ""
-        if self._tokens is not None:
-            presented = next((str(value) for name, value in handler_call_details.invocation_metadata if name == HEADER), "")
-            token = accepted(self._tokens.get(), presented)
-            if token is None:
-                self._metrics.unauthorized.inc()
-                return _refusal(grpc.StatusCode.UNAUTHENTICATED, "this agent asks for a token that it knows")
-            principal = token.name
-        answer = self._answers.get(handler_call_details.method)
-        if answer is None:
-            self._count("unknown", "failed")
-            name = handler_call_details.method.rpartition("/")[2][:40]
-            return _refusal(grpc.StatusCode.UNIMPLEMENTED, f"{UNKNOWN_CALL} {name!r}: are job and agent of the same version?")
-        # the message is read by ourselves: gRPC's own reading of a single one has no deadline
-        return grpc.stream_stream_rpc_method_handler(partial(self._answer, *answer, principal))
-
-    def _answer(
-        self, call: str, answer: Answer, principal: str, requests: Iterator[bytes], context: grpc.ServicerContext
-    ) -> Iterator[bytes]:
-        began, sent = time.monotonic(), 0
-        running = _Running(call, context, began + REQUEST_SECONDS)
-        if not self._begin(running, principal):
-            self._count(call, "refused")
-            _abort(context, grpc.StatusCode.RESOURCE_EXHAUSTED, f"{PRINCIPALS_CALLS} calls with this token are being answered", Reason.BUSY)
-        try:
-            request = next(requests, None)
-            if request is None:
-                self._count(call, "failed")
-                return
-            running.ends_at = time.monotonic() + (SCAN_SECONDS if call in _SCANS else ANSWER_SECONDS)
-            for message in answer(request, principal):
-                sent += len(message)
-                yield from pieces(message)
-        except grpc.RpcError:  # its client is gone, or the call was ended
-            self._count(call, "failed")
-        except Exception as error:  # noqa: BLE001 - logged with its traceback, unless it is the answer
-            self._count(call, "failed")
-            if isinstance(error, SegtailError) and not isinstance(error, JournalError):
-                reason = getattr(error, "reason", "")
-                if reason == Reason.UNAUTHORIZED:
-                    self._metrics.unauthorized.inc()
-                _abort(context, grpc.StatusCode.FAILED_PRECONDITION, str(error), reason)
-            # it names files of this host, or a fault of ours: not for callers
-            self._log.write(logging.ERROR, "a call cannot be answered", {"call": call}, error)
-            _abort(context, grpc.StatusCode.INTERNAL, "it cannot answer; its own log says why")
-        else:
-            self._count(call, "ok")
-        finally:
-            self._end(running, principal)
-            if (seconds := time.monotonic() - began) > TOLD_SECONDS:
-                log.debug("a call took long", extra={"call": call, "seconds": round(seconds, 3), "bytes": sent, "by": principal})
-
-    def _begin(self, running: _Running, principal: str) -> bool:
-        """Whether the call may keep its thread."""
-        with self._lock:
-            if self._of_principal[principal] >= PRINCIPALS_CALLS:
-                return False
-            self._of_principal[principal] += 1
-            self._running[id(running)] = running
-            return True
-
-    def _end(self, running: _Running, principal: str) -> None:
-        with self._lock:
-            self._of_principal[principal] -= 1
-            del self._running[id(running)]
-
-    def end_overdue(self, now: float) -> None:
-        with self._lock:
-            overdue = [running for running in self._running.values() if running.ends_at < now]
-        for running in overdue:
-            self._log.write(logging.WARNING, "a call is ended: its client sends no message, or does not read on", {"call": running.call})
-            running.context.cancel()
-
-    def _count(self, call: str, result: str) -> None:
+    def count(self, call: str, result: str) -> None:
+        """Count a call."""
         self._metrics.calls.labels(call, result).inc()
 
+    def refusal_of(self, call: str, error: Exception) -> Refusal:
+        """What a caller is told of an error."""
+        if isinstance(error, BusyError):
+            return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "its threads are busy", Reason.BUSY)
+        if isinstance(error, SegtailError) and not isinstance(error, JournalError):
+            reason = getattr(error, "reason", "")
+            if reason == Reason.UNAUTHORIZED:
+                self._metrics.unauthorized.inc()
+            return Refusal(HTTPStatus.CONFLICT, str(error), reason)
+        # it names files of this host, or a fault of ours: not for callers
+        self.notes.write(logging.ERROR, "a call cannot be answered", {"call": call}, error)
+        return Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "it cannot answer; its own log says why", "")
 
-def _refusal(code: grpc.StatusCode, why: str) -> "grpc.RpcMethodHandler[bytes, bytes]":
-    """Refuses a call without reading its message."""
-    return grpc.stream_stream_rpc_method_handler(lambda _, context: _abort(context, code, why))
+
+class _Call(Handler):
+    SUPPORTED_METHODS = ("POST",)
+
+    def initialize(self, port: Port, server: AgentServer) -> None:  # type: ignore[override]
+        super().initialize(port)
+        self._server = server
+        self._body = bytearray()
+        self._principal: str | None = None
+        self._answer: Answer | None = None
+        self._call = self.request.path.removeprefix(PATH)
+
+    def prepare(self) -> None:
+        """Tornado calls it when it has the headers of a call, and nothing else."""
+        server = self._server
+        principal = server.principal_of(self.request.headers.get(HEADER, ""))
+        if principal is None:
+            self._refuse(Refusal(HTTPStatus.UNAUTHORIZED, "this agent asks for a token that it knows", Reason.UNAUTHORIZED))
+        elif self.request.method == "POST" and (answer := server.answer_of(self._call)) is None:
+            server.count("unknown", "failed")
+            what = f"{UNKNOWN_CALL} {self._call[:40]!r}: are job and agent of the same version?"
+            self._refuse(Refusal(HTTPStatus.NOT_FOUND, what, Reason.AGENT_VERSION))
+        elif self.request.method == "POST":
+            if not self.port.places.ask(self.place, self.port.monotonic(), False) or not server.begin(principal):
+                server.count(self._call, "refused")
+                what = f"{PRINCIPALS_CALLS} calls with this token are being answered"
+                self._refuse(Refusal(HTTPStatus.SERVICE_UNAVAILABLE, what, Reason.BUSY))
+            else:
+                self._answer, self._principal = answer, principal
+
+    def data_received(self, chunk: bytes) -> None:
+        """A part of the message."""
+        self._body += chunk
+
+    async def post(self) -> None:
+        """All of the message has come."""
+        server, port, call = self._server, self.port, self._call
+        principal, self._principal = str(self._principal), None  # it counts while a thread works for it, its client may be gone
+        answer, body, messages, result, sent = self._answer, bytes(self._body), None, "failed", 0
+        assert answer is not None
+        began = port.monotonic()
+        ends_at = asyncio.get_running_loop().time() + (SCAN_SECONDS if call in _SCANS else ANSWER_SECONDS)
+        try:
+            messages, parts, is_last = await server.do(partial(_begun, answer, body, principal))
+            self._body.clear()
+            self.set_header("Content-Type", "application/octet-stream")
+            while not is_last:
+                port.places.take(self.place, port.monotonic(), 0)
+                async with asyncio.timeout_at(ends_at):
+                    for part in parts:
+                        sent += len(memoryview(part))
+                        await self.send(part)
+                parts, is_last = await server.do(partial(_some, messages))
+            self.write(bytes(parts[0]))
+            result = "ok"
+        except StreamClosedError:  # its client is gone, or was cut
+            pass
+        except TimeoutError:
+            port.notes.write(logging.WARNING, "a call is ended: its client does not read on", {"call": call})
+            self.place.cut()
+        except Exception as error:  # noqa: BLE001 - logged with its traceback, unless it is the answer
+            refusal = server.refusal_of(call, error)
+            if self._headers_written:
+                self.write(end_of(refusal))
+            else:
+                self._refuse(refusal)
+        finally:
+            server.end(call, principal, result)
+            if messages is not None and result != "ok":
+                await server.do(messages.close)
+            if (seconds := port.monotonic() - began) > TOLD_SECONDS:
+                log.debug("a call took long", extra={"call": call, "seconds": round(seconds, 3), "bytes": sent, "by": principal})
+        if not self._finished and port.places.end(self.place, port.monotonic(), answered=result == "ok"):
+            await self.finish()
+
+    def on_finish(self) -> None:
+        """It was refused, or answered."""
+        self._leave()
+
+    def on_connection_close(self) -> None:
+        """Its client is gone."""
+        super().on_connection_close()
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._principal is not None:
+            self._server.end(self._call, self._principal, "failed")
+            self._principal = None
+
+    def _refuse(self, refusal: Refusal) -> None:
+        self.set_status(refusal.status)
+        if self._answer is None:  # its message is not read, so that nothing can follow
+            self.set_header("Connection", "close")
+        self.set_header("Content-Type", "application/json")
+        self.port.places.end(self.place, self.port.monotonic())
+        self.finish(refusal.encode())
 
 
-def _abort(context: grpc.ServicerContext, code: grpc.StatusCode, why: str, reason: str = "") -> NoReturn:
-    context.set_trailing_metadata(((REASON, reason),) if reason else ())
-    context.abort(code, f"segtail: {why}")
+def _begun(answer: Answer, body: bytes, principal: str) -> tuple[Any, list[bytes | pa.Buffer], bool]:
+    messages = answer(body, principal)
+    return messages, *_some(messages)
+
+
+def _some(messages: Messages) -> tuple[list[bytes | pa.Buffer], bool]:
+    """What is sent next: some small messages, and behind them a large one, which is not copied; and whether there is no more."""
+    small = bytearray()
+    for message in messages:
+        small += head_of(message)
+        if len(memoryview(message)) >= AT_ONCE_BYTES:
+            return [bytes(small), message], False
+        small += memoryview(message)
+        if len(small) >= AT_ONCE_BYTES:
+            return [bytes(small)], False
+    return [bytes(small) + end_of(None)], True
+
+
+def refuse_taken(listen: Address) -> None:
+    """Find out whether an agent can listen at an address, before anything is made for it.
+
+    Raises:
+        UsageError: it is in use, or none of this host's.
+    """
+    try:
+        listen_at(listen.host, listen.port).close()
+    except OSError as error:
+        raise cannot_listen(listen, error) from error
+
+
+def cannot_listen(listen: Address, error: OSError) -> UsageError:
+    """The error that names the address and the option."""
+    return UsageError(
+        f"cannot listen on {listen}: {error.strerror or error}; stop the process that uses it, or choose another address with "
+        "--listen HOST:PORT"
+    )

@@ -187,7 +187,6 @@ class Parts:
         next_trim, stop = time.monotonic(), self._ending.event
         while not stop.is_set():
             self.blocking.poll()
-            server.end_overdue()
             self._let_go()
             if time.monotonic() >= next_trim and not self._trim():
                 self._journal.database.check_files()

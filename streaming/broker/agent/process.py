@@ -12,8 +12,7 @@ import pyarrow as pa
 
 import streaming
 from streaming.broker.agent.call_answers import answers
-from streaming.broker.agent.call_front import cannot_listen, refuse_taken
-from streaming.broker.agent.call_server import AgentServer
+from streaming.broker.agent.call_server import AgentServer, cannot_listen, refuse_taken
 from streaming.broker.agent.ending import Ending, send_address
 from streaming.broker.agent.garbage import collect_rarely
 from streaming.broker.agent.group_following import GroupFollowing
@@ -145,7 +144,7 @@ def raise_limit(logs: int = 0) -> int:
 
 def _listen(service: Service, options: AgentOptions, security: Security, metrics: AgentMetrics) -> AgentServer:
     try:
-        return AgentServer(answers(service, metrics.rows.inc), options.listen, security, metrics, options.journal)
+        return AgentServer(answers(service, metrics.rows.inc), options.listen, security, metrics)
     except OSError as error:
         raise cannot_listen(options.listen, error) from error
 

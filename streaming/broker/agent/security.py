@@ -97,7 +97,6 @@ def _context(cert: Path, key: Path, client_ca: bytes | None) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_RENEGOTIATION
-    context.set_alpn_protocols(["h2"])
     try:
         context.load_cert_chain(cert, key)
     except (ssl.SSLError, OSError) as error:  # they were changed since they were checked

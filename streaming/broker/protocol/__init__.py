@@ -1,1 +1,1 @@
-"""What an agent and its clients exchange over gRPC: messages, versions, tokens, and rows."""
+"""What an agent and its clients exchange over HTTP: messages, versions, tokens, and rows."""

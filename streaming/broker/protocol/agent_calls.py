@@ -1,31 +1,31 @@
-"""The calls of an agent, over gRPC: their names, and messages of any size in pieces.
+"""The calls of an agent, over HTTP: a POST with one message, answered by a stream of messages, each behind its length.
 
-Each call takes one message and answers with a stream of messages. gRPC refuses a message above the limit of its receiver before it is
-read, so that a limit can be small: requests are, and the messages of an answer travel in pieces. A piece is a byte that says whether it is
-the last one of its message (1) or not (0), and its part of the message.
+The stream ends with a length that no message has, and an object of JSON: empty, or the reason why there are no more. A call that is refused
+before its first message has that object as its body, with a status that says so, too.
 """
 
-from collections.abc import Iterable, Iterator
+import json
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
+from http import HTTPStatus
 
 import pyarrow as pa
 
 from streaming.errors import AgentError
 
-SERVICE = "segtail.Agent"
+PATH = "/calls/"
 
 REQUEST_BYTES = 2 << 20
 """The largest request: 4,096 offsets of topics with the longest names are 1.5 MB."""
 
-PIECE_BYTES = 1 << 20
-
 MESSAGE_BYTES = 256 << 20
 """The largest message of an answer that a job takes. Agents cut the rows of an answer into messages of some MiB."""
 
-REASON = "segtail-reason"
-"""The trailing metadata with the reason of an agent's error: one of `streaming.broker.protocol.problems.Reason`."""
-
-_MORE, _LAST = b"\0", b"\1"
+_LENGTH = struct.Struct("!I")
+_END = (1 << 32) - 1
+_MOST_REFUSAL = 64 << 10
 
 
 class Call(StrEnum):
@@ -47,42 +47,63 @@ class Call(StrEnum):
     READER_ROWS = "reader_rows"
     READER_COMMIT = "reader_commit"
 
-    @property
-    def method(self) -> str:
-        """The name as gRPC writes it."""
-        return method(self)
+
+@dataclass(eq=False)
+class Refusal(Exception):  # noqa: N818 - an answer
+    """An answer that is none. ``reason``: one of `streaming.broker.protocol.problems.Reason`, "" for none of them."""
+
+    status: HTTPStatus
+    words: str
+    reason: str
+
+    def encode(self) -> bytes:
+        """As JSON."""
+        return json.dumps({"words": self.words, "reason": self.reason}).encode()
 
 
-def method(call: str) -> str:
-    """A call as gRPC writes it, also of one that an agent does not know."""
-    return f"/{SERVICE}/{call}"
+def refusal_of(body: bytes, status: int) -> Refusal:
+    """What an agent, or whatever listens there, has answered.
+
+    Raises:
+        AgentError: that is no agent.
+    """
+    try:
+        found = json.loads(body)
+        return Refusal(HTTPStatus(status), str(found["words"]), str(found["reason"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise AgentError("what listens there is no agent: is it another port?", "protocol") from error
 
 
-def pieces(message: bytes | pa.Buffer) -> Iterator[bytes]:
-    """The pieces of a message; one at least."""
-    view = memoryview(message)
-    for begin in range(0, max(1, len(view)), PIECE_BYTES):
-        is_last = begin + PIECE_BYTES >= len(view)
-        yield b"".join((_LAST if is_last else _MORE, view[begin : begin + PIECE_BYTES]))
+def head_of(message: bytes | pa.Buffer) -> bytes:
+    """What is before a message."""
+    return _LENGTH.pack(len(memoryview(message)))
 
 
-def joined(received: Iterable[bytes]) -> Iterator[bytes]:
-    """The messages that these pieces are.
+def end_of(refusal: Refusal | None) -> bytes:
+    """What ends a stream."""
+    return _LENGTH.pack(_END) + (b"{}" if refusal is None else refusal.encode())
+
+
+def messages_of(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """The messages of a stream. ``read`` returns so many bytes, or fewer at its end.
 
     Raises:
         AgentError: they are none, or one is above `MESSAGE_BYTES`.
+        Refusal: there are no more.
     """
-    parts: list[memoryview] = []
-    size = 0
-    for piece in received:
-        parts.append(memoryview(piece)[1:])
-        size += len(piece)
-        if size > MESSAGE_BYTES:
+    while True:
+        head = read(_LENGTH.size)
+        if len(head) < _LENGTH.size:
+            raise AgentError("its answer is cut off", "protocol")
+        (length,) = _LENGTH.unpack(head)
+        if length == _END:
+            end = read(_MOST_REFUSAL)
+            if end != b"{}":
+                raise refusal_of(end, HTTPStatus.CONFLICT)
+            return
+        if length > MESSAGE_BYTES:
             raise AgentError(f"a message of its answer is larger than {MESSAGE_BYTES >> 20} MiB", "protocol")
-        if piece[:1] == _LAST:
-            yield b"".join(parts)
-            parts, size = [], 0
-        elif piece[:1] != _MORE:
-            raise AgentError("its answer is in no form that this version knows", "protocol")
-    if parts:
-        raise AgentError("its answer is cut off", "protocol")
+        message = read(length)
+        if len(message) < length:
+            raise AgentError("its answer is cut off", "protocol")
+        yield message

@@ -1,10 +1,12 @@
 """The problems between a job and an agent: one word for metrics, and a sentence that names what to check."""
 
+import socket
+import ssl
 from enum import StrEnum
+from http import HTTPStatus
+from http.client import BadStatusLine, HTTPException
 
-import grpc
-
-from streaming.broker.protocol.agent_calls import REASON
+from streaming.broker.protocol.agent_calls import Refusal
 
 
 class Reason(StrEnum):
@@ -35,48 +37,54 @@ TWIN = "another run of this job's query is served"
 UNKNOWN_CALL = "this agent knows no call"
 """The beginning of the error for a call that an agent does not know."""
 
-_NO_AGENT = "what listens there is no agent: is it another port?"
-
-_SIGNS = (
-    # the text of gRPC and OpenSSL (nothing else distinguishes these cases), the reason, and the explanation
-    ("certificate has expired", Reason.UNTRUSTED, "its certificate has expired"),
-    ("CERTIFICATE_VERIFY_FAILED", Reason.UNTRUSTED, "its certificate is not signed by --agent-ca"),
-    ("Hostname Verification Check failed", Reason.UNTRUSTED, "its certificate is for another name than {host}"),
-    ("WRONG_VERSION_NUMBER", Reason.PROTOCOL, "what listens there speaks no TLS: is it an agent without --tls-cert, or another port?"),
-    ("Failed parsing HTTP/2", Reason.PROTOCOL, _NO_AGENT),
-    ("Connection refused", Reason.REFUSED, "nobody listens there: is it running?"),
-    ("errors resolving", Reason.UNRESOLVED, "the name has no address"),
-    (
-        "Socket closed",
-        Reason.PROTOCOL,
-        "it closed the connection: it may ask for TLS (grpc+tls://) or for a certificate that it trusts (--agent-cert), or be no agent",
-    ),
-    # in TLS 1.3 a server says after the handshake that it asks for a certificate, or does not accept this one
-    (
-        "Unwrap failed",
-        Reason.PROTOCOL,
-        "it asks for a certificate, or for another one: name one that it trusts (--agent-cert)",
-    ),
-    ("Connection reset", Reason.PROTOCOL, "it closed the connection: it may ask for TLS (grpc+tls://), or be no agent"),
-)
+_CLOSED = "it closed the connection: it may ask for TLS (https://) or for a certificate that it trusts (--agent-cert), or be no agent"
+_EXPIRED, _OTHER_NAME = 10, (62, 64)  # X509_V_ERR_CERT_HAS_EXPIRED, ..._HOSTNAME_MISMATCH, ..._IP_ADDRESS_MISMATCH
 
 
-def explain(error: grpc.RpcError, host: str, *, sends_token: bool) -> tuple[Reason, str]:
+def explain(error: Exception, host: str, *, sends_token: bool) -> tuple[Reason, str]:
     """The reason for which a call to the agent of this name failed, and its explanation."""
-    code, text = error.code(), (error.details() or "").removeprefix("segtail: ")
-    if code is grpc.StatusCode.UNAUTHENTICATED and not sends_token:
+    match error:
+        case Refusal():
+            return _of_refusal(error, sends_token=sends_token)
+        case TimeoutError():
+            return Reason.SILENT, "it does not answer in time"
+        case ssl.SSLError():
+            return _of_tls(error, host)
+        case ConnectionRefusedError():
+            return Reason.REFUSED, "nobody listens there: is it running?"
+        case socket.gaierror():
+            return Reason.UNRESOLVED, "the name has no address"
+        case ConnectionError():  # RemoteDisconnected is one, too
+            return Reason.PROTOCOL, _CLOSED
+        case BadStatusLine(args=(str(line), *_)) if line.startswith(
+            "\0"
+        ):  # a frame of HTTP/2, after which such an agent ends the connection
+            return Reason.PROTOCOL, "it speaks gRPC, as agents of protocol 4 and before do: upgrade the agent"
+        case HTTPException():
+            return Reason.PROTOCOL, "what listens there is no agent: is it another port?"
+    return Reason.FAILED, str(error)
+
+
+def _of_refusal(error: Refusal, *, sends_token: bool) -> tuple[Reason, str]:
+    if error.status == HTTPStatus.UNAUTHORIZED and not sends_token:
         return Reason.UNAUTHORIZED, "it asks for a token: name one with --agent-token-file"
-    if code is grpc.StatusCode.UNAUTHENTICATED:
+    if error.status == HTTPStatus.UNAUTHORIZED:
         return Reason.UNAUTHORIZED, "it does not accept this job's token: compare --agent-token-file with the agent's --token-file"
-    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-        return Reason.SILENT, "it does not answer in time"
-    if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
-        return Reason.BUSY, f"it takes no more now ({text})"
-    if code is grpc.StatusCode.UNIMPLEMENTED:
-        return (Reason.AGENT_VERSION, text) if UNKNOWN_CALL in text else (Reason.PROTOCOL, _NO_AGENT)
-    if code is grpc.StatusCode.UNAVAILABLE:
-        for sign, reason, meaning in _SIGNS:
-            if sign in text:
-                return reason, meaning.format(host=host)
-    named = next((each.value for each in error.trailing_metadata() or () if each.key == REASON), "")
-    return next((reason for reason in Reason if reason == named), Reason.FAILED), text
+    if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
+        return Reason.BUSY, f"it takes no more now ({error.words})"
+    return next((reason for reason in Reason if reason == error.reason), Reason.FAILED), error.words
+
+
+def _of_tls(error: ssl.SSLError, host: str) -> tuple[Reason, str]:
+    match error:
+        case ssl.SSLCertVerificationError(verify_code=code) if code == _EXPIRED:
+            return Reason.UNTRUSTED, "its certificate has expired"
+        case ssl.SSLCertVerificationError(verify_code=code) if code in _OTHER_NAME:
+            return Reason.UNTRUSTED, f"its certificate is for another name than {host}"
+        case ssl.SSLCertVerificationError():
+            return Reason.UNTRUSTED, "its certificate is not signed by --agent-ca"
+        case ssl.SSLError(reason=why) if "ALERT" in str(why):  # in TLS 1.3 a server says so after the handshake
+            return Reason.PROTOCOL, "it asks for a certificate, or for another one: name one that it trusts (--agent-cert)"
+        case ssl.SSLEOFError():
+            return Reason.PROTOCOL, _CLOSED
+    return Reason.PROTOCOL, "what listens there speaks no TLS: is it an agent without --tls-cert, or another port?"

@@ -5,16 +5,16 @@ fields are read by name. A column that is missing has a default (`streaming.spar
 refused. A job can read agents of earlier protocols, but an agent does not serve earlier jobs. So the job is upgraded first.
 """
 
-PROTOCOL = 4
+PROTOCOL = 5
 """The protocol of this version."""
 
 UNNAMED = 0
 """Stands for the protocol of a side that sends no number."""
 
-OLDEST_AGENT = 4
+OLDEST_AGENT = 5
 """The earliest protocol of an agent that this version's job reads."""
 
-OLDEST_JOB = 4
+OLDEST_JOB = 5
 """The earliest protocol of a job that this version's agent serves."""
 
 

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, TypeVar
@@ -19,7 +20,8 @@ class BusyError(Exception):
 class Lane:
     """For several threads. Its own end with the process: unlike those of an executor they hold up no end, whatever they wait for.
 
-    The thread that ended its work last gets the next: the C library keeps memory for each thread that has made a large page.
+    A thread is made when there is work for it. The one that ended its work last gets the next: the C library keeps memory for each thread
+    that has made a large page.
 
     Args:
         most: how much may be done or wait.
@@ -30,10 +32,9 @@ class Lane:
         self._lock = Lock()  # protects what follows
         self._number = 0
         self._waiting: deque[_Work] = deque()
-        self._idle: list[SimpleQueue[_Work | None]] = [SimpleQueue() for _ in range(threads)]
+        self._idle: list[SimpleQueue[_Work | None]] = []
+        self._name, self._threads, self._made = name, threads, 0
         self._closed = False
-        for number, inbox in enumerate(self._idle):
-            Thread(target=self._run, args=(inbox,), name=f"{name}-{number}", daemon=True).start()
 
     def do(self, work: Callable[[], _Value]) -> "Future[_Value]":
         """The result that ``work`` will return or raise.
@@ -48,6 +49,11 @@ class Lane:
             self._number += 1
             if self._idle:
                 self._idle.pop().put((future, work))
+            elif self._made < self._threads:
+                inbox: SimpleQueue[_Work | None] = SimpleQueue()
+                inbox.put((future, work))
+                Thread(target=self._run, args=(inbox,), name=f"{self._name}-{self._made}", daemon=True).start()
+                self._made += 1
             else:
                 self._waiting.append((future, work))
         return future
@@ -62,10 +68,11 @@ class Lane:
     def _run(self, inbox: "SimpleQueue[_Work | None]") -> None:
         while (item := inbox.get()) is not None:
             future, work = item
-            if future.set_running_or_notify_cancel():  # false: nobody waits for it any more
-                _fill(future, work)
-            del item, future, work  # an answer may be large
-            self._go_on(inbox)
+            tell = _done(future, work) if future.set_running_or_notify_cancel() else None  # false: nobody waits for it any more
+            self._go_on(inbox)  # before its outcome is told, so that whoever asks next finds this thread
+            if tell is not None:
+                tell()
+            del item, future, work, tell  # an answer may be large
 
     def _go_on(self, inbox: "SimpleQueue[_Work | None]") -> None:
         with self._lock:
@@ -78,10 +85,9 @@ class Lane:
                 self._idle.append(inbox)
 
 
-def _fill(future: "Future[_Value]", work: Callable[[], _Value]) -> None:
+def _done(future: "Future[_Value]", work: Callable[[], _Value]) -> Callable[[], None]:
+    """Do it; returns what tells the outcome."""
     try:
-        result = work()
+        return partial(future.set_result, work())
     except BaseException as error:  # noqa: BLE001 - it is raised where the result is wanted
-        future.set_exception(error)
-    else:
-        future.set_result(result)
+        return partial(future.set_exception, error)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from http import HTTPStatus
 
 SECURED = {
@@ -46,17 +47,15 @@ def sentence(status: HTTPStatus, words: str, **headers: str) -> Response:
     return Response(status=status, body=f"{words}\n".encode(errors="replace"), headers={k.replace("_", "-"): v for k, v in headers.items()})
 
 
-def head_of(answer: Response, date: str) -> bytes:
-    """The status line and the headers. The connection ends with the answer: clients scrape once in a while."""
+def whole(answer: Response) -> bytes:
+    """All bytes of an answer after which the connection ends, where no request was understood."""
     lines = [
-        f"HTTP/1.0 {answer.status.value} {answer.status.phrase}",
-        "Server: segtail",  # without versions, because anybody may read it
-        f"Date: {date}",
+        f"HTTP/1.1 {answer.status.value} {answer.status.phrase}",
+        "Server: segtail",
+        f"Date: {formatdate(usegmt=True)}",
         f"Content-Type: {answer.content_type}",
-        *(f"{name}: {value}" for name, value in {**SECURED, **answer.headers}.items()),
-        "Vary: Accept, Accept-Encoding",
-        *(["Content-Encoding: gzip"] if answer.gzip else []),
+        *(f"{name}: {value}" for name, value in SECURED.items()),
         f"Content-Length: {len(answer.body)}",
         "Connection: close",
     ]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + answer.body

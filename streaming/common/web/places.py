@@ -20,6 +20,29 @@ class _OfClient(Protocol):
 _Connection = TypeVar("_Connection", bound=_OfClient)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Of one port: connections by stage, in all and for each client, the bytes of answers, and seconds.
+
+    ``idle_seconds``: what a connection may be silent that has had an answer. ``connection_seconds``: what one may last whatever it does;
+    ``age_seconds``: one that does nothing just then.
+    """
+
+    silent: int = limits.SILENT_CONNECTIONS
+    silent_per_client: int = limits.SILENT_PER_CLIENT
+    asking: int = limits.REQUESTS
+    asking_per_client: int = limits.REQUESTS_PER_CLIENT
+    probing: int = limits.PROBES
+    taking: int = limits.READERS
+    taking_per_client: int = limits.READERS_PER_CLIENT
+    answer_bytes: int = limits.ANSWER_BYTES
+    head_seconds: float = limits.HEAD_SECONDS
+    idle_seconds: float = limits.HEAD_SECONDS
+    connection_seconds: float = limits.CONNECTION_SECONDS
+    age_seconds: float = limits.CONNECTION_SECONDS
+    stalled_seconds: float = limits.STALLED_SECONDS
+
+
 class Stage(Enum):
     """The stages of a connection."""
 
@@ -46,12 +69,14 @@ class ConnectionPlace:
     since: float
     stage: Stage = Stage.SILENT
     nbytes: int = 0
+    answered: bool = False
 
 
 class ConnectionPlaces:
     """For one thread. Times are of a monotonic clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: Bounds | None = None) -> None:
+        self._bounds = bounds or Bounds()
         self._all: dict[ConnectionPlace, None] = {}  # in the order in which they began
         self.cuts = 0
         """The number of connections that were cut before their end."""
@@ -62,22 +87,36 @@ class ConnectionPlaces:
     def __contains__(self, place: ConnectionPlace) -> bool:
         return place in self._all
 
+    @property
+    def busy(self) -> bool:
+        """Whether a request is being answered."""
+        return any(place.stage is not Stage.SILENT for place in self._all)
+
     def enter(self, host: str, now: float, cut: Callable[[], object]) -> ConnectionPlace:
         """Give a connection its place; another one is cut if there are too many."""
         place = ConnectionPlace(client_of(host), now, cut, now)
         self._all[place] = None
         silent = [*self._at(Stage.SILENT)]
         mine = [each for each in silent if each.client == place.client]
-        if len(mine) > limits.SILENT_PER_CLIENT:
-            self._cut(mine[0])
-        elif len(silent) > limits.SILENT_CONNECTIONS:
-            self._cut(oldest_of_crowd(silent))
+        if len(mine) > self._bounds.silent_per_client:
+            self._cut(_least(mine)[0])
+        elif len(silent) > self._bounds.silent:
+            self.make_room()
         return place
+
+    def make_room(self) -> bool:
+        """Cut one that is silent, also for want of descriptors; returns whether there was any."""
+        silent = [*self._at(Stage.SILENT)]
+        if silent:
+            self._cut(oldest_of_crowd(_least(silent)))
+        return bool(silent)
 
     def ask(self, place: ConnectionPlace, now: float, is_probe: bool) -> bool:
         """Note that the request is complete; returns whether it may be answered. Probes have bounds of their own."""
         stage, most, most_of_client = (
-            (Stage.PROBING, limits.PROBES, limits.PROBES) if is_probe else (Stage.ASKING, limits.REQUESTS, limits.REQUESTS_PER_CLIENT)
+            (Stage.PROBING, self._bounds.probing, self._bounds.probing)
+            if is_probe
+            else (Stage.ASKING, self._bounds.asking, self._bounds.asking_per_client)
         )
         asking = [*self._at(stage)]
         if len(asking) >= most or sum(each.client == place.client for each in asking) >= most_of_client:
@@ -89,16 +128,21 @@ class ConnectionPlaces:
         """Note that its answer is being sent; those who take nothing of theirs are cut if there are too many."""
         place.stage, place.since, place.nbytes = Stage.TAKING, now, nbytes
         mine = [each for each in self._at(Stage.TAKING) if each.client == place.client]
-        if len(mine) > limits.READERS_PER_CLIENT:
+        if len(mine) > self._bounds.taking_per_client:
             self._cut(_most_stalled(mine))
-        while len(taking := [*self._at(Stage.TAKING)]) > limits.READERS or (
-            len(taking) > 1 and sum(each.nbytes for each in taking) > limits.ANSWER_BYTES
+        while len(taking := [*self._at(Stage.TAKING)]) > self._bounds.taking or (
+            len(taking) > 1 and sum(each.nbytes for each in taking) > self._bounds.answer_bytes
         ):
             self._cut(_most_stalled(taking))
 
-    def end(self, place: ConnectionPlace, now: float) -> None:
-        """Note that the answer is sent: what follows is the end of the connection, and may be cut."""
+    def end(self, place: ConnectionPlace, now: float, *, answered: bool = False) -> bool:
+        """Note that the answer is sent, or refused: what follows is another request, or the end of the connection, and may be cut.
+
+        Returns whether it was not cut before.
+        """
         place.stage, place.since, place.nbytes = Stage.SILENT, now, 0
+        place.answered = place.answered or answered
+        return place in self._all
 
     def leave(self, place: ConnectionPlace) -> None:
         """Give the place up."""
@@ -106,7 +150,7 @@ class ConnectionPlaces:
 
     def cut_overdue(self, now: float) -> None:
         """Cut those whose time is over."""
-        for place in [place for place in self._all if _is_overdue(place, now)]:
+        for place in [place for place in self._all if _is_overdue(place, now, self._bounds)]:
             self._cut(place)
 
     def _at(self, stage: Stage) -> Iterator[ConnectionPlace]:
@@ -129,9 +173,18 @@ def client_of(host: str) -> str:
     return str(address.ipv4_mapped) if address.ipv4_mapped else str(int(address) >> 64)
 
 
-def _is_overdue(place: ConnectionPlace, now: float) -> bool:
-    allowed = {Stage.SILENT: limits.HEAD_SECONDS, Stage.TAKING: limits.STALLED_SECONDS}.get(place.stage, limits.CONNECTION_SECONDS)
-    return now - place.since >= allowed or now - place.began >= limits.CONNECTION_SECONDS
+def _is_overdue(place: ConnectionPlace, now: float, bounds: Bounds) -> bool:
+    if now - place.began >= bounds.connection_seconds:
+        return True
+    if place.stage is Stage.SILENT:
+        silent = bounds.idle_seconds if place.answered else bounds.head_seconds
+        return now - place.since >= silent or now - place.began >= bounds.age_seconds
+    return place.stage is Stage.TAKING and now - place.since >= bounds.stalled_seconds
+
+
+def _least(places: Sequence[ConnectionPlace]) -> Sequence[ConnectionPlace]:
+    """Those that go before the others."""
+    return [each for each in places if not each.answered] or places
 
 
 def oldest_of_crowd(connections: Sequence[_Connection]) -> _Connection:

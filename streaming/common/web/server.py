@@ -1,33 +1,31 @@
-"""The HTTP server: one thread has all connections until they have sent a whole request, and again when they take their answers.
+"""The HTTP server of pages: Tornado has all connections, and threads are for whole requests alone (`lanes`).
 
-So clients that send nothing, end no handshake or read no answer cost a place and no thread. Threads are for requests alone: some for
-probes, one for passwords, the others for the rest (`streaming.common.web.answering`). `prometheus_client.start_http_server` and the
+So clients that send nothing, end no handshake or read no answer cost a place and no thread. `prometheus_client.start_http_server` and the
 standard library's servers have a thread for each connection, which any client holds as long as it likes.
 """
 
 import asyncio
 import logging
-import socket
-import ssl
+from collections import Counter
 from collections.abc import Callable
-from email.utils import formatdate
+from functools import partial
 from http import HTTPStatus
 
 from streaming.common.rare_log import RareLog
 from streaming.common.web import client_limits as limits
-from streaming.common.web.acceptor import Acceptor
-from streaming.common.web.answering import Answering
-from streaming.common.web.channel import Channel
 from streaming.common.web.client_limits import ServerCounts
 from streaming.common.web.gate import OPEN_PATHS, Gate
 from streaming.common.web.hosts import is_foreign
-from streaming.common.web.messages import HttpRequest, Response, head_of, sentence
-from streaming.common.web.places import ConnectionPlace, ConnectionPlaces
-from streaming.common.web.request_head import RequestError, RequestHead, head_length, parse_head
+from streaming.common.web.lanes import BusyError, Lane
+from streaming.common.web.messages import HttpRequest, Response, sentence
+from streaming.common.web.negotiation import accepts_gzip
+from streaming.common.web.places import ConnectionPlace, ConnectionPlaces, client_of
+from streaming.common.web.port import Handler, Port, PortOptions
 
 log = logging.getLogger(__name__)
 
-_CHUNK_BYTES = 64 << 10
+_SHOWN = 200
+"""So many characters of a path are logged, and of a client's name for itself are kept."""
 
 
 class Server:
@@ -45,90 +43,112 @@ class Server:
     """
 
     def __init__(self, host: str, port: int, answer: Callable[[HttpRequest], Response], gate: Gate, monotonic: Callable[[], float]) -> None:
+        self._make = answer
         self._gate = gate
         self._monotonic = monotonic
         self._log = RareLog(log)
         self._places = ConnectionPlaces()
-        self._acceptor = Acceptor(host, port, self._converse, lambda: self._places.cut_overdue(monotonic()), self._log)
-        self.address = self._acceptor.address
+        self._port = Port(
+            host,
+            port,
+            _Page,
+            {"server": self},
+            options=PortOptions(head_bytes=limits.HEAD_BYTES, body_bytes=limits.LINGER_BYTES, linger_bytes=limits.LINGER_BYTES),
+            places=self._places,
+            notes=self._log,
+            monotonic=monotonic,
+            tls=gate.context,
+            check=gate.check_names,
+        )
+        self.address = self._port.address
         """Host and port that it listens on."""
-        self._answering = Answering(answer, gate, self._log)
+        self._probes = Lane("http-probe", limits.PROBE_THREADS, limits.PROBES)
+        self._requests = Lane("http", limits.REQUEST_THREADS, limits.REQUESTS)
+        self._passwords = Lane("http-password", 1, limits.PASSWORDS_WAITING)
+        self._checking: Counter[str] = Counter()  # passwords that wait, by client
+        self._refusals = 0
 
     def start(self, name: str) -> None:
         """Begin to answer, in threads that end with the process."""
-        self._acceptor.start(name)
+        self._port.start(name)
 
     def close(self) -> None:
         """Stop answering and release the port; connections that are still open are cut."""
-        self._acceptor.close()
-        self._answering.close()
-
-    async def _converse(self, connection: socket.socket, host: str) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        place = self._places.enter(host, self._monotonic(), task.cancel)
-        channel = Channel(self._acceptor.loop, connection)
-        try:
-            await self._shake(channel)
-            await self._exchange(channel, place, host)
-        except (OSError, asyncio.CancelledError) as error:  # it went away, has no accepted certificate, or was cut
-            log.debug("connection ended", extra={"client": host, "error": str(error)})
-        except Exception as error:  # noqa: BLE001 - whatever it is, the next connection is served
-            self._log.write(logging.ERROR, "connection failed", {"client": host}, error)
-        finally:
-            self._places.leave(place)
-            channel.close()
-
-    async def _shake(self, channel: Channel) -> None:
-        """The TLS handshake, if there is one."""
-        context = self._gate.context()
-        if context is None:
-            return
-        try:
-            self._gate.check_names(await channel.shake(context))
-        except ssl.SSLError:
-            await channel.end(limits.LINGER_BYTES)  # so that the client gets the reason
-            raise
-
-    async def _exchange(self, channel: Channel, place: ConnectionPlace, host: str) -> None:
-        try:
-            head = await _read_head(channel, host)
-        except RequestError as error:
-            answer, method = sentence(error.status, str(error)), ""
-        else:
-            if head is None:
-                return
-            answer, method = await self._answer(head, place), head.method
-        self._places.take(place, self._monotonic(), len(answer.body))
-        for data in (head_of(answer, formatdate(usegmt=True)), b"" if method == "HEAD" else answer.body):
-            rest = memoryview(data)
-            while rest:
-                rest = rest[await channel.write(rest[:_CHUNK_BYTES]) :]
-                place.since = self._monotonic()
-        self._places.end(place, self._monotonic())
-        del answer, data, rest  # it may be large, and the client slow to go
-        await channel.end(limits.LINGER_BYTES)
+        self._port.close()
+        for lane in (self._probes, self._requests, self._passwords):
+            lane.close()
 
     def counts(self) -> ServerCounts:
         """Its refusals since its creation. For any thread."""
-        return ServerCounts(cuts=self._places.cuts, refusals=self._answering.refusals, failures=self._gate.failures)
+        return ServerCounts(cuts=self._places.cuts, refusals=self._refusals, failures=self._gate.failures)
 
-    async def _answer(self, head: RequestHead, place: ConnectionPlace) -> Response:
-        if head.method not in ("GET", "HEAD"):
-            return sentence(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and HEAD", Allow="GET, HEAD")
-        if head.request.path not in OPEN_PATHS and is_foreign(head.request.host, self.address[0]):
+    async def answer(self, request: HttpRequest, authorization: str, place: ConnectionPlace) -> Response:
+        """The answer, or the reason why there is none."""
+        is_probe = request.path in OPEN_PATHS
+        if not is_probe and is_foreign(request.host, self.address[0]):
             why = "this server has another name: ask it by the address that it listens on, or by localhost"
             return sentence(HTTPStatus.MISDIRECTED_REQUEST, why)
-        return await self._answering.answer(head, lambda is_probe: self._places.ask(place, self._monotonic(), is_probe))
+        known = self._gate.remembers(request.path, authorization)
+        try:
+            if known is not False and not self._places.ask(place, self._monotonic(), is_probe):
+                raise BusyError
+            if not (await self._is_admitted(request, authorization) if known is None else known):
+                asks = 'Basic realm="segtail", charset="UTF-8"'
+                return sentence(HTTPStatus.UNAUTHORIZED, "a name and a password, please", WWW_Authenticate=asks)
+            lane = self._probes if is_probe else self._requests
+            return await asyncio.wrap_future(lane.do(partial(self._made, request)))
+        except BusyError:
+            self._refusals += 1
+            return sentence(HTTPStatus.SERVICE_UNAVAILABLE, "busy: try again", Retry_After=str(limits.RETRY_SECONDS))
+
+    async def _is_admitted(self, request: HttpRequest, authorization: str) -> bool:
+        client = client_of(request.client)
+        if self._checking[client] >= limits.PASSWORDS_PER_CLIENT:
+            raise BusyError
+        self._checking[client] += 1
+        try:
+            return await asyncio.wrap_future(self._passwords.do(lambda: self._gate.admits(authorization)))
+        finally:
+            self._checking[client] -= 1
+            self._checking += Counter()  # forgets those with none
+
+    def _made(self, request: HttpRequest) -> Response:
+        try:
+            return self._make(request)
+        except Exception as error:  # noqa: BLE001 - the next request is answered
+            self._log.write(logging.ERROR, f"no answer to {request.path[:_SHOWN]}", {}, error)
+            return sentence(HTTPStatus.INTERNAL_SERVER_ERROR, "an error; the log of this process has it")
 
 
-async def _read_head(channel: Channel, client: str) -> RequestHead | None:
-    """The head of the request, None if the client ends before it does."""
-    received, before = bytearray(), 0
-    while (length := head_length(received, before)) is None:
-        before = len(received)
-        more = await channel.read(_CHUNK_BYTES)
-        if not more:
-            return None
-        received += more
-    return parse_head(bytes(received[:length]), client)
+class _Page(Handler):
+    SUPPORTED_METHODS = ("GET", "HEAD")
+
+    def initialize(self, port: Port, server: Server) -> None:  # type: ignore[override]
+        super().initialize(port)
+        self._server = server
+
+    async def get(self) -> None:
+        headers, places, place = self.request.headers, self.port.places, self.place
+        request = HttpRequest(
+            path=self.request.path,
+            query=self.request.query,
+            client=self.request.remote_ip or "",
+            user_agent=headers.get("User-Agent", "")[:_SHOWN],
+            accept=headers.get("Accept", ""),
+            gzip=accepts_gzip(headers.get("Accept-Encoding", "")),
+            host=headers.get("Host", ""),
+        )
+        answer = await self._server.answer(request, headers.get("Authorization", ""), place)
+        places.take(place, self.port.monotonic(), len(answer.body))
+        self.set_status(answer.status, answer.status.phrase)
+        packed = {"Content-Encoding": "gzip"} if answer.gzip else {}
+        more = {"Content-Type": answer.content_type, "Vary": "Accept, Accept-Encoding", **packed, **answer.headers}
+        for name, value in {**more, "Content-Length": str(len(answer.body))}.items():
+            self.set_header(name, value)
+        if self.request.method == "GET":
+            await self.send(answer.body)
+        places.end(place, self.port.monotonic())
+        del answer  # it may be large, and the client slow to go
+        await self.finish()
+
+    head = get

@@ -1,19 +1,19 @@
 """The client of an agent. Every call has a deadline, and every failure is an AgentError that names the address."""
 
 import logging
+import ssl
 import threading
-import weakref
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from http.client import HTTPException
 from itertools import islice
 from typing import TypeVar
 
-import grpc
 import pyarrow as pa
 
 import streaming
-from streaming.broker.protocol.agent_calls import PIECE_BYTES, Call, joined, method
+from streaming.broker.protocol.agent_calls import Call, Refusal
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.broker.protocol.excerpt_messages import Excerpt, Excerpts, ExcerptsRequest, Scan, ScanEnd, ScanRequest, UnreadPart
 from streaming.broker.protocol.group_json import BatchCheck
@@ -42,6 +42,7 @@ from streaming.common.targets import Scheme, Target, is_loopback
 from streaming.errors import AgentError, UsageError, VersionError
 from streaming.spark.client.client_files import NO_FILES, ClientFiles
 from streaming.spark.client.column_versions import as_events, check_origin
+from streaming.spark.client.connections import Connections
 
 log = logging.getLogger(__name__)
 
@@ -68,16 +69,6 @@ ANSWER_BYTES = 1 << 30
 
 SCAN_BYTES = 1 << 40
 """The most bytes of an answer that is passed on message by message."""
-
-_OPTIONS = [
-    ("grpc.max_receive_message_length", PIECE_BYTES + 1),
-    ("grpc.max_reconnect_backoff_ms", 1000),  # whoever asks again wants to know whether the agent is there now
-    ("grpc.use_local_subchannel_pool", 1),  # two connections share nothing: one may have other credentials
-    ("grpc.enable_http_proxy", 0),  # http_proxy is for the web: its proxy would read the token, also of an agent on this host
-    # gRPC itself would make a call again that a connection took away. One such call of some hundred never ended then, its deadline passed:
-    # measured with 1.76 to 1.85.3, of agents that went. `_Connection.call` does it instead
-    ("grpc.enable_retries", 0),
-]
 
 _SCANNED = {Scan.BATCHES: BATCHES, Scan.RANGES: EVENTS, Scan.TRANSACTIONS: TRANSACTION_ROWS}
 
@@ -129,7 +120,7 @@ class AgentClient:
         self.address = address
         self._files = files
         self._lock = threading.Lock()
-        self._connection: _Connection | None = None
+        self._connection: Connections | None = None
         self._connected_with: Credentials | None = None  # the credentials of the connection
         self._version = "of unknown version"
 
@@ -316,15 +307,15 @@ class AgentClient:
         try:
             connection = self._open()
             left = most
-            for message in joined(connection.call(call, body, seconds, self._headers())):
+            for message in connection.call(call, body, seconds, self._headers()):
                 left -= len(message)
                 if left < 0:
                     raise self._error(f"its answer is larger than {most >> 20} MiB", Reason.PROTOCOL)
                 yield message
-        except grpc.RpcError as error:
-            raise self._failed(error) from error
         except AgentError as error:
             raise self._named(error) from error
+        except (Refusal, OSError, HTTPException) as error:
+            raise self._failed(error) from error
 
     def _tables(self, messages: Iterable[bytes]) -> Iterator[pa.Table]:
         try:
@@ -346,31 +337,31 @@ class AgentClient:
             raise self._error(f"it answers {call} with {'several messages' if found else 'no message'}", Reason.PROTOCOL)
         return found[0]
 
-    def _open(self) -> "_Connection":
+    def _open(self) -> Connections:
         """The connection; the caller holds it until its call has ended."""
         credentials = self._credentials()
         with self._lock:
             # where the files have changed, use their content from now on
             if self._connection is None or self._connected_with is not credentials:
+                if self._connection is not None:
+                    self._connection.close()
                 self._connection = self._connect(credentials)
                 self._connected_with = credentials
             return self._connection
 
-    def _connect(self, credentials: Credentials) -> "_Connection":
+    def _connect(self, credentials: Credentials) -> Connections:
         try:
             target = Target.parse(self.address)
         except ValueError as error:
             raise self._error(f"no such address, write {error}", Reason.FAILED) from error
-        where = str(target.address)
+        host, port = target.address.host, target.address.port
         if target.scheme is Scheme.PLAIN:
-            if credentials.token is not None and not is_loopback(target.address.host):
-                raise self._error("the token is not sent there without TLS: write grpc+tls:// and name --agent-ca", Reason.UNTRUSTED)
-            return _Connection(grpc.insecure_channel(where, _OPTIONS))
+            if credentials.token is not None and not is_loopback(host):
+                raise self._error("the token is not sent there without TLS: write https:// and name --agent-ca", Reason.UNTRUSTED)
+            return Connections(host, port)
         if credentials.ca is None:
             raise self._error("TLS needs the certificates of its CA: name --agent-ca", Reason.UNTRUSTED)
-        pair = (None, None) if credentials.pair is None else (credentials.pair.key, credentials.pair.cert)
-        name = [("grpc.ssl_target_name_override", target.name)] if target.name else []
-        return _Connection(grpc.secure_channel(where, grpc.ssl_channel_credentials(credentials.ca, *pair), [*_OPTIONS, *name]))
+        return Connections(host, port, _context(credentials.ca, self._files), target.name)
 
     def _credentials(self) -> Credentials:
         try:
@@ -382,7 +373,7 @@ class AgentClient:
         token = self._credentials().token
         return () if token is None else (header_of(token),)
 
-    def _failed(self, error: grpc.RpcError) -> AgentError:
+    def _failed(self, error: Exception) -> AgentError:
         target = Target.parse(self.address)
         reason, meaning = explain(error, target.name or target.address.host, sends_token=self._credentials().token is not None)
         log.debug("a call failed", extra={"address": self.address, "error": str(error)})
@@ -394,28 +385,14 @@ class AgentClient:
     def close(self) -> None:
         """Let the connection go; the next call opens another. It is closed with the last call that holds it."""
         with self._lock:
-            self._connection = None
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
 
-class _Connection:
-    """A channel of gRPC, closed when nobody holds it any more: a call that runs goes on when others let it go."""
-
-    def __init__(self, channel: grpc.Channel) -> None:
-        self._channel = channel
-        weakref.finalize(self, channel.close)
-
-    def call(self, name: str, request: bytes, seconds: float, headers: tuple[tuple[str, str], ...]) -> Iterator[bytes]:
-        """The pieces of the answer. Raises grpc.RpcError.
-
-        An agent ends its connections now and then, and a call may be on its way: one without any answer is made once more, over another.
-        """
-        ask: grpc.UnaryStreamMultiCallable[bytes, bytes] = self._channel.unary_stream(method(name))
-        received = False
-        try:
-            for piece in ask(request, timeout=seconds, metadata=headers):
-                received = True
-                yield piece
-        except grpc.RpcError as error:
-            if received or error.code() is not grpc.StatusCode.UNAVAILABLE:
-                raise
-            yield from ask(request, timeout=seconds, metadata=headers)
+def _context(ca: bytes, files: ClientFiles) -> ssl.SSLContext:
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    made.load_verify_locations(cadata=ca.decode("ascii", "replace"))
+    if files.cert is not None and files.key is not None:
+        made.load_cert_chain(files.cert, files.key)
+    return made

@@ -273,4 +273,4 @@ def check_agents(settings: Settings) -> None:
         if encrypted and files.ca is None:
             raise UsageError(f"--agents {target}: TLS needs the certificates of its CA: name --agent-ca (such as the machine's own bundle)")
         if not encrypted and files.token_file is not None and not is_loopback(target.address.host):
-            raise UsageError(f"--agents {target}: the token is not sent without TLS: name --agent-ca, and write grpc+tls:// for one agent")
+            raise UsageError(f"--agents {target}: the token is not sent without TLS: name --agent-ca, and write https:// for one agent")

@@ -19,7 +19,7 @@ from streaming.errors import SegtailError, UsageError
 from streaming.terminal.cli.job_answers import fetch
 from streaming.terminal.configuration import MASK, render_yaml
 
-_PACKAGES = ("pyspark", "pyarrow", "pandas", "numpy", "grpcio", "protobuf")
+_PACKAGES = ("pyspark", "pyarrow", "pandas", "numpy", "tornado", "protobuf")
 _UNITS = ("segtail-agent", "segtail-job")
 _LOG_LINES = 2_000
 _LOG_SECONDS = 10.0

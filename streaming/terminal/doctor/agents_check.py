@@ -78,7 +78,7 @@ def _looks(target: Target, error: SegtailError) -> str:
     if reason in ("refused", "silent"):
         return f"ssh {at.host} systemctl status segtail-agent"
     if reason == "untrusted":
-        return f"openssl s_client -connect {at} -alpn h2 </dev/null | openssl x509 -noout -subject -issuer -enddate -ext subjectAltName"
+        return f"openssl s_client -connect {at} </dev/null | openssl x509 -noout -subject -issuer -enddate -ext subjectAltName"
     return ""
 
 
