@@ -142,6 +142,17 @@ def test_an_index_that_leads_into_the_middle_of_a_batch_is_not_believed(tmp_path
         assert shown(find_offset(list_segments(log.directory), offset, BUFFER)) == places(log)[offset]
 
 
+def test_an_index_that_leads_to_a_later_batch_is_not_believed(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "t", index_interval_bytes=0)
+    log.append(*[batch(2)] * 10)
+    index = log.active.path("index")
+    entries = np.frombuffer(index.read_bytes()[: 9 * 8], ">u4").reshape(-1, 2).copy()
+    entries[:-3, 1] = entries[3:, 1]
+    index.write_bytes(entries[:-3].tobytes())
+    for offset in range(20):
+        assert shown(find_offset(list_segments(log.directory), offset, BUFFER)) == places(log)[offset]
+
+
 def test_old_messages_are_found_by_their_index(tmp_path: Path) -> None:
     log = partition(log_dir(tmp_path), "t", index_interval_bytes=0)
     for _ in range(10):
