@@ -10,7 +10,7 @@ import pytest
 
 from streaming.broker.agent import excerpt_answers
 from streaming.broker.agent.call_answers import answers
-from streaming.broker.agent.call_server import PRINCIPALS_CALLS, AgentServer
+from streaming.broker.agent.call_server import AT_ONCE_BYTES, PRINCIPALS_CALLS, AgentServer
 from streaming.broker.protocol.agent_calls import REQUEST_BYTES, Call
 from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
 from streaming.broker.protocol.excerpt_messages import Scan, ScanRequest
@@ -197,6 +197,21 @@ def test_a_call_that_is_refused_before_its_message_has_come_is_refused_with_word
         client._ask("levitate", b"x" * REQUEST_BYTES, Status, SECONDS)
 
 
+def test_an_error_behind_messages_comes_with_its_words_and_its_reason() -> None:
+    def answer(_body: bytes, _principal: str) -> Iterator[bytes]:
+        yield b"x" * AT_ONCE_BYTES
+        raise AgentError("the log was deleted", Reason.GONE)
+
+    with served({Call.SCAN: answer}) as address:
+        client = AgentClient(address)
+        messages = client._messages(Call.SCAN, b"", SECONDS)
+        assert len(next(messages)) == AT_ONCE_BYTES
+        with pytest.raises(AgentError, match="the log was deleted") as refused:
+            next(messages)
+        assert refused.value.reason == Reason.GONE
+        client.close()
+
+
 class Held:
     """An answer that waits until the test lets it go on."""
 
@@ -252,6 +267,17 @@ def test_a_call_counts_for_its_token_as_long_as_a_thread_works_for_it() -> None:
     until("its calls are over", lambda: is_answered(client))
     client.close()
     server.close()
+
+
+def test_a_call_whose_message_does_not_come_counts_no_longer_than_its_connection() -> None:
+    with served({Call.COMMITTED: lambda _body, _principal: iter([b"{}"])}) as address:
+        where, client = Address.parse(address), AgentClient(address)
+        for _ in range(PRINCIPALS_CALLS):
+            with socket.create_connection((where.host, where.port), SECONDS) as gone:
+                gone.sendall(b"POST /calls/committed HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
+                assert gone.recv(100).startswith(b"HTTP/1.1 100 ")
+        until("its calls are over", lambda: is_answered(client))
+        client.close()
 
 
 def is_answered(client: AgentClient) -> bool:

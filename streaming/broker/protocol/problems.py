@@ -56,9 +56,7 @@ def explain(error: Exception, host: str, *, sends_token: bool) -> tuple[Reason, 
             return Reason.UNRESOLVED, "the name has no address"
         case ConnectionError():  # RemoteDisconnected is one, too
             return Reason.PROTOCOL, _CLOSED
-        case BadStatusLine(args=(str(line), *_)) if line.startswith(
-            "\0"
-        ):  # a frame of HTTP/2, after which such an agent ends the connection
+        case BadStatusLine(args=(str(line), *_)) if line.startswith("\0"):  # a frame of HTTP/2
             return Reason.PROTOCOL, "it speaks gRPC, as agents of protocol 4 and before do: upgrade the agent"
         case HTTPException():
             return Reason.PROTOCOL, "what listens there is no agent: is it another port?"
