@@ -13,9 +13,9 @@ from typing import TypeVar
 from bench.measuring import Bounds, show, timed
 from streaming.broker.disk.log_inventory import Inventory, LogInventory
 from streaming.broker.disk.logdirs import list_partitions, open_log_dirs
-from streaming.cluster.view.carried import NOTHING_CARRIED
+from streaming.cluster.view.value_matrix import NOTHING_CARRIED
 from streaming.rules.cleaning import CompactionRule
-from streaming.rules.config_levels import topic_configs
+from streaming.rules.config_values import topic_configs
 from streaming.rules.inventory_changes import listed
 from streaming.rules.limits import effective_limits
 from streaming.rules.log_state import LogState

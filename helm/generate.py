@@ -16,7 +16,7 @@ import yaml
 
 import streaming
 from streaming.common.settings import OPTIONS, Option
-from streaming.shipped.alert_links import dashboard_link, page_link
+from streaming.shipped.addresses import dashboard_link, page_link
 from streaming.shipped.shipped_files import ShippedKind, shipped
 
 ROOT = Path(__file__).resolve().parent.parent

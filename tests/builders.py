@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from uuid import UUID
 
-from streaming.simulator.batch_writer import Batch, Record, end_transaction
-from streaming.simulator.compressor import Codec
+from streaming.simulator.batch_writer import Batch, Codec, Record, end_transaction
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.segment_writer import LogConfig

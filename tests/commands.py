@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from streaming.broker.disk import broker_processes
-from streaming.terminal.cli import app, nearby
+from streaming.terminal.cli import app, source
 
 
 def run_command(*arguments: object, environ: Mapping[str, str] | None = None, proc: Path | None = None) -> CompletedProcess[str]:
@@ -32,7 +32,7 @@ def run_command(*arguments: object, environ: Mapping[str, str] | None = None, pr
             patch.setattr(sys, "argv", ["segtail", *given])
             patch.setattr(broker_processes, "PROC", proc or Path("/nowhere"))
             if proc is None:
-                patch.setattr(nearby, "is_job", lambda _: False)
+                patch.setattr(source, "is_job", lambda _: False)
             with pytest.raises(SystemExit) as ended:
                 app.run()
             sys.stdout.flush()

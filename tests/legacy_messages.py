@@ -8,8 +8,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from streaming.simulator.batch_writer import BatchEntry, Record
-from streaming.simulator.compressor import Codec, compress
+from streaming.simulator.batch_writer import BatchEntry, Codec, Record, compress
 
 _LOG_APPEND_TIME = 1 << 3
 

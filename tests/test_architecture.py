@@ -194,7 +194,7 @@ def test_only_one_module_spells_the_names_of_checkpoints() -> None:
     names = re.compile(r"""["'](?:[a-z-]+-checkpoint|bootstrap\.checkpoint)["']""")
     spelled = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if names.search(path.read_text(encoding="utf-8"))}
     # a type of file by its content has a name too, as Kafka calls the one, and options are no files
-    assert spelled - {"broker/disk/kafka_files.py", "spark/job/job.py", "terminal/cli/query_options.py"} == {"kafka/formats/names.py"}
+    assert spelled - {"broker/disk/kafka_files.py", "spark/job/job.py", "terminal/cli/group_source.py"} == {"kafka/formats/names.py"}
 
 
 def test_a_module_s_name_is_found_once() -> None:

@@ -6,8 +6,8 @@ from base64 import b64encode
 import pytest
 
 from streaming.broker.protocol.cluster_messages import PartitionCounts
+from streaming.common.arrow_streams import inflate
 from streaming.common.catalog.changes import Version, unpack
-from streaming.common.inflating import inflate
 from streaming.errors import AgentError, FormatError
 from tests.tables import each_row
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.common.private_directory import make
+from streaming.common.whole_files import make
 from tests.tables import each_row
 
 

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from streaming.common.rare_log import EVERY_SECONDS, RareLog
+from streaming.common.logs import EVERY_SECONDS, RareLog
 
 
 def test_what_is_left_out_is_in_the_next_line(caplog: pytest.LogCaptureFixture) -> None:

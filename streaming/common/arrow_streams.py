@@ -5,6 +5,7 @@ more memory than what was sent: no buffer is compressed, and none is the buffer 
 """
 
 import struct
+import zlib
 
 import pyarrow as pa
 
@@ -105,3 +106,21 @@ def _field(head: bytes, table: int, number: int) -> int:
     at, end = places + 4 + 2 * number, places + int(struct.unpack_from("<H", head, places)[0])
     place = int(struct.unpack_from("<H", head, at)[0]) if at < end else 0
     return table + place if place else 0
+
+
+def inflate(packed: bytes, limit: int) -> bytes:
+    """What was packed.
+
+    Raises:
+        ValueError: it is no whole stream of zlib, or holds more than ``limit`` bytes.
+    """
+    stream = zlib.decompressobj()
+    try:
+        data = stream.decompress(packed, limit)
+        if not stream.eof and (stream.unconsumed_tail or stream.decompress(b"", 1)):
+            raise ValueError(f"it holds more than {limit} bytes")
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if not stream.eof:
+        raise ValueError("it is cut short")
+    return data

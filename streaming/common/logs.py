@@ -10,7 +10,9 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable, Collection
+import time
+from collections.abc import Callable, Collection, Mapping
+from threading import Lock
 
 from streaming.common.formatting import format_time, plain
 from streaming.errors import SegtailError
@@ -156,3 +158,36 @@ def _quoted(value: object) -> str:
     text = str(value)
     plain = text.isprintable() and not any(character in ' "=\\' for character in text)
     return text if text and plain else json.dumps(text, ensure_ascii=False)
+
+
+EVERY_SECONDS = 1.0
+"""The least time between two lines."""
+
+
+class RareLog:
+    """Of one port, whatever its lines say: strangers choose their mistakes. For several threads."""
+
+    def __init__(self, log: logging.Logger, monotonic: Callable[[], float] = time.monotonic, every: float = EVERY_SECONDS) -> None:
+        self._log = log
+        self._monotonic = monotonic
+        self._every = every
+        self._lock = Lock()  # protects what follows
+        self._next = float("-inf")
+        self._left_out = 0
+        self.left_out = 0
+        """The number of lines that were left out, all in all."""
+
+    def write(self, level: int, message: str, fields: Mapping[str, object], error: BaseException | None = None) -> None:
+        """Log a message with its fields, and with the traceback of an error; or leave it out."""
+        if not self._log.isEnabledFor(level):
+            return
+        now = self._monotonic()
+        with self._lock:
+            if now < self._next:
+                self._left_out += 1
+                self.left_out += 1
+                return
+            self._next = now + self._every
+            left_out, self._left_out = self._left_out, 0
+        more = {"lines_left_out": left_out} if left_out else {}
+        self._log.log(level, message, extra={**fields, **more}, exc_info=error)

@@ -5,11 +5,13 @@ the last N has both; what is planned and not committed is run again after a fail
 """
 
 import logging
+import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from streaming.errors import FormatError, QueryCheckpointError
-from streaming.queries.formats import SourceOffset, check_commit, parse_offsets, parse_query_id
-from streaming.queries.query_look import CheckpointFiles, QueryLook, QueryPosition
+from streaming.queries.formats import LARGEST_BYTES, SourceOffset, check_commit, parse_offsets, parse_query_id
+from streaming.queries.query_looks import CheckpointFiles, FileEntry, QueryLook, QueryPosition
 
 log = logging.getLogger(__name__)
 
@@ -157,3 +159,29 @@ def _foreign(sources: Sequence[SourceOffset]) -> tuple[str, ...]:
     """What is said of sources that read something else than Kafka."""
     foreign = [each for each in sources if each.offsets is None]
     return tuple(f"its source {each.source} reads no Kafka, as its offset {each.shown} shows, and is left out" for each in foreign)
+
+
+class LocalCheckpoint:
+    """As `CheckpointFiles`. Nothing in the directory is written or locked."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def entries(self, folder: str) -> list[FileEntry]:
+        """As `CheckpointFiles.entries`. What goes while it is listed is left out."""
+        found = []
+        try:
+            with os.scandir(self._directory / folder) as entries:
+                for entry in entries:
+                    try:
+                        found.append(FileEntry(entry.name, entry.stat().st_mtime_ns // 1_000_000))
+                    except FileNotFoundError:
+                        continue
+        except FileNotFoundError:
+            return []
+        return found
+
+    def content(self, path: str) -> bytes:
+        """As `CheckpointFiles.content`."""
+        with (self._directory / path).open("rb") as file:
+            return file.read(LARGEST_BYTES + 1)

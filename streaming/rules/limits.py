@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from streaming.rules.config_levels import Configs, read_configs
-from streaming.rules.config_values import BY_NAME, POLICIES, STRENGTH, UNLIMITED, Setting, ValueSource
+from streaming.rules.config_values import BY_NAME, POLICIES, STRENGTH, UNLIMITED, Configs, Setting, ValueSource, read_configs
 
 _WHOLE = -2
 

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
-from streaming.rules.config_levels import Configs
-from streaming.rules.config_values import ValueSource
+from streaming.rules.config_values import Configs, ValueSource
 
 NOT_KNOWN = -1
 """In place of bytes: the recovery points cannot be read, or were not sent."""

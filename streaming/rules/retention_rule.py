@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
-from streaming.rules.awaited_start import after_start
-from streaming.rules.retention_passes import FAR, Growth, Moments, RetentionPasses, not_growing
+from streaming.rules.retention_passes import FAR, Growth, Moments, RetentionPasses, after_start, not_growing
 from streaming.rules.segment_columns import ABSENT, SegmentColumns
 
 BLOCKED = ("moving", "future_timestamp", "high_watermark", "remote_copy", "head_of_line", "active_segment")
@@ -90,7 +89,7 @@ class RetentionRule:
         Args:
             bound: an additional limit for how long the first segments have been deletable.
             growth: how the logs grow from now on, None if they do not: the next deletion depends on it.
-            away: the broker of each log that has no process, as `streaming.rules.awaited_start.away_of` has it; None if all of them run.
+            away: the broker of each log that has no process, as `streaming.rules.retention_passes.away_of` has it; None if all of them run.
         """
         away = np.full(len(self._logs.first), ABSENT) if away is None else away
         checked = away == ABSENT

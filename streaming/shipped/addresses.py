@@ -1,10 +1,85 @@
 """The addresses of one installation, filled into alerts and dashboards: nothing else of a file changes."""
 
+import json
 import re
 from dataclasses import dataclass
+from functools import cache
 
-from streaming.shipped.alert_links import dashboard_link, page_link, runbook_path
-from streaming.shipped.shipped_files import ShippedFile, ShippedKind
+import yaml
+
+from streaming.shipped.shipped_files import ShippedFile, ShippedKind, shipped
+
+# --- where an alert leads: its runbook, the view of the job's page and the dashboard that show the same, as ends of addresses. They are
+# templates of Prometheus: `urlquery` makes a name from a label part of an address, whatever it holds.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Dashboard:
+    """What a dashboard leads to, and what can be chosen on it by labels."""
+
+    runbooks: frozenset[str]
+    variables: tuple[str, ...]
+
+
+_VIEWS = (
+    (re.compile("Transaction|LastStableOffset"), "/transactions"),
+    (re.compile("Retention|ArrivesExpired|TimestampsInFuture|CompactionStalled"), "/retention"),
+)
+"""The view of the page that lists what an alert about a topic is about, by its name; of the others it is the view of the topic."""
+
+_WITHOUT_LABELS = {"GroupsAbandoned": "/groups"}
+"""The view of an alert that is about nothing alone; of all others it is the page's first."""
+
+_PREFERRED = ("groups", "transactions", "retention", "observer", "overview")
+"""Of the dashboards that lead to its runbook, the first of these is an alert's. None is the drill-down, which needs a partition."""
+
+_OF_SCOPE = {"group": "groups", "observer": "observer"}
+"""The dashboard of an alert of which none leads to the runbook; of other scopes it is the overview."""
+
+
+def page_link(alert: ShippedFile) -> str:
+    """The path of the view on a job's page that shows what an alert is about."""
+    listing = next((f"{path}?filter" for names, path in _VIEWS if names.search(alert.stem)), "/topics?topic")
+    return (
+        "{{ if $labels.group }}/groups?group={{ urlquery $labels.group }}"
+        "{{ else if and $labels.topic $labels.partition }}"
+        "/partitions?topic={{ urlquery $labels.topic }}&partition={{ urlquery $labels.partition }}"
+        f"{{{{ else if $labels.topic }}}}{listing}={{{{ urlquery $labels.topic }}}}"
+        f"{{{{ else }}}}{_WITHOUT_LABELS.get(alert.stem, '/')}{{{{ end }}}}"
+    )
+
+
+def runbook_path(alert: ShippedFile) -> str:
+    """The path of an alert's runbook on a job's page."""
+    return f"/runbooks/{alert.stem}"
+
+
+def dashboard_link(alert: ShippedFile) -> str:
+    """The path of an alert's dashboard in a Grafana, with what it can choose by the alert's labels."""
+    name = _dashboard_of(alert)
+    chosen = (f"{{{{ with $labels.{each} }}}}&var-{each}={{{{ urlquery . }}}}{{{{ end }}}}" for each in _dashboards()[name].variables)
+    return f"/d/segtail-{name}?from=now-3h&to=now{''.join(chosen)}"
+
+
+def _dashboard_of(alert: ShippedFile) -> str:
+    leading = [name for name in _PREFERRED if alert.stem in _dashboards()[name].runbooks]
+    return leading[0] if leading else _OF_SCOPE.get(_scope(alert), "overview")
+
+
+def _scope(alert: ShippedFile) -> str:
+    (group,) = yaml.safe_load(alert.text)["groups"]
+    return str(group["rules"][0]["labels"]["scope"])
+
+
+@cache
+def _dashboards() -> dict[str, _Dashboard]:
+    found = {}
+    for each in shipped(ShippedKind.DASHBOARDS):
+        choices = [choice for choice in json.loads(each.text)["templating"]["list"] if choice["type"] == "query"]
+        runbooks = frozenset(re.findall(r"\$\{runbooks\}/(\w+)\.md", each.text))
+        found[each.stem] = _Dashboard(runbooks=runbooks, variables=tuple(choice["name"] for choice in choices))
+    return found
+
 
 _RUNBOOK = re.compile(r"(?m)^( +)runbook_url: docs/runbooks/\w+\.md\n")
 _RUNBOOKS = '"docs/runbooks"'

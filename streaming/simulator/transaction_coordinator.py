@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from streaming.simulator.batch_writer import Batch, end_transaction
-from streaming.simulator.cleaner import clean
 from streaming.simulator.coordinator_records import IdState, StoredTransaction, partition_for, transaction_record
-from streaming.simulator.log import PartitionLog
+from streaming.simulator.log import PartitionLog, clean
 
 _LAST_EPOCH = 32_766
 

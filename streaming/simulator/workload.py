@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from streaming.simulator.compressor import Codec
+from streaming.simulator.batch_writer import Codec
 from streaming.simulator.group_coordinator import Group
 from streaming.simulator.segment_writer import LogConfig
 

@@ -163,7 +163,7 @@ def test_a_connection_is_made_anew_after_it_was_closed(client: AgentClient) -> N
 def test_what_is_not_for_callers_is_in_the_agent_s_log_alone_and_once_a_second(
     agent: Agent, error: Exception, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streaming.common.rare_log.EVERY_SECONDS", SECONDS)  # twenty calls may take longer than a second
+    monkeypatch.setattr("streaming.common.logs.EVERY_SECONDS", SECONDS)  # twenty calls may take longer than a second
 
     def fail(_: bytes, principal: str = "") -> Iterator[bytes]:
         raise error

@@ -11,8 +11,7 @@ from streaming.broker.disk.logdirs import list_partitions, open_log_dirs
 from streaming.broker.watcher.cursors import log_id
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.names import METADATA_TOPIC, DirState
-from streaming.rules.config_levels import read_configs
-from streaming.rules.config_values import ValueSource
+from streaming.rules.config_values import ValueSource, read_configs
 from streaming.simulator.log_dir import LogDir
 from tests.builders import CLUSTER_ID, log_dir
 from tests.formats.real_clusters import DATA, SEGMENT, metadata_of

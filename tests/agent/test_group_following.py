@@ -21,8 +21,7 @@ from streaming.kafka.groups.commit_store import CommitStore
 from streaming.kafka.groups.commit_table import Current
 from streaming.kafka.groups.group_rows import GroupChanges
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.cleaner import clean
-from streaming.simulator.log import PartitionLog
+from streaming.simulator.log import PartitionLog, clean
 from tests.agent.followed import OFFSETS, TOPIC_ID, Beside, beside, committed
 from tests.builders import NOW, abort, commit, delete, log_dir, partition
 from tests.formats.dumped import columns

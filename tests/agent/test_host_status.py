@@ -13,9 +13,9 @@ import pytest
 from streaming.broker.agent.host_status import CHECK_EVERY_MS
 from streaming.broker.protocol.cluster_messages import Led
 from streaming.broker.protocol.status_messages import LogDirStatus
-from streaming.simulator.cleaner import compact
-from streaming.simulator.controller import Controller
+from streaming.simulator.broker import Controller
 from streaming.simulator.file_writer import uuid_text
+from streaming.simulator.log import compact
 from streaming.simulator.log_dir import LogDir
 from tests.agents import Agent, Reader
 from tests.builders import CLUSTER_ID, NOW, batch, delete, log_dir, partition

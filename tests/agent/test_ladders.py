@@ -29,8 +29,7 @@ from streaming.broker.ladder.segment_ladder import RUNG_BYTES
 from streaming.broker.protocol.group_messages import POSITIONS_ASKED, RecordsRequest
 from streaming.errors import JournalError
 from streaming.kafka.scan.headers import Batches
-from streaming.simulator.cleaner import clean
-from streaming.simulator.log import PartitionLog
+from streaming.simulator.log import PartitionLog, clean
 from streaming.spark.client.agent_client import AgentClient
 from tests.agents import Agent, Reader
 from tests.builders import NOW, abort, batch, commit, log_dir, partition

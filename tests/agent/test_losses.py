@@ -22,7 +22,7 @@ from streaming.common.rows import Kind
 from streaming.errors import AgentError
 from streaming.simulator.log import PartitionLog
 from streaming.spark.client.agent_client import AgentClient
-from streaming.spark.source.sharding import shard_of
+from streaming.spark.source.stream import shard_of
 from tests.agents import Agent, Reader, event_rows, read_range
 from tests.builders import batch, commit, log_dir, partition
 from tests.events import Shard

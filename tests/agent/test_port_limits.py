@@ -7,8 +7,8 @@ from streaming.broker.agent import call_server, service
 from streaming.broker.journal import blocks, consumers, journal
 from streaming.broker.protocol import agent_calls
 from streaming.broker.watcher import open_files
-from streaming.common import rare_log
-from streaming.common.web import client_limits
+from streaming.common import logs
+from streaming.common.web import places
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,11 +38,11 @@ def test_the_page_shows_the_limits() -> None:
     assert figures("jobs that are registered") == [consumers.MOST_CONSUMERS]
     assert figures("beginnings of jobs") == [service.BEGINNINGS, service.BEGINNING_SECONDS]
     assert figures("ranges that a job reads") == [consumers.MOST_READS]
-    assert figures("lines that callers") == [rare_log.EVERY_SECONDS]
+    assert figures("lines that callers") == [logs.EVERY_SECONDS]
     assert figures("descriptors") == [open_files.RESERVED]
     assert figures("rows of a range") == [journal.BLOCKS_AT_ONCE, blocks.BLOCK_ROWS]
 
 
 def test_the_descriptors_that_logs_leave_are_enough_for_both_ports_and_some_more() -> None:
-    over_http = client_limits.SILENT_CONNECTIONS + client_limits.REQUESTS + client_limits.PROBES + client_limits.READERS
+    over_http = places.SILENT_CONNECTIONS + places.REQUESTS + places.PROBES + places.READERS
     assert call_server.CONNECTIONS + call_server.CALLS + over_http + 64 <= open_files.RESERVED

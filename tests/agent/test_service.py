@@ -13,8 +13,7 @@ from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Pl
 from streaming.common.event_row import EventRow
 from streaming.common.rows import SKIP_REASONS, Kind
 from streaming.errors import AgentError
-from streaming.simulator.cleaner import compact
-from streaming.simulator.log import PartitionLog
+from streaming.simulator.log import PartitionLog, compact
 from streaming.simulator.segment_writer import LogConfig
 from tests.agents import Agent, Reader, event_rows, read_range
 from tests.builders import NOW, batch, commit, log_dir, partition

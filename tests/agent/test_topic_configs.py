@@ -5,8 +5,7 @@ import pytest
 
 from streaming.broker.agent.topic_configs import TopicConfigs
 from streaming.kafka.formats.cluster_image import ClusterImage
-from streaming.rules.config_levels import TopicPattern, broker_configs, topic_configs
-from streaming.rules.config_values import ValueSource
+from streaming.rules.config_values import TopicPattern, ValueSource, broker_configs, topic_configs
 from streaming.rules.limits import effective_limits, limits_of
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.metadata_writer import ConfigResource, config_record

@@ -8,10 +8,10 @@ import pytest
 from streaming.cluster.verdicts.cases import RECENT_MS
 from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS
 from streaming.cluster.verdicts.cluster_problems import NO_CONTROLLER_MS, STOPPED_FOR_MS
+from streaming.cluster.verdicts.conditions import STORM_RATIO
 from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
 from streaming.cluster.verdicts.kinds import KINDS
 from streaming.cluster.verdicts.log_dir_problems import LEAST_FREE, SCRUB_WAITS_S
-from streaming.cluster.verdicts.rebalance_storms import STORM_RATIO
 from streaming.cluster.view.observer import FAR_LAG_S
 from streaming.kafka.groups.rebalances import STORM_PAUSE_MINUTES
 from streaming.rules.cleaning import LONG_MS

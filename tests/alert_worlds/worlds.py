@@ -36,8 +36,7 @@ from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.pages.exposition.render import render
 from streaming.rules.broker_process import LockState, ProcessState
-from streaming.rules.config_levels import broker_configs
-from streaming.rules.config_values import ValueSource
+from streaming.rules.config_values import ValueSource, broker_configs
 from tests.view.rows import Row, log, new_table
 from tests.worlds.hosts import broker, log_dir
 from tests.worlds.retention import facts

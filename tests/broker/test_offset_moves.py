@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
+from streaming.cluster.consumers.group_moves import SETTLED_MS
 from streaming.cluster.consumers.group_tracker import GroupTracker
-from streaming.cluster.consumers.move_counting import SETTLED_MS
 from streaming.cluster.view.export import EVERYTHING
 from streaming.common.settings import Settings
 from streaming.kafka.formats.names import OFFSETS_TOPIC

@@ -7,7 +7,7 @@ import pytest
 
 from streaming.cluster.view.exported import Logs
 from streaming.cluster.view.view import view
-from streaming.terminal.cli.livetable import WINDOW_SECONDS, BatchPace, Doubles, Sample, rates, report, sample
+from streaming.terminal.cli.demo_lines import WINDOW_SECONDS, BatchPace, Doubles, Sample, rates, report, sample
 from tests.view.rows import Row, log, new_table
 
 

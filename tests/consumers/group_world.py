@@ -21,10 +21,9 @@ import pytest
 
 from streaming.broker.protocol.group_json import GroupDetail, GroupPartition
 from streaming.cluster.consumers import group_rounds
-from streaming.cluster.consumers.group_calls import ask_agents
 from streaming.cluster.consumers.group_details import GroupDetails
 from streaming.cluster.consumers.group_partitions import GroupPartitions
-from streaming.cluster.consumers.group_rounds import GroupRounds, Surroundings
+from streaming.cluster.consumers.group_rounds import GroupRounds, Surroundings, ask_agents
 from streaming.cluster.consumers.group_snapshot import GroupBoard, GroupSnapshot
 from streaming.cluster.consumers.group_tracker import GroupTracker
 from streaming.cluster.verdicts.group_judge import judge_groups

@@ -4,7 +4,7 @@ from threading import Event
 
 import pytest
 
-from streaming.cluster.consumers.group_calls import Calls
+from streaming.cluster.consumers.group_rounds import Calls
 from streaming.errors import AgentError
 from tests.limits import SECONDS
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.watcher.scope import Scope
-from streaming.cluster.consumers.group_losses import losses_of
+from streaming.cluster.consumers.losses import losses_of
 from streaming.common.settings import Settings
 from streaming.terminal.offline.single_reading import SingleReading
 from tests.builders import NOW, batch, log_dir, partition

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from streaming.broker.protocol.group_json import GroupFinding
 from streaming.cluster.consumers.group_rebalances import RebalanceMemory, lately
-from streaming.cluster.verdicts.rebalance_storms import rebalance_storms
+from streaming.cluster.verdicts.conditions import rebalance_storms
 from streaming.cluster.view.export import EVERYTHING
 from streaming.kafka.groups.group_rows import GroupFacts
 from streaming.kafka.groups.group_states import simple_group

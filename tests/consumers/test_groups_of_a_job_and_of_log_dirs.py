@@ -12,12 +12,12 @@ import pytest
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.group_json import GroupDetail
 from streaming.cluster.consumers.group_tracker import GroupTracker
-from streaming.cluster.verdicts import group_stands
+from streaming.cluster.verdicts import conditions
 from streaming.cluster.view.export import EVERYTHING
 from streaming.common.settings import Settings
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.simulator.group_writer import SimulatedMember, classic_group_record
+from streaming.simulator.group_coordinator import SimulatedMember, classic_group_record
 from streaming.simulator.log import PartitionLog
 from streaming.terminal.offline.group_reading import read_groups
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
@@ -134,7 +134,7 @@ def comparable(group: GroupDetail) -> Any:
 
 
 def test_a_job_and_log_dirs_say_the_same_in_every_field(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(group_stands, "PART_OF_LEFT", 0)  # a job that has just begun does not know since when a group stands still
+    monkeypatch.setattr(conditions, "PART_OF_LEFT", 0)  # a job that has just begun does not know since when a group stands still
     for seed in seeds(range(10), range(48)):
         with tempfile.TemporaryDirectory() as made:
             last_ms = grown(Path(made), seed)

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from streaming.broker.protocol.group_json import GroupFinding, MovedOffset
-from streaming.cluster.consumers import move_counting
 from streaming.cluster.consumers.group_isolation import LOG_START_MS
 from streaming.kafka.groups.offset_moves import GroupPresence
 from tests.consumers.group_agents import GROUP, FakeAgent
@@ -287,7 +286,7 @@ def test_a_log_that_has_lost_its_end_says_anew_what_comes_after() -> None:
 
 
 def test_what_is_remembered_of_groups_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(move_counting, "MOST_GROUPS", 0)
+    monkeypatch.setattr("streaming.cluster.consumers.group_moves.MOST_GROUPS", 0)
     job = by_hand(job_of(5, **EMPTY), 5, 30, 15)
     job.agents["a1"].edition = "c2"
     job.play("+200 +300")

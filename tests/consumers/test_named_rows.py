@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streaming.cluster.consumers.group_lag import ABSENT
-from streaming.cluster.consumers.named_rows import Place, rows_of
+from streaming.cluster.consumers.group_moves import Place, rows_of
 from streaming.kafka.groups.commit_table import CommitRows
 
 GROUPS, TOPICS = ("g", "h", "no-commit", "i"), ("orders", "", "bills", "")

@@ -2,8 +2,7 @@
 
 import pytest
 
-from streaming.cluster.consumers.group_lag import REASONS, LagReason
-from streaming.cluster.consumers.group_newer import LOOKED_MS, WAITS_MS
+from streaming.cluster.consumers.group_lag import LOOKED_MS, REASONS, WAITS_MS, LagReason
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.view.transaction_columns import READ_AFTER_MS
 from streaming.errors import AgentError

@@ -7,7 +7,7 @@ from streaming.cluster.consumers.group_tracker import GroupTracker
 from streaming.cluster.view.export import EVERYTHING
 from streaming.common.query_checkpoints import Isolation, QueryCheckpoint
 from streaming.errors import QueryCheckpointError
-from streaming.queries.query_look import QueryLook, QueryPosition
+from streaming.queries.query_looks import QueryLook, QueryPosition
 from tests.consumers.group_agents import GROUP, TRANSACTION
 from tests.consumers.group_world import MIXED, STOPPED_MS, GroupJob, emptied, held_back, world
 from tests.tables import each_row

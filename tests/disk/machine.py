@@ -10,8 +10,7 @@ from pathlib import Path
 
 from streaming.broker.disk.broker_processes import RunningBrokers
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.rules.config_levels import topic_configs
-from streaming.rules.config_values import ValueSource
+from streaming.rules.config_values import ValueSource, topic_configs
 from streaming.rules.limits import effective_limits
 from tests.builders import log_dir
 

@@ -8,7 +8,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from streaming.broker.disk.log_inventory import Inventory, LogInventory
 from streaming.broker.disk.logdirs import list_partitions, open_log_dirs
-from streaming.simulator.cleaner import compact
+from streaming.simulator.log import compact
 from tests.builders import NOW, batch, log_dir, partition
 from tests.scratch import scratch
 

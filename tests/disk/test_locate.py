@@ -14,10 +14,9 @@ from streaming.broker.disk.locate import BatchBoundary, find_offset, start_bound
 from streaming.broker.disk.replay import batches_between
 from streaming.broker.disk.segment_files import OpenSegment, list_segments
 from streaming.kafka.formats.layout import HEADER_BYTES
-from streaming.kafka.scan.piece import Scanned
+from streaming.kafka.scan.pieces import Scanned
 from streaming.kafka.scan.walk import Bytes
-from streaming.simulator.batch_writer import Record
-from streaming.simulator.compressor import Codec
+from streaming.simulator.batch_writer import Codec, Record
 from streaming.simulator.log import PartitionLog
 from tests.builders import NOW, batch, log_dir, partition
 from tests.formats.segments import Content, contents, tails

@@ -18,8 +18,7 @@ from streaming.broker.disk.segment_files import FileIdentity
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.kafka.formats.names import DirState
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.cleaner import compact
-from streaming.simulator.log import PartitionLog
+from streaming.simulator.log import PartitionLog, compact
 from streaming.simulator.log_dir import LogDir
 from tests.builders import NOW, batch, delete, log_dir, partition
 

@@ -15,7 +15,7 @@ from streaming.broker.disk.scanning import scan_headers_on, scan_on, window
 from streaming.broker.disk.segment_files import LARGE_BYTES, OpenSegment
 from streaming.kafka.formats.layout import HEADER_BYTES
 from streaming.kafka.scan.headers import Batches
-from streaming.kafka.scan.piece import Scanned
+from streaming.kafka.scan.pieces import Scanned
 from streaming.kafka.scan.walk import Stop
 from streaming.simulator.log import PartitionLog
 from tests.builders import batch, commit, log_dir, partition

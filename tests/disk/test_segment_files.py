@@ -9,8 +9,7 @@ import pytest
 from streaming.broker.disk.segment_files import OpenSegment, list_segments, log_start_offset, read_leader_epochs
 from streaming.kafka.formats.checkpoint_files import EpochEntry
 from streaming.simulator.batch_writer import Record, encode
-from streaming.simulator.cleaner import compact
-from streaming.simulator.log import PartitionLog
+from streaming.simulator.log import PartitionLog, compact
 from tests.builders import NOW, batch, log_dir, partition
 from tests.disk.descriptors import descriptors
 from tests.legacy_messages import Messages

@@ -11,8 +11,7 @@ from pathlib import Path
 from uuid import UUID
 
 from streaming.kafka.formats import names
-from streaming.simulator.batch_writer import Batch
-from streaming.simulator.compressor import Codec
+from streaming.simulator.batch_writer import Batch, Codec
 from streaming.simulator.coordinator_records import (
     IdState,
     StoredTransaction,
@@ -21,7 +20,7 @@ from streaming.simulator.coordinator_records import (
     transaction_record,
 )
 from streaming.simulator.file_writer import replace_file
-from streaming.simulator.group_writer import SimulatedMember, classic_group_record, consumer_group_records
+from streaming.simulator.group_coordinator import SimulatedMember, classic_group_record, consumer_group_records
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.metadata_writer import (

@@ -14,10 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import UsageError
-from streaming.terminal.dump.lines import LineWriter
+from streaming.terminal.dump.lines import CsvStyle, JsonStyle, LineWriter, TextStyle
 from streaming.terminal.dump.request import Format
 from streaming.terminal.dump.row_table import Choices, Flags, Numbers, RowTable
-from streaming.terminal.dump.styles import CsvStyle, JsonStyle, TextStyle
 from tests.dump.running import LOGS, dumped, rows
 
 LOG_DIRS = [LOGS / "transactions" / "pay-0", LOGS / "old_formats" / "magic1to2-0", LOGS / "compaction" / "ctxn-A-0"]

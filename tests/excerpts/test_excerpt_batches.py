@@ -16,7 +16,7 @@ from streaming.broker.protocol.selection import EVERYTHING_SELECTED
 from streaming.common.rows import BATCHES
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, GoneError
-from streaming.simulator.compressor import Codec
+from streaming.simulator.batch_writer import Codec
 from streaming.simulator.log import PartitionLog
 from tests.builders import NOW, batch, commit, log_dir, partition
 from tests.commands import run_command

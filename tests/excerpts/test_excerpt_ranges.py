@@ -16,8 +16,7 @@ from streaming.common.event_row import Event
 from streaming.common.rows import StartSource
 from streaming.common.start_from import StartFrom
 from streaming.rules.transaction_fold import NO_TRANSACTIONS
-from streaming.simulator.batch_writer import Batch
-from streaming.simulator.compressor import Codec
+from streaming.simulator.batch_writer import Batch, Codec
 from streaming.simulator.log import PartitionLog
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.excerpts.drained import drained

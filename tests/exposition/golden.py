@@ -14,7 +14,7 @@ from streaming.cluster.view.table import Table
 from streaming.cluster.view.thresholds import Threshold
 from streaming.common.log_key import LogKey
 from streaming.common.pace.schedule import Pace, PaceReason
-from streaming.common.web.client_limits import ServerCounts
+from streaming.common.web.places import ServerCounts
 from streaming.kafka.groups.group_rows import PENDING
 from streaming.kafka.groups.offset_moves import GroupPresence
 from tests.consumers.group_agents import COMMIT, GROUP

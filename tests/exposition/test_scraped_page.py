@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.common.web.negotiation import OPENMETRICS_TYPE
+from streaming.common.web.messages import OPENMETRICS_TYPE
 from streaming.pages.exposition.kept_lines import PIECE_SERIES, KeptLines
 from streaming.pages.exposition.render import render_packed
 from tests.dashboards.prometheus import Prometheus, running

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from streaming.simulator.broker import SimulatedBroker
-from streaming.simulator.facts import Facts
+from streaming.simulator.log import Facts
 from tests.processes import Counts
 
 START = 1_700_000_000_000

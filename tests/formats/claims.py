@@ -3,7 +3,7 @@
 import struct
 
 from streaming.kafka.formats.records import LEAST_RECORD_BYTES
-from streaming.simulator.compressor import Codec
+from streaming.simulator.batch_writer import Codec
 
 
 def empty_records(count: int) -> bytes:

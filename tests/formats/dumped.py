@@ -6,8 +6,8 @@ import numpy as np
 
 from streaming.common.rows import CODECS
 from streaming.kafka.formats.control import EndTxnMarker, read_control
+from streaming.kafka.formats.entries import OldMessage
 from streaming.kafka.formats.layout import TRANSACTIONAL_BIT
-from streaming.kafka.formats.legacy_messages import OldMessage
 from streaming.kafka.formats.producer_snapshot import ProducerState
 from streaming.kafka.formats.record_batches import RecordBatch
 from streaming.kafka.formats.records import Record

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from streaming.common.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS
 from streaming.kafka.scan.walk import Bytes, Positions
-from streaming.simulator.batch_writer import Batch, BatchEntry
-from streaming.simulator.compressor import Codec
+from streaming.simulator.batch_writer import Batch, BatchEntry, Codec
 from tests.builders import batch, commit
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from streaming.errors import FormatError
 from streaming.kafka.formats.decompression import decompress
-from streaming.simulator.compressor import XERIAL_HEADER, Codec, compress
+from streaming.simulator.batch_writer import XERIAL_HEADER, Codec, compress
 from tests.tables import each_row
 
 EVERY_CODEC = pytest.mark.parametrize("codec", Codec)

@@ -4,8 +4,7 @@ import re
 
 import numpy as np
 
-from streaming.kafka.formats.entries import read_entry_records
-from streaming.kafka.formats.legacy_messages import inner_messages, read_message
+from streaming.kafka.formats.entries import inner_messages, read_entry_records, read_message
 from streaming.kafka.formats.record_batches import read_batch
 from streaming.kafka.formats.records import read_records
 from streaming.kafka.scan.crc_check import stored_crcs, wrong_crcs

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.legacy_messages import LegacyEntry, read_entry
+from streaming.kafka.formats.entries import LegacyEntry, read_entry
 from tests.formats.dumped import columns, read
 from tests.tables import each_row
 

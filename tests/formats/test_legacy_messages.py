@@ -8,12 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.formats import legacy_messages
-from streaming.kafka.formats.entries import read_entry_records
-from streaming.kafka.formats.legacy_messages import OldMessage, read_message
+from streaming.kafka.formats import entries
+from streaming.kafka.formats.entries import OldMessage, read_entry_records, read_message
 from streaming.kafka.formats.records import Record
+from streaming.simulator.batch_writer import Codec
 from streaming.simulator.batch_writer import Record as Sent
-from streaming.simulator.compressor import Codec
 from tests import legacy_messages as written
 from tests.formats.vectors import DATA_BATCH, TIME
 from tests.tables import each_row
@@ -50,7 +49,7 @@ def test_all_of_a_message() -> None:
 
 
 def inner_messages(message: OldMessage, **bounds: int) -> tuple[OldMessage, ...]:
-    return tuple(legacy_messages.inner_messages(message, **bounds))
+    return tuple(entries.inner_messages(message, **bounds))
 
 
 def test_a_message_of_magic_0_has_no_time() -> None:

@@ -12,7 +12,7 @@ from streaming.kafka.formats import records as opened
 from streaming.kafka.formats.record_batches import RecordBatch, read_batch
 from streaming.kafka.formats.records import Header, Record, read_record_times
 from streaming.simulator import batch_writer as written
-from streaming.simulator.compressor import Codec
+from streaming.simulator.batch_writer import Codec
 from tests.formats.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME
 from tests.tables import each_row
 

@@ -6,8 +6,7 @@ import zlib
 
 import pytest
 
-from streaming.simulator.batch_writer import Record
-from streaming.simulator.compressor import Codec
+from streaming.simulator.batch_writer import Codec, Record
 from tests.legacy_messages import Messages, encode_message
 
 T = 1_700_000_000_000

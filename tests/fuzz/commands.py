@@ -17,7 +17,7 @@ from pathlib import Path
 
 from streaming.kafka.formats.crc import CHECKED_FROM, crc32c
 from streaming.kafka.formats.layout import HEADER_BYTES
-from streaming.simulator.compressor import Codec, compress
+from streaming.simulator.batch_writer import Codec, compress
 from tests.commands import run_command
 from tests.fuzz.mutation import mutated
 from tests.fuzz.whole_agent import WHOLE, template

@@ -17,10 +17,9 @@ from streaming.kafka.formats.cluster_image import ClusterImage
 from streaming.kafka.formats.consumer_groups import ConsumerGroupKey, KeyType
 from streaming.kafka.formats.consumer_offsets import read_offset_commit, read_offsets_key, read_offsets_value
 from streaming.kafka.formats.control import read_control
-from streaming.kafka.formats.entries import read_entry_records, read_entry_times
+from streaming.kafka.formats.entries import inner_messages, read_entry_records, read_entry_times, read_message
 from streaming.kafka.formats.entry_head import read_entry_head
 from streaming.kafka.formats.group_metadata import read_group_metadata
-from streaming.kafka.formats.legacy_messages import inner_messages, read_message
 from streaming.kafka.formats.metadata_records import read_metadata_frame, read_metadata_record
 from streaming.kafka.formats.names import parse_metadata_snapshot, parse_partition_dir, parse_segment_file
 from streaming.kafka.formats.offset_index import read_offset_entries

@@ -18,8 +18,8 @@ from typing import Any, Self
 
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats import consumer_groups as newer
+from streaming.kafka.formats import consumer_offsets as streams
 from streaming.kafka.formats import share_groups as share
-from streaming.kafka.formats import streams_groups as streams
 from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommit, OffsetsKey
 from streaming.kafka.formats.group_metadata import GroupMember, GroupMetadata
 from streaming.kafka.groups.commit_log import CommitLog

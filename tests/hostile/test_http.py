@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.common.web.client_limits import PROBE_THREADS, REQUEST_THREADS
+from streaming.common.web.places import PROBE_THREADS, REQUEST_THREADS
 from tests.certificates import Authority, trusting
 from tests.hostile.http_servers import PASSWORD, Server, address, agent, authorization, exporter, passwords
 

@@ -1,6 +1,6 @@
 """When a job asks its agents how they are."""
 
-from streaming.spark.job.agent_polls import QUIET_SECONDS, AgentPolls
+from streaming.spark.job.agent_statuses import QUIET_SECONDS, AgentPolls
 from tests.clocks import Clock
 
 

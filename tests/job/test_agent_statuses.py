@@ -27,8 +27,7 @@ from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.client.client_files import ClientFiles
-from streaming.spark.job.agent_statuses import CLOCK_SECONDS, STUCK_SECONDS, AgentWatch, cluster_of, status_of
-from streaming.spark.job.expected_agents import GONE_SECONDS
+from streaming.spark.job.agent_statuses import CLOCK_SECONDS, GONE_SECONDS, STUCK_SECONDS, AgentWatch, cluster_of, status_of
 from streaming.spark.source import agent_connections
 from streaming.spark.source.source_options import SourceOptions, parse_options
 from tests.agents import Agent, poll_until

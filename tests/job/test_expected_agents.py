@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_messages import BrokerStatus
 from streaming.cluster.view.observer import AgentStatus
-from streaming.spark.job.expected_agents import GONE_SECONDS, ExpectedAgents
+from streaming.spark.job.agent_statuses import GONE_SECONDS, ExpectedAgents
 
 
 def agent(name: str, *directories: str, up: bool = True, **values: Any) -> AgentStatus:

@@ -8,9 +8,8 @@ from urllib.request import urlopen
 import pytest
 
 from streaming.errors import QueryCheckpointError
-from streaming.queries.checkpoint_reader import CheckpointReader
-from streaming.queries.local_checkpoint import LocalCheckpoint
-from streaming.spark.job.hadoop_files import HadoopFiles
+from streaming.queries.checkpoint_reader import CheckpointReader, LocalCheckpoint
+from streaming.spark.job.exporting import HadoopFiles
 from tests.builders import NOW, batch, log_dir, partition
 from tests.jobs import serving
 from tests.limits import SECONDS

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from streaming.broker.disk.identity import LogDir
-from streaming.spark.job.shards import logs_in, logs_of
+from streaming.spark.job.checkpoint import logs_in, logs_of
 from tests.tables import each_row
 
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from streaming.broker.protocol.status_messages import Status
 from streaming.common.state_row import STATES
-from streaming.spark.job.table_progress import Reached
+from streaming.spark.job.query_progress import Reached
 from streaming.spark.source.offsets import AgentOffset
 from tests.agents import CLUSTER_ID
 

@@ -8,12 +8,10 @@ from hypothesis import strategies as st
 
 from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.kafka.formats.control import EndTxnMarker, read_control
-from streaming.kafka.formats.entries import read_entry_records
+from streaming.kafka.formats.entries import read_entry_records, read_message
 from streaming.kafka.formats.layout import CURRENT_MAGIC, MAGIC_AT, TRANSACTIONAL_BIT
-from streaming.kafka.formats.legacy_messages import read_message
 from streaming.kafka.formats.record_batches import read_batch
-from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.compressor import Codec
+from streaming.simulator.batch_writer import Batch, Codec, Record
 from streaming.simulator.log import Appendable, PartitionLog
 from tests.builders import NOW, abort, commit, log_dir, partition
 from tests.legacy_messages import Messages

@@ -15,8 +15,7 @@ from streaming.broker.ladder.opened_batches import OpenedBatches
 from streaming.broker.ladder.positions import Position, PositionState, positions
 from streaming.broker.ladder.stretch import Stretch
 from streaming.kafka.formats.records import MAX_TIMED_BYTES
-from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.compressor import Codec
+from streaming.simulator.batch_writer import Batch, Codec, Record
 from streaming.simulator.log import Appendable
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.ladder.logs import Entry, Real, listed, parse, steps, write

@@ -11,9 +11,8 @@ from uuid import UUID
 
 from streaming.common.log_key import LogKey
 from streaming.simulator.batch_writer import Batch, BatchEntry, encode
-from streaming.simulator.cleaner import compact
 from streaming.simulator.file_writer import uuid_text
-from streaming.simulator.log import PartitionLog
+from streaming.simulator.log import PartitionLog, compact
 from streaming.simulator.log_dir import LogDir
 from streaming.simulator.metadata_writer import (
     METADATA_TOPIC_ID,

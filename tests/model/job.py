@@ -24,7 +24,7 @@ from streaming.rules.log_state import LogState
 from streaming.rules.shard_state import ShardState
 from streaming.spark.query.processor import ShardProcessor
 from streaming.spark.source import offsets
-from streaming.spark.source.sharding import by_shard, recall
+from streaming.spark.source.stream import by_shard, recall
 from tests.model.agent import Agent, Wire
 from tests.view.rows import new_context
 

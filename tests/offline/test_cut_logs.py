@@ -13,7 +13,7 @@ from streaming.common.settings import Settings
 from streaming.kafka.formats.partitioning import coordinator_partition
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.simulator.group_writer import SimulatedMember, classic_group_record
+from streaming.simulator.group_coordinator import SimulatedMember, classic_group_record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.metadata_writer import ReplicaSet, partition_record, topic_record
 from streaming.terminal.offline.group_reading import read_groups

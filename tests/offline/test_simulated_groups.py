@@ -9,9 +9,8 @@ from streaming.broker.protocol.group_json import GroupDetail, GroupPartition
 from streaming.common.settings import Settings
 from streaming.kafka.formats.consumer_offsets import OffsetCommitKey, read_offset_commit, read_offsets_key
 from streaming.kafka.formats.entries import read_entry_records
-from streaming.simulator.broker import SimulatedBroker
-from streaming.simulator.facts import Facts
-from streaming.simulator.group_actors import COMMIT_MS
+from streaming.simulator.broker import COMMIT_MS, SimulatedBroker
+from streaming.simulator.log import Facts
 from streaming.terminal.offline.group_reading import read_groups
 from tests.formats.dumped import columns
 from tests.group_answers import detailed

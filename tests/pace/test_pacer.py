@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from streaming.common.pace.pace_files import Freshness, WorkCheck, write_check
 from streaming.common.pace.pacer import LIVE_SECONDS, Pacer
-from streaming.common.pace.schedule import PaceReason
+from streaming.common.pace.schedule import Freshness, PaceReason, WorkCheck, write_check
 from tests.clocks import Clock
 
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.common.pace.pace_files import WorkCheck, last_check, read_schedule, write_check, write_schedule
 from streaming.common.pace.schedule import (
     FALLBACK_SECONDS,
     LATE_SECONDS,
@@ -16,6 +15,11 @@ from streaming.common.pace.schedule import (
     Pace,
     PaceReason,
     Schedule,
+    WorkCheck,
+    last_check,
+    read_schedule,
+    write_check,
+    write_schedule,
 )
 
 SCHEDULE = Schedule(written=100.0, lead=0.8, expected=(ExpectedScrape(115.0, 15.0), ExpectedScrape(120.5, 30.0)))

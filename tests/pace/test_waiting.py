@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.common.pace.pace_files import WorkCheck, write_schedule
-from streaming.common.pace.schedule import FALLBACK_SECONDS, QUICK_SECONDS, ExpectedScrape, Schedule
+from streaming.common.pace.schedule import FALLBACK_SECONDS, QUICK_SECONDS, ExpectedScrape, Schedule, WorkCheck, write_schedule
 from streaming.common.pace.waiting import Hurry, Turns
 from tests.clocks import Clock
 

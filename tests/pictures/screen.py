@@ -10,10 +10,10 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from streaming.pages.api.state import State
-from streaming.terminal.top.arriving import answered
 from streaming.terminal.top.dir_source import DirSource
 from streaming.terminal.top.frame import drawn
 from streaming.terminal.top.top_state import ScreenState, question
+from streaming.terminal.top.watching import answered
 
 GROUND, INK = (24, 26, 31), (222, 222, 222)
 _TANGO = ((85, 87, 83), (239, 41, 41), (138, 226, 52), (252, 233, 79), (114, 159, 207), (173, 127, 168), (52, 226, 226), (238, 238, 236))

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from streaming.errors import QueryCheckpointError
-from streaming.queries.checkpoint_reader import CheckpointReader
-from streaming.queries.local_checkpoint import LocalCheckpoint
-from streaming.queries.query_look import QueryLook, QueryPosition
+from streaming.queries.checkpoint_reader import CheckpointReader, LocalCheckpoint
+from streaming.queries.query_looks import QueryLook, QueryPosition
 from tests.queries.written import CHECKPOINTS, Written
 from tests.tables import each_row
 

@@ -10,9 +10,8 @@ from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.group_history_json import GroupHistoryPage
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding
 from streaming.cluster.consumers.group_counting import PAIR_BITS
+from streaming.cluster.consumers.group_moves import CERTAIN_MS, SETTLED_MS, Moved
 from streaming.cluster.consumers.group_tracker import GroupTracker
-from streaming.cluster.consumers.move_counting import CERTAIN_MS, SETTLED_MS
-from streaming.cluster.consumers.moved_lately import Moved
 from streaming.cluster.view.export import EVERYTHING
 from streaming.common.settings import Settings
 from streaming.terminal.offline.group_reading import read_groups

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from streaming.common.rows import SEGMENTS
-from streaming.rules.config_levels import topic_configs
+from streaming.rules.config_values import topic_configs
 from streaming.rules.limits import effective_limits
 from streaming.rules.segment_columns import LogFacts
 

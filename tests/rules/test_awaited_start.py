@@ -6,9 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.rules.awaited_start import away_of
 from streaming.rules.group_loss import losses
-from streaming.rules.retention_passes import not_growing
+from streaming.rules.retention_passes import away_of, not_growing
 from streaming.rules.retention_rule import BLOCKED, Bound, Retention, RetentionRule
 from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from tests.rules.logs import any_log, log_facts

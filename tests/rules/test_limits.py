@@ -7,8 +7,17 @@ from hypothesis import strategies as st
 from streaming.cluster.view.limiter import Limiter
 from streaming.errors import FormatError
 from streaming.kafka.formats.configs import READABLE_KEYS
-from streaming.rules.config_levels import Configs, TopicPattern, broker_configs, pattern_configs, read_configs, topic_configs
-from streaming.rules.config_values import NAMES, Rejected, ValueSource
+from streaming.rules.config_values import (
+    NAMES,
+    Configs,
+    Rejected,
+    TopicPattern,
+    ValueSource,
+    broker_configs,
+    pattern_configs,
+    read_configs,
+    topic_configs,
+)
 from streaming.rules.limits import effective_limits, limits_of, producer_expiration
 from tests.tables import each_row
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.rules.config_levels import Configs, broker_configs
-from streaming.rules.config_values import ValueSource
+from streaming.rules.config_values import Configs, ValueSource, broker_configs
 from streaming.rules.restart_cost import (
     NOT_KNOWN,
     THREADS,

@@ -16,8 +16,7 @@ from streaming.common.rows import SEGMENTS
 from streaming.errors import CheckpointError
 from streaming.rules.fold import Mark
 from streaming.rules.log_state import LogState
-from streaming.rules.segment_lists import SegmentLists
-from streaming.rules.shard_state import ShardState
+from streaming.rules.shard_state import SegmentLists, ShardState
 
 numbers = st.integers(-(2**63), 2**63 - 1)
 small = st.integers(-(2**31), 2**31 - 1)

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from streaming.kafka.formats.crc import CHECKED_FROM
-from streaming.kafka.scan.crc_check import wrong_crcs
-from streaming.kafka.scan.crc_stretch import MOST_BYTES, are_right
+from streaming.kafka.scan.crc_check import MOST_BYTES, are_right, wrong_crcs
 from streaming.kafka.scan.headers import read_headers
 from streaming.kafka.scan.walk import walk
 from streaming.simulator.batch_writer import encode

@@ -9,10 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streaming.kafka.formats.layout import HEADER, HEADER_BYTES
-from streaming.kafka.scan.few_batches import MOST_BATCHES, MOST_PIECES, scan_few
 from streaming.kafka.scan.headers import Batches
-from streaming.kafka.scan.piece import Piece, Scanned
-from streaming.kafka.scan.pieces import scan, scan_many
+from streaming.kafka.scan.pieces import MOST_BATCHES, MOST_PIECES, Piece, Scanned, scan, scan_few, scan_many
 from streaming.kafka.scan.walk import Bytes
 from tests.builders import abort, batch, commit
 from tests.formats.dumped import files, read

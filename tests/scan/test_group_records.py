@@ -13,11 +13,17 @@ from streaming.common.short_names import short_name
 from streaming.errors import FormatError
 from streaming.kafka.formats.consumer_groups import ConsumerGroup, ConsumerGroupKey, KeyType
 from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommit, OffsetCommitKey, read_offsets_key, read_offsets_value
-from streaming.kafka.scan.group_records import NOT_UNDERSTOOD, Commit, EndMarker, GroupRecord, GroupRecords, group_records
+from streaming.kafka.scan.group_records import (
+    NOT_UNDERSTOOD,
+    Commit,
+    EndMarker,
+    GroupRecord,
+    GroupRecords,
+    group_records,
+    read_single_commit,
+)
 from streaming.kafka.scan.headers import read_headers
-from streaming.kafka.scan.single_commits import read_single_commit
-from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.compressor import Codec
+from streaming.simulator.batch_writer import Batch, Codec, Record
 from streaming.simulator.coordinator_records import offset_commit_record
 from tests.builders import NOW, abort, commit
 from tests.formats.dumped import columns, files, read, reported

@@ -9,8 +9,7 @@ import pytest
 import yaml
 
 from streaming.pages.site.page_site import PageSite
-from streaming.shipped.addresses import Addresses, with_addresses
-from streaming.shipped.alert_links import dashboard_link, page_link
+from streaming.shipped.addresses import Addresses, dashboard_link, page_link, with_addresses
 from streaming.shipped.shipped_files import ShippedFile, ShippedKind, shipped
 from tests.site.page_reading import ask
 from tests.site.page_world import MadeUpJob, site_of

@@ -10,8 +10,20 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.simulator.batch_writer import Batch, Record, encode, encode_records, end_transaction, next_sequence, uvarint, varint
-from streaming.simulator.compressor import XERIAL_BLOCK_BYTES, XERIAL_HEADER, Codec, compress
+from streaming.simulator.batch_writer import (
+    XERIAL_BLOCK_BYTES,
+    XERIAL_HEADER,
+    Batch,
+    Codec,
+    Record,
+    compress,
+    encode,
+    encode_records,
+    end_transaction,
+    next_sequence,
+    uvarint,
+    varint,
+)
 from tests.tables import each_row
 
 T = 1_700_000_000_000

@@ -14,7 +14,7 @@ import pytest
 from streaming.errors import LogDirError
 from streaming.kafka.formats.consumer_offsets import OffsetCommit, OffsetCommitKey
 from streaming.simulator.broker import SimulatedBroker
-from streaming.simulator.facts import Facts
+from streaming.simulator.log import Facts
 from tests.formats.dumped import columns
 from tests.formats.offsets_topic import read, records_of
 

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from streaming.simulator.batch_writer import Batch, encode
-from streaming.simulator.cleaner import clean, compact
-from streaming.simulator.log import PartitionLog
+from streaming.simulator.log import PartitionLog, clean, compact
 from tests.builders import NOW, batch, log_dir, partition
 from tests.formats.dumped import columns
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from uuid import UUID
 
 from streaming.kafka.formats.cluster_image import ClusterImage
-from streaming.simulator.controller import Controller
+from streaming.simulator.broker import Controller
 from streaming.simulator.file_writer import uuid_text
 from tests.builders import NOW, log_dir
 from tests.record_batches import image_of_snapshot

@@ -16,7 +16,7 @@ from streaming.kafka.formats.consumer_groups import (
 )
 from streaming.kafka.formats.consumer_offsets import GroupKey
 from streaming.kafka.formats.group_metadata import GroupMetadata
-from streaming.simulator.group_writer import SESSION_TIMEOUT_MS, SimulatedMember, classic_group_record, consumer_group_records
+from streaming.simulator.group_coordinator import SESSION_TIMEOUT_MS, SimulatedMember, classic_group_record, consumer_group_records
 from tests.formats.dumped import columns
 from tests.formats.dumped import read as read_file
 from tests.formats.offsets_topic import read, records_of

@@ -5,10 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from streaming.simulator.batch_writer import Batch, Record, encode
-from streaming.simulator.compressor import Codec
-from streaming.simulator.facts import FactTotals
-from streaming.simulator.log import PartitionLog
+from streaming.simulator.batch_writer import Batch, Codec, Record, encode
+from streaming.simulator.log import FactTotals, PartitionLog
 from streaming.simulator.segment_writer import LogConfig
 from tests.builders import NOW, abort, batch, commit, delete, log_dir, partition
 from tests.legacy_messages import Messages

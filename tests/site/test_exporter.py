@@ -8,8 +8,8 @@ from threading import Event
 
 import pytest
 
-from streaming.common.web.client_limits import CONNECTION_SECONDS, HEAD_SECONDS, PROBES, REQUESTS, REQUESTS_PER_CLIENT, SILENT_PER_CLIENT
-from streaming.common.web.negotiation import OPENMETRICS_TYPE, TEXT_TYPE
+from streaming.common.web.messages import OPENMETRICS_TYPE, TEXT_TYPE
+from streaming.common.web.places import CONNECTION_SECONDS, HEAD_SECONDS, PROBES, REQUESTS, REQUESTS_PER_CLIENT, SILENT_PER_CLIENT
 from streaming.errors import UsageError
 from streaming.pages.site.exporter import Exporter
 from tests.exposition.reading import page, samples

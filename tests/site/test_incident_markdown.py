@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from streaming.broker.protocol.status_json import Consequence, Problem, Status
-from streaming.pages.site.incident_markdown import incident_markdown
+from streaming.pages.site.shown_incidents import incident_markdown
 
 NOW = 1_763_000_000_000
 STATUS = Status(at_ms=NOW, version="1", ready=True, verdict="", freshness="", cluster_id="5L6g", url="https://ops/segtail/")

@@ -6,8 +6,7 @@ import pytest
 
 from streaming.common.settings import Settings
 from streaming.errors import SettingsError
-from streaming.pages.site.exporter import Exporter
-from streaming.pages.site.page_address import page_address
+from streaming.pages.site.exporter import Exporter, page_address
 from streaming.terminal.configuration import load
 from tests.tables import each_row
 from tests.view.rows import new_observer, new_table

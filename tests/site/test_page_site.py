@@ -14,11 +14,9 @@ from streaming.broker.protocol.listing_json import DEFAULT_LIMIT
 from streaming.common.web.messages import SECURED, HttpRequest
 from streaming.pages.api.state import State
 from streaming.pages.listings.group_list import GROUP_PARTITIONS
-from streaming.pages.site import page_assets
-from streaming.pages.site.chart_marks import marks
-from streaming.pages.site.hour_charts import hour_charts
-from streaming.pages.site.page_assets import ASSETS, static_path
-from streaming.pages.site.page_site import PageSite
+from streaming.pages.site import page_site
+from streaming.pages.site.hour_charts import hour_charts, marks
+from streaming.pages.site.page_site import ASSETS, PageSite, static_path
 from tests.site.page_reading import Page, ask, read
 from tests.site.page_world import ABORT, ADVICE, CLUSTER_NUMBERS, NOW, PROBLEMS, MadeUpJob, group, minutes, partition, site_of, starting
 from tests.tables import each_row
@@ -503,7 +501,7 @@ def test_every_answer_keeps_out_what_comes_from_elsewhere(site: PageSite) -> Non
 
 def test_an_asset_has_another_path_when_its_content_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     before = static_path("site.css")
-    monkeypatch.setattr(page_assets, "_content", lambda name: b"other")
+    monkeypatch.setattr(page_site, "_content", lambda name: b"other")
     assert static_path("site.css") != before
 
 

@@ -4,10 +4,8 @@ import re
 
 import pytest
 
-from streaming.pages.site.markdown_pieces import DocumentPiece, pieces_of
-from streaming.pages.site.page_assets import POLICY
-from streaming.pages.site.page_site import PageSite
-from streaming.pages.site.runbook_view import RunbookView
+from streaming.pages.site.page_site import POLICY, PageSite
+from streaming.pages.site.runbook_view import DocumentPiece, RunbookView, pieces_of
 from streaming.shipped.runbooks import runbooks
 from tests.site.page_reading import ask, read
 from tests.site.page_world import MadeUpJob, site_of

@@ -5,7 +5,7 @@ from threading import Event
 
 import pytest
 
-from streaming.pages.site.single_flight import Shared
+from streaming.pages.site.exporter import Shared
 from tests.limits import SECONDS
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from streaming.spark.source.local_reader import RecordsReader
 from streaming.spark.source.public_options import parse_public_options
-from streaming.spark.source.records_reader import RecordsReader
 
 
 def records_reader(*log_dirs: Path, **options: str) -> RecordsReader:

@@ -20,7 +20,7 @@ from streaming.spark.source import at_once
 from streaming.spark.source.at_once import TASK_BYTES
 from streaming.spark.source.datasource import SegtailDataSource
 from streaming.spark.source.public_rows import ARROW
-from streaming.spark.source.refused_stream import RefusedStream
+from streaming.spark.source.public_stream import RefusedStream
 from streaming.spark.source.relations import SCHEMAS, Relation
 from tests.agents import Agent
 from tests.builders import CLUSTER_ID, NOW, batch, commit, log_dir, partition

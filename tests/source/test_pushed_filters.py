@@ -6,7 +6,7 @@ from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEq
 
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt
 from streaming.broker.protocol.selection import Selection
-from streaming.spark.source.pushed_filters import PushedFilters, take
+from streaming.spark.source.at_once import PushedFilters, take
 from streaming.spark.source.relations import Relation
 
 TIME = datetime(2026, 1, 1, tzinfo=UTC)

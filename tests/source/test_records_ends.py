@@ -9,8 +9,7 @@ import pytest
 
 from streaming.errors import LogDirError, UsageError
 from streaming.kafka.formats.names import HIGH_WATERMARK_CHECKPOINT, FileKind
-from streaming.simulator.batch_writer import Record
-from streaming.simulator.compressor import Codec
+from streaming.simulator.batch_writer import Codec, Record
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.legacy_messages import Messages
 from tests.source.record_reading import record_rows, records_reader

@@ -7,7 +7,7 @@ import pytest
 
 from streaming.errors import FormatError, LogDirError, UsageError
 from streaming.kafka.formats.names import FileKind
-from streaming.simulator.compressor import Codec
+from streaming.simulator.batch_writer import Codec
 from tests.builders import batch, log_dir, partition
 from tests.source.record_reading import record_rows, records_reader
 

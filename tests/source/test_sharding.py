@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from streaming.broker.protocol.event_tables import events_table
 from streaming.common.event_row import EVENTS, Event
 from streaming.common.rows import PACKED, ROWS, SHARD, Kind, unpack_rows
-from streaming.spark.source.sharding import by_shard, shard_of
+from streaming.spark.source.stream import by_shard, shard_of
 from tests.tables import each_row
 
 

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.datasource import ReadMaxBytes
 
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Plan
 from streaming.common.event_row import EVENTS
-from streaming.common.pace.pace_files import WorkCheck, last_check
+from streaming.common.pace.schedule import WorkCheck, last_check
 from streaming.common.pace.waiting import Hurry, Turns
 from streaming.common.rows import ROWS, Kind, unpack_rows
 from streaming.errors import AgentError

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.terminal.top.key_codes import decode
+from streaming.terminal.top.raw_terminal import decode
 from tests.tables import each_row
 
 SEQUENCES = {

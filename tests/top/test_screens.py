@@ -10,7 +10,6 @@ from rich.color import Color
 from streaming.broker.protocol.listing_json import TransactionRow
 from streaming.broker.protocol.status_json import JobStart
 from streaming.pages.listings.answered_lists import LISTS
-from streaming.terminal.top.arriving import ticked
 from streaming.terminal.top.frame import drawn
 from streaming.terminal.top.help_lines import help_lines
 from streaming.terminal.top.pressing import pressed
@@ -18,6 +17,7 @@ from streaming.terminal.top.questions import VIEWS, DetailQuestion, ListName, Li
 from streaming.terminal.top.screen_parts import WARNING_COLOUR, body_height
 from streaming.terminal.top.scrolling import resized
 from streaming.terminal.top.top_state import Place, ScreenState, question
+from streaming.terminal.top.watching import ticked
 from tests.tables import each_row
 from tests.top.fake_job import COMMAND, NOW_MS, FakeJob, partition, problem, status, troubled
 from tests.top.screens import lines, lost, shown, text

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from streaming.cluster.usage.power_cut import OnNoDisk, on_no_disk
+from streaming.cluster.usage.disk_answer import OnNoDisk, on_no_disk
 from streaming.cluster.usage.replicas import LogsThere, ReplicaSizes
 from streaming.common.rows import SEGMENTS
 from streaming.rules.limits import limits_of

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from streaming.broker.protocol.group_json import GroupPartition
+from streaming.cluster.verdicts.conditions import certain_losses, endangered_losses, losses_by_cause, pair_losses
 from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
-from streaming.cluster.verdicts.group_danger import certain_losses, endangered_losses, losses_by_cause, pair_losses
 from streaming.cluster.verdicts.group_judge import judge_groups
 from streaming.cluster.verdicts.group_usage import usages
 from tests.builders import NOW

@@ -27,8 +27,7 @@ from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.verdicts import group_findings
 from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds
-from streaming.cluster.verdicts.group_causes import BECAUSE
-from streaming.cluster.verdicts.group_findings import NO_OFFSETS, NOT_ON_DISK, SHARES_NOT_READ, GroupFindings, with_damage
+from streaming.cluster.verdicts.group_findings import BECAUSE, NO_OFFSETS, NOT_ON_DISK, SHARES_NOT_READ, GroupFindings, with_damage
 from streaming.cluster.verdicts.group_judge import Judgement, judge_groups
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, REASONS, Sentences
 from streaming.common.formatting import TimeWords
@@ -1014,7 +1013,12 @@ def test_what_goes_with_a_segment_that_grows_is_so_much_at_least() -> None:
 
 
 def test_a_verdict_without_words_is_refused_where_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    more = IntEnum("GroupVerdict", {**GroupVerdict.__members__, "TOO_WARM": len(GroupVerdict)})  # type: ignore[misc]
+    class Labelled(IntEnum):
+        @property
+        def label(self) -> str:
+            return self.name.lower()
+
+    more = Labelled("GroupVerdict", {**GroupVerdict.__members__, "TOO_WARM": len(GroupVerdict)})  # type: ignore[call-arg]
     monkeypatch.setattr(group_verdicts, "GroupVerdict", more)
     with pytest.raises(TypeError, match="nothing says what TOO_WARM means"):
         run_path(str(group_findings.__file__))

@@ -11,7 +11,7 @@ from streaming.cluster.verdicts.all_problems import count, problems
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import verdict
 from streaming.cluster.verdicts.group_judge import judge_groups
-from streaming.cluster.verdicts.held_back_groups import held_back_groups
+from streaming.cluster.verdicts.transaction_problems import held_back_groups
 from streaming.cluster.view.table import Table
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.rules.broker_process import ProcessState

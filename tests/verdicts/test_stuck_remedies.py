@@ -1,8 +1,7 @@
 """What is offered for a transaction that is stuck: never the end by hand shortly before it comes by itself, nor where nobody knows it."""
 
 from streaming.cluster.verdicts.commands import Commands
-from streaming.cluster.verdicts.stuck_remedies import NEAR_MS, StuckTransaction, remedy_of
-from streaming.cluster.verdicts.transaction_owners import owner_of
+from streaming.cluster.verdicts.transaction_problems import NEAR_MS, StuckTransaction, owner_of, remedy_of
 from streaming.common.formatting import TimeWords
 from tests.builders import NOW
 from tests.tables import each_row

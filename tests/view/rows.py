@@ -6,9 +6,8 @@ import pyarrow as pa
 
 from streaming.cluster.view.export import EVERYTHING, Export
 from streaming.cluster.view.limiter import Limiter
-from streaming.cluster.view.log_growth import LogGrowth
 from streaming.cluster.view.observer import Observer, Versions
-from streaming.cluster.view.page_context import PageContext
+from streaming.cluster.view.page_context import LogGrowth, PageContext
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.transaction_columns import TransactionJudge
 from streaming.common.column_types import defaults_of

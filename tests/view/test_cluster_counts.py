@@ -5,8 +5,7 @@ import re
 from streaming.broker.protocol.cluster_messages import AffectedPartition, TopicCounts
 from streaming.cluster.view.export import Export
 from streaming.common.definitions.sections import Section
-from streaming.rules.config_levels import Configs, broker_configs
-from streaming.rules.config_values import ValueSource
+from streaming.rules.config_values import Configs, ValueSource, broker_configs
 from tests.exposition.reading import named
 from tests.view.rows import log, new_table
 from tests.worlds.counts import HEALTHY, ORDERS, counting

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.cluster.view.deletable_since import DeletableSince
+from streaming.cluster.view.page_context import DeletableSince
 
 INTERVAL, HOURS = 300_000, 36_000_000
 

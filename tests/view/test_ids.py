@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.cluster.view.ids import Ids
+from streaming.cluster.view.value_matrix import Ids
 
 
 def test_a_key_keeps_its_number_until_every_use_is_given_back() -> None:

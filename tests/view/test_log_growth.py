@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streaming.cluster.view.log_growth import LogGrowth
+from streaming.cluster.view.page_context import LogGrowth
 from streaming.rules.segment_columns import SegmentColumns
 from tests.rules.logs import Segment, log_facts
 

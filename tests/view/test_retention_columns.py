@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streaming.cluster.view.deletable_since import DeletableSince
+from streaming.cluster.view.page_context import DeletableSince
 from streaming.cluster.view.table import Table
 from streaming.common.catalog.catalog_tables import UNREADABLE
 from streaming.common.rows import SEGMENTS
-from streaming.rules.config_levels import broker_configs
-from streaming.rules.config_values import ValueSource
+from streaming.rules.config_values import ValueSource, broker_configs
 from tests.exposition.reading import named
 from tests.view.reported import Facts
 from tests.view.rows import Row, log, new_table, states

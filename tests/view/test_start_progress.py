@@ -2,8 +2,8 @@
 
 import pytest
 
-from streaming.cluster.verdicts.starting import start_sentence
-from streaming.cluster.view.start_progress import ReadAgent, StartMeter, StartProgress, StartStep
+from streaming.cluster.verdicts.first_lines import start_sentence
+from streaming.cluster.view.taillag import ReadAgent, StartMeter, StartProgress, StartStep
 
 MIB = 1 << 20
 READ = ReadAgent(unread_bytes=0, catching_up=False)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.cluster.view.static_configs import static_configs
+from streaming.cluster.view.page_context import static_configs
 
 
 def test_a_server_properties_of_another_node_is_logged_and_sets_no_limit_of_those_that_are_here(

@@ -14,8 +14,7 @@ from streaming.broker.watcher.leaving import HOLD_MS
 from streaming.broker.watcher.reading import ZERO_TAIL_LOOK_BYTES
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
-from streaming.simulator.batch_writer import Record
-from streaming.simulator.compressor import Codec
+from streaming.simulator.batch_writer import Codec, Record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir
 from tests.builders import NOW, batch, log_dir, partition

@@ -11,7 +11,7 @@ import pytest
 from streaming.broker.disk.log_inventory import Inventory
 from streaming.broker.watcher import carrying, reading, registry, replaying, tail, taking_up
 from streaming.common.rows import Kind
-from streaming.kafka.scan import few_batches, pieces
+from streaming.kafka.scan import pieces
 from tests.watcher.scene import Scene, scene
 from tests.watcher.station import RESCAN_MS
 
@@ -101,14 +101,14 @@ def test_an_error_behind_the_move_of_the_cursor(world: Scene, breaks: Breaks, ca
     assert_stopped(world, caplog)
 
 
-@pytest.mark.parametrize("most_pieces", [0, few_batches.MOST_PIECES])
+@pytest.mark.parametrize("most_pieces", [0, pieces.MOST_PIECES])
 def test_scanning_many_logs_at_once(
     most_pieces: int, world: Scene, breaks: Breaks, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """In one numpy pass, and in the plain loop that few batches are left to."""
-    monkeypatch.setattr(few_batches, "MOST_PIECES", most_pieces)
+    monkeypatch.setattr(pieces, "MOST_PIECES", most_pieces)
     world.play("look")
-    breaks(few_batches, "columns_of", lambda _, headers: (headers["records_count"] == 5).any())
+    breaks(pieces, "columns_of", lambda _, headers: (headers["records_count"] == 5).any())
     breaks(pieces, "find_flaws", lambda batches, *_: (batches.records == 5).any())
     world.play(BAD_GROWS)
     assert_stopped(world, caplog)

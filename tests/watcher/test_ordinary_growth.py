@@ -16,7 +16,7 @@ from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
 from streaming.kafka.scan.producer_states import Producers
-from streaming.simulator.compressor import Codec
+from streaming.simulator.batch_writer import Codec
 from tests.builders import NOW, abort, batch, commit, delete, log_dir, partition
 from tests.clocks import Clock
 from tests.scratch import scratch

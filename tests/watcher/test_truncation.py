@@ -8,8 +8,7 @@ import pytest
 from streaming.broker.watcher import watcher
 from streaming.common.rows import Kind
 from streaming.kafka.scan.detail import first_offset_above
-from streaming.simulator.cleaner import compact
-from streaming.simulator.log import PartitionLog
+from streaming.simulator.log import PartitionLog, compact
 from streaming.simulator.log_dir import LogDir
 from tests.builders import batch, log_dir, partition
 from tests.tables import each_row

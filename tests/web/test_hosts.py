@@ -1,6 +1,6 @@
 """Whom a request takes the server for."""
 
-from streaming.common.web.hosts import is_foreign
+from streaming.common.web.gate import is_foreign
 from tests.tables import each_row
 
 

@@ -3,11 +3,11 @@
 import re
 from pathlib import Path
 
-from streaming.common import rare_log
-from streaming.common.web import client_limits
+from streaming.common import logs
+from streaming.common.web import places
 
 ROOT = Path(__file__).parents[2]
-UNITS = {"": 1.0, "bytes": 1.0, "s": 1.0, "a second": rare_log.EVERY_SECONDS}
+UNITS = {"": 1.0, "bytes": 1.0, "s": 1.0, "a second": logs.EVERY_SECONDS}
 
 
 def documented() -> list[float]:
@@ -18,7 +18,7 @@ def documented() -> list[float]:
 
 
 def test_the_table_of_limits_has_all_figures_in_their_order() -> None:
-    figures = {name: float(value) for name, value in vars(client_limits).items() if name.isupper()}
+    figures = {name: float(value) for name, value in vars(places).items() if name.isupper()}
     retry = figures.pop("RETRY_SECONDS")
     assert documented() == [*figures.values(), 1.0]
     assert f"`Retry-After: {retry:.0f}`" in (ROOT / "docs" / "security.md").read_text()

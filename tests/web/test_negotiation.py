@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.common.web.negotiation import accepts_gzip, wants_openmetrics
+from streaming.common.web.messages import accepts_gzip, wants_openmetrics
 from tests.tables import each_row
 
 PROMETHEUS_2 = (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.common.web import client_limits as limits
+from streaming.common.web import places as limits
 from streaming.common.web.places import Bounds, ConnectionPlace, ConnectionPlaces, Stage, client_of
 from tests.tables import each_row
 

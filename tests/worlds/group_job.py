@@ -11,11 +11,10 @@ from streaming.broker.protocol.group_json import BatchCheck, GroupDetail
 from streaming.broker.protocol.group_messages import POSITIONS, BatchRequest, GroupsRequest, PositionsRequest, RecordsRequest
 from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer, read_records, read_table
 from streaming.broker.protocol.group_stream import read_groups as read_answer
-from streaming.cluster.consumers.group_calls import ask_agents
 from streaming.cluster.consumers.group_details import GroupDetails
 from streaming.cluster.consumers.group_isolation import LOG_START_MS
 from streaming.cluster.consumers.group_partitions import GroupPartitions
-from streaming.cluster.consumers.group_rounds import GroupRounds, Surroundings
+from streaming.cluster.consumers.group_rounds import GroupRounds, Surroundings, ask_agents
 from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.consumers.group_tracker import GroupTracker
 from streaming.cluster.verdicts.group_judge import judge_groups

@@ -12,8 +12,8 @@ from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
 from streaming.cluster.view.observer import AgentStatus
-from streaming.cluster.view.start_progress import StartProgress, StartStep
 from streaming.cluster.view.table import Table
+from streaming.cluster.view.taillag import StartProgress, StartStep
 from streaming.cluster.view.view import view
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.rules.aborting_clients import AbortingClient

@@ -19,7 +19,7 @@ from streaming.broker.agent.security import OPEN, Security
 from streaming.broker.protocol.agent_calls import PATH, REQUEST_BYTES, Call, Refusal, end_of, head_of
 from streaming.broker.protocol.problems import UNKNOWN_CALL, Reason
 from streaming.broker.protocol.tokens import HEADER, accepted
-from streaming.common.rare_log import RareLog
+from streaming.common.logs import RareLog
 from streaming.common.units import Address
 from streaming.common.web.lanes import BusyError, Lane
 from streaming.common.web.places import Bounds, ConnectionPlaces

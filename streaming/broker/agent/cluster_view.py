@@ -23,7 +23,7 @@ from streaming.kafka.formats.former_leaders import Begun
 from streaming.kafka.formats.metadata_brokers import BrokerState, server_of
 from streaming.kafka.formats.metadata_partitions import PartitionState, UncleanElection
 from streaming.kafka.formats.names import METADATA_TOPIC, TRANSACTION_TOPIC
-from streaming.rules.config_levels import Configs
+from streaming.rules.config_values import Configs
 from streaming.rules.limits import Limits, limits_of
 from streaming.rules.restart_cost import recovery_threads
 

@@ -10,8 +10,7 @@ from streaming.broker.disk.shortage import shortage
 from streaming.common.definitions.agent_metrics import HTTP_CUTS, HTTP_REFUSALS, WEB_FAILURES
 from streaming.common.units import Address
 from streaming.common.web.gate import Gate
-from streaming.common.web.messages import HttpRequest, Response, sentence
-from streaming.common.web.negotiation import TEXT_TYPE
+from streaming.common.web.messages import TEXT_TYPE, HttpRequest, Response, sentence
 from streaming.common.web.server import Server
 from streaming.errors import UsageError
 

@@ -37,7 +37,7 @@ from streaming.broker.watcher.watcher import Watcher
 from streaming.common.short_names import redacted
 from streaming.common.units import Address
 from streaming.rules.broker_process import NEVER_LOOKED, ProcessLook, ProcessState
-from streaming.rules.letting_go import ends_ms, lets_go
+from streaming.rules.whereabouts import ends_ms, lets_go
 
 log = logging.getLogger(__name__)
 

@@ -32,7 +32,7 @@ from streaming.broker.journal.journal import Journal
 from streaming.broker.protocol.group_messages import Following
 from streaming.broker.watcher.open_files import RESERVED
 from streaming.broker.watcher.watcher import Doubt
-from streaming.common import private_directory
+from streaming.common import whole_files
 from streaming.common.definitions import agent_metrics
 from streaming.errors import JournalBusyError, UsageError
 
@@ -82,7 +82,7 @@ def serve(options: AgentOptions) -> None:
     with ExitStack() as resources:
         metrics, pulse = AgentMetrics(), Pulse()
         health = _serve_health(options, metrics, pulse, resources)
-        os.umask(private_directory.UMASK)
+        os.umask(whole_files.UMASK)
         journal = _open_journal(options, log_dirs.cluster_id, ending.event)
         if journal is None:
             return

@@ -44,7 +44,7 @@ from streaming.broker.watcher.beginnings import Beginning
 from streaming.broker.watcher.unreadable import StuckTail
 from streaming.broker.watcher.watcher import Doubt, Watcher
 from streaming.common.catalog.changes import Version
-from streaming.common.rare_log import RareLog
+from streaming.common.logs import RareLog
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, VersionError, quoted
 from streaming.kafka.formats.names import TRANSACTION_TOPIC

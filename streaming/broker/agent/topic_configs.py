@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.broker_processes import RunningBrokers
 from streaming.kafka.formats.cluster_image import ClusterImage
-from streaming.rules.config_levels import Configs, TopicPattern, broker_configs, pattern_configs, topic_configs
-from streaming.rules.config_values import ValueSource
+from streaming.rules.config_values import Configs, TopicPattern, ValueSource, broker_configs, pattern_configs, topic_configs
 
 log = logging.getLogger(__name__)
 

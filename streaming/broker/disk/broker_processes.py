@@ -17,8 +17,7 @@ from streaming.broker.disk.opening import PROPERTIES_BYTES, read_small
 from streaming.errors import FormatError
 from streaming.kafka.formats.properties import parse_properties
 from streaming.kafka.formats.server_properties import ServerProperties, parse_server_properties
-from streaming.rules.config_levels import Configs, broker_configs
-from streaming.rules.config_values import ValueSource
+from streaming.rules.config_values import Configs, ValueSource, broker_configs
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from streaming.broker.journal.forgetting import Forgetting, TrimLimits
 from streaming.broker.journal.journal import Journal
 from streaming.broker.journal.published import PublishedEnd
 from streaming.common.log_key import LogKey
-from streaming.common.rare_log import RareLog
+from streaming.common.logs import RareLog
 from streaming.errors import ConsumerError
 
 log = logging.getLogger(__name__)

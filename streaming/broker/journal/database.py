@@ -13,7 +13,7 @@ from pathlib import Path
 from streaming.broker.journal import schema
 from streaming.broker.journal.schema import VERSION
 from streaming.broker.journal.tables import value
-from streaming.common import private_directory
+from streaming.common import whole_files
 from streaming.errors import FencedError, JournalBusyError, JournalError
 from streaming.kafka.formats.properties import known_clusters
 
@@ -59,7 +59,7 @@ class Database:
             self.id = self._make(cluster_id)
             return
         try:
-            private_directory.make(directory)
+            whole_files.make(directory)
             self._lock_fd = self._hold(directory / _LOCK)
         except OSError as error:
             raise JournalError(f"the journal in {directory} cannot be written ({error}): name another directory") from error

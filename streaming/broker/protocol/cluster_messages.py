@@ -7,7 +7,7 @@ from typing import Annotated, Self
 
 from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.json_values import Small, Text
-from streaming.common.inflating import inflate
+from streaming.common.arrow_streams import inflate
 from streaming.errors import AgentError
 from streaming.kafka.formats.metadata_brokers import Phase
 

@@ -53,7 +53,7 @@ class KeptCommit(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptBlind(Message):
-    """Something that could not be seen: as `streaming.cluster.verdicts.cluster_moments.Blind`."""
+    """Something that could not be seen: as `streaming.cluster.verdicts.cluster_changes.Blind`."""
 
     name: str
     broker: int
@@ -62,7 +62,7 @@ class KeptBlind(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptSighting(Message):
-    """A problem as it was seen last: as `streaming.cluster.verdicts.cluster_moments.Sighting`."""
+    """A problem as it was seen last: as `streaming.cluster.verdicts.cluster_changes.Sighting`."""
 
     problem: Problem
     blind: list[KeptBlind]
@@ -83,7 +83,7 @@ class KeptLeader(Message):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptChanges(Message):
     """The events, the oldest first; from when on changes are known; and what the next look is compared with: as
-    `streaming.cluster.verdicts.cluster_moments.ClusterMoment`.
+    `streaming.cluster.verdicts.cluster_changes.ClusterMoment`.
     """
 
     events: list[ClusterEvent]

@@ -126,7 +126,7 @@ class AgentState(PublicMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStart(PublicMessage):
-    """How far a job that starts is. ``step``: a `streaming.cluster.view.start_progress.StartStep`."""
+    """How far a job that starts is. ``step``: a `streaming.cluster.view.taillag.StartStep`."""
 
     step: str  # `agents`: none has answered; `spark`: Spark starts; `reading`: agents read their disks; `counting`: that becomes numbers
     what: str  # a sentence: the step, and how far it is

@@ -60,7 +60,7 @@ class Cluster(Protocol):
         """The ids of all topics that exist; None if one of the brokers here does not know them."""
 
     def configs(self, log: LogKey) -> str:
-        """The configuration of the topic (`streaming.rules.config_levels.Configs.text`)."""
+        """The configuration of the topic (`streaming.rules.config_values.Configs.text`)."""
 
     def limits(self, log: LogKey) -> Limits:
         """The limits of the log, as far as they are known."""

@@ -13,9 +13,7 @@ import numpy as np
 
 from streaming.broker.protocol.history_json import KeptCommit
 from streaming.cluster.consumers.below_start import MEMBERS, NOBODY, BelowStart, Pace, Step, kept_pieces, recalled_pieces
-from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Ends, LagReason, Lags, Places
-from streaming.cluster.consumers.group_places import padded
-from streaming.cluster.consumers.group_shares import done_between
+from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Ends, LagReason, Lags, Places, done_between, padded
 from streaming.cluster.consumers.lost_lately import LOST_LATELY_MS, LossMemory, LostLately
 from streaming.cluster.view.fading_rates import FadingRates, Rates
 from streaming.common.arrays import Flags, Longs

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Codes, Ends, LagReason, first
+from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Answered, Codes, Ends, LagReason, carried, first, padded
 from streaming.cluster.consumers.group_logs import GroupLogs
-from streaming.cluster.consumers.group_places import Answered, carried, padded
 from streaming.cluster.view.fading_rates import FadingRates, Rates
 from streaming.common.arrays import Flags, Longs
 

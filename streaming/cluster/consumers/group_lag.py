@@ -1,16 +1,17 @@
-"""How far consumer groups are behind: the arithmetic of all groups' partitions at once, and why a result is not known.
+"""The lag of groups, and what changes it: newer ends of logs, records that share groups are done with."""
 
-A consumer gets records from its committed offset on, or from the log start if that is later. Positions are the counts of a ladder: their
-difference is what lies between two offsets, if both are of one edition.
-"""
-
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.cluster.view.transaction_columns import READ_AFTER_MS
 from streaming.common.arrays import Flags, Longs
+from streaming.kafka.groups.commit_table import CommitRows
+from streaming.kafka.groups.offset_ranges import after, between
 
 Codes = NDArray[np.int8]
 
@@ -245,3 +246,221 @@ def first(*codes: Codes) -> Codes:
     for each in codes[1:]:
         found = np.where(found == KNOWN, each, found)
     return found
+
+
+# --- what share groups are done with after their start offsets: from where on they have something left, and how much before it was done.
+# Kafka moves a start offset on only now and then: until then the first offsets after it may all be done with.
+
+
+class Done(NamedTuple):
+    """How many offsets of each range are done with, at least and at most: the same, but where only the number of all is known."""
+
+    least: Longs
+    most: Longs
+
+
+def starts(rows: CommitRows, log_start: Longs) -> Longs:
+    """From which offset on each commit has something to read: from the log start if that is later, and not what is done already."""
+    found = np.maximum(rows.offset, log_start)
+    for row in np.flatnonzero(rows.share & (rows.offset >= 0) & (rows.delivered > 0)).tolist():
+        found[row] = after(rows.done[row] or (), int(found[row]))
+    return found
+
+
+def first_undone(rows: CommitRows) -> Longs:
+    """The first offset of each commit that its group is not done with, whatever has been deleted."""
+    return starts(rows, rows.offset)
+
+
+def done_between(rows: CommitRows, first: Longs, end: Longs) -> Done:
+    """What each commit's group is done with from one offset on and before another; 0 of all that are no share groups."""
+    least, most = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+    for row in np.flatnonzero(rows.share & (rows.offset >= 0) & (end > first)).tolist():
+        ranges = rows.done[row]
+        if ranges is None:
+            most[row] = min(int(rows.delivered[row]), int(end[row] - first[row]))
+        else:
+            least[row] = most[row] = between(ranges, int(first[row]), int(end[row]))
+    return Done(least, most)
+
+
+# --- the positions from which groups' partitions are read, kept from round to round: what has to be asked again, and what was answered. A
+# position stays right as long as its log's edition does, if its next record was below the last stable offset, or may be an aborted one.
+# Else a transaction that ends may change which record is next.
+
+
+NUMBERS = tuple(name for name in Places.__slots__ if name not in ("reason", "offset", "edition"))
+"""The columns of `Places` that an answer has by these names."""
+
+RETRIED_ROUNDS = 4
+"""A position that is not known is asked for again after so many rounds: an agent fills its ladders for minutes. One that was known in the
+round before is asked for again in the next: a file was deleted while its agent looked, and its next listing shows that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Answered:
+    """Positions, one item for each offset that was asked for. ``decided``: no transaction that ends changes the next record."""
+
+    reason: Codes
+    edition: Longs
+    decided: Flags
+    numbers: dict[str, Longs]
+
+
+class PlaceMemory:
+    """Positions by the keys of commits. For one thread."""
+
+    def __init__(self) -> None:
+        self._key: Longs = np.empty(0, np.int64)
+        self._decided: Flags = np.empty(0, np.bool_)
+        self._lately: Flags = np.empty(0, np.bool_)  # not known, but known in the answer before
+        self._reason: Codes = np.empty(0, np.int8)
+        self._for_all: Flags = np.empty(0, np.bool_)  # asked for, whether the agent knows that or not
+        self._columns: dict[str, Longs] = {name: np.empty(0, np.int64) for name in ("offset", "edition", *NUMBERS)}
+        self._round = 0
+
+    def begin(self, key: Longs) -> None:
+        """A round begins, with these keys in ascending order: what is known of the others is forgotten."""
+        self._round += 1
+        if np.array_equal(key, self._key):
+            return
+        rows, there = carried(self._key, key)
+        self._columns = {name: np.where(there, padded(column)[rows], ABSENT) for name, column in self._columns.items()}
+        self._decided, self._lately = (there & np.append(each, False)[rows] for each in (self._decided, self._lately))
+        self._for_all = there & np.append(self._for_all, False)[rows]
+        self._reason = np.where(there, np.append(self._reason, KNOWN)[rows], CODES[LagReason.FILLING])
+        self._key = key
+
+    @property
+    def places(self) -> Places:
+        """The positions, in the order of the keys, until the next answer."""
+        return Places(reason=self._reason, **self._columns)
+
+    def wanted(self, start: Longs, ends: Ends, moved: Flags, reads_uncommitted: Flags) -> Longs:
+        """The rows whose position has to be asked, the most important first.
+
+        Args:
+            start: where each row is read from.
+            ends: of each row.
+            moved: whether the last stable offset or the high watermark of its log is another one than in the round before.
+            reads_uncommitted: whether the group reads records of aborted transactions, too.
+        """
+        can = (ends.reason == KNOWN) & (ends.counted != CODES[LagReason.VERSION])
+        needed = can & (start < ends.high_watermark) & (start >= 0)
+        known = self._reason == KNOWN
+        other = needed & ((self._columns["offset"] != start) | (self._for_all != reads_uncommitted))
+        old = needed & ~other & known & (self._columns["edition"] != ends.edition) & (ends.edition != ABSENT)
+        undecided = needed & ~other & ~old & known & ~self._decided & moved
+        again = needed & ~other & ~known
+        again = again & (self._lately | np.bool_(self._round % RETRIED_ROUNDS == 0))
+        return np.concatenate([np.flatnonzero(each) for each in (other, old, undecided, again)])
+
+    def answer(self, rows: Longs, offset: Longs, reads_uncommitted: Flags, positions: Answered) -> None:
+        """Set the positions of some rows that were asked for."""
+        self._lately[rows] = (self._reason[rows] == KNOWN) & (positions.reason != KNOWN)
+        self._reason[rows], self._decided[rows], self._for_all[rows] = positions.reason, positions.decided, reads_uncommitted
+        self._columns["offset"][rows], self._columns["edition"][rows] = offset, positions.edition
+        for name in NUMBERS:
+            self._columns[name][rows] = positions.numbers[name]
+
+
+def carried(before: Longs, after: Longs) -> tuple[Longs, Flags]:
+    """For each key after, its row among the keys before, and whether it was there; both in ascending order."""
+    rows = np.searchsorted(before, after)
+    there = padded(before)[rows] == after
+    there[rows == len(before)] = False
+    return rows, there
+
+
+def padded(column: Longs) -> Longs:
+    """The column with one more number, which is `ABSENT`."""
+    return np.append(column, ABSENT)
+
+
+# --- commits that are newer than what is known of the log that they are of: after its end, as that is known in this round. The log of a
+# coordinator and the log that a group reads may be of two agents, and the leader's may be behind, stand still or be away. So an offset is
+# beyond the end of a log only if its leader's agent has found the log to end before it later than the job knew of the offset. Until then
+# the newest offset counts that is within the log, for a while; where there is none, nothing is known.
+
+
+LOOKED_MS = 10_000
+"""An agent that is not behind has looked at each log within so long."""
+
+WAITS_MS = 60_000
+"""For so long an offset within the log counts in place of the newer one, and then nothing is known."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Offsets:
+    """``offset``: `ABSENT` for none. Of a share group, what it is done with after it belongs to it."""
+
+    offset: Longs
+    delivered: Longs
+    done: NDArray[np.object_]
+
+    @classmethod
+    def none(cls, count: int) -> "_Offsets":
+        return cls(np.full(count, ABSENT, np.int64), np.zeros(count, np.int64), np.full(count, None, np.object_))
+
+    def carried(self, before: Longs, there: Flags) -> "_Offsets":
+        offset = np.where(there, padded(self.offset)[before], ABSENT)
+        return _Offsets(offset, padded(self.delivered)[before], np.append(self.done, np.array([None], np.object_))[before])
+
+    def within(self, log_end: Longs) -> Flags:
+        within: Flags = (self.offset >= 0) & (self.offset <= log_end)
+        return within
+
+    @classmethod
+    def chosen(cls, flags: Sequence[Flags], some: Sequence["_Offsets"]) -> "_Offsets":
+        """Of each item that of the first of some whose flag is set; of the last one if none is."""
+        columns = ([getattr(each, column.name) for each in some] for column in fields(cls))
+        return cls(*(np.select(flags, each[:-1], each[-1]) for each in columns))
+
+
+class NewerCommits:
+    """For one thread."""
+
+    def __init__(self) -> None:
+        self._key: Longs = np.empty(0, np.int64)
+        self._counted = _Offsets.none(0)  # the newest that was within the log
+        self._next = _Offsets.none(0)  # the first that came after it: it counts once the log has grown so far
+        self._next_ms: Longs = np.empty(0, np.int64)  # since when it waits for that
+        self._newest: Longs = np.empty(0, np.int64)  # that of the round before, `ABSENT` unless it was after the end
+        self._newest_ms: Longs = np.empty(0, np.int64)  # since when it is so
+        self._proven: Longs = np.empty(0, np.int64)  # whether that is known
+
+    def take(self, rows: CommitRows, log_end: Longs, data_ms: Longs, steady_ms: int) -> tuple[CommitRows, Flags]:
+        """Returns the commits that count in this round, and which of them are known to be beyond the end.
+
+        Args:
+            log_end: of each commit's log, `ABSENT` where it is not known.
+            data_ms: up to when that is known from its leader, by the clock of ``steady_ms``; `ABSENT` where it is not.
+        """
+        self._carry(rows.key)
+        present = _Offsets(rows.offset, rows.delivered, rows.done)
+        known = log_end >= 0
+        after = known & (rows.offset > log_end)
+        same = after & (self._newest == rows.offset)
+        since_ms = np.where(same, self._newest_ms, steady_ms)
+        newer_ms = np.where(data_ms == ABSENT, ABSENT, data_ms - since_ms)
+        proven = same & ((self._proven > 0) | (newer_ms >= READ_AFTER_MS))
+        self._counted = _Offsets.chosen((known & ~after, self._next.within(log_end)), (present, self._next, self._counted))
+        waits = after & (self._next.offset != ABSENT) & ~self._next.within(log_end)
+        self._next = _Offsets.chosen((waits, after), (self._next, present, _Offsets.none(len(rows))))
+        self._next_ms = np.where(waits, self._next_ms, steady_ms)
+        self._newest, self._newest_ms, self._proven = np.where(after, rows.offset, ABSENT), since_ms, proven.astype(np.int64)
+        lately = (newer_ms < LOOKED_MS) & (steady_ms - self._next_ms < WAITS_MS)
+        older = after & ~proven & lately & self._counted.within(log_end)
+        if not np.any(older):
+            return rows, proven
+        counting = _Offsets.chosen((older,), (self._counted, present))
+        return replace(rows, offset=counting.offset, delivered=counting.delivered, done=counting.done), proven
+
+    def _carry(self, key: Longs) -> None:
+        if np.array_equal(key, self._key):
+            return
+        of, there = carried(self._key, key)
+        self._counted, self._next = self._counted.carried(of, there), self._next.carried(of, there)
+        columns = (self._next_ms, self._newest, self._newest_ms, self._proven)
+        self._next_ms, self._newest, self._newest_ms, self._proven = (np.where(there, padded(column)[of], ABSENT) for column in columns)
+        self._key = key

@@ -1,17 +1,18 @@
 """What rounds remember of each partition of a group: since when it stands still or is held up, what it has read, and what it has lost."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from streaming.broker.protocol.history_json import KeptCommit
+from streaming.cluster.consumers.commit_times import AppendedNext, GroupPast
 from streaming.cluster.consumers.group_counting import Counters, CountingMemory
-from streaming.cluster.consumers.group_lag import ABSENT, Ends, Lags, Places
-from streaming.cluster.consumers.group_moves import MoveMemory
-from streaming.cluster.consumers.group_past import AppendedNext, GroupPast
-from streaming.cluster.consumers.group_places import carried
+from streaming.cluster.consumers.group_lag import ABSENT, CODES, Ends, LagReason, Lags, Places, carried, padded
+from streaming.cluster.consumers.group_moves import MoveMemory, Place, rows_of
+from streaming.cluster.consumers.group_sums import CommitFacts
 from streaming.cluster.consumers.lost_lately import LostLately
-from streaming.cluster.consumers.named_rows import Place, rows_of
 from streaming.cluster.view.fading_rates import Rates
 from streaming.cluster.view.recalled import Recalled
 from streaming.common.arrays import Flags, Longs
@@ -149,3 +150,42 @@ class GroupMemory:
             lasting_rate=counted.lasting_rate,
             settled_rate=counted.settled_rate,
         )
+
+
+_Column = TypeVar("_Column", bound=NDArray[Any])
+
+_UNREAD = [CODES[each] for each in (LagReason.NOT_OBSERVED, LagReason.UNREAD, LagReason.CHECKPOINT, LagReason.LEADER, LagReason.UNREADABLE)]
+"""Why something is not known that was known while an agent read it, or a log could be read."""
+
+_FACTS = ("stopped", "loss_ms", "loss_pace", "loss_start_of", "loss_at_start", "assumed")
+
+
+class LastKnown:
+    """What commits stood in when it was last certain. For one thread."""
+
+    def __init__(self) -> None:
+        self._last: tuple[CommitRows, CommitFacts, Longs] | None = None
+
+    def within(self, rows: CommitRows, found: CommitFacts, since_ms: Longs) -> tuple[CommitFacts, Longs]:
+        """What a round has found, and since when commits stand, with what was known of those that nobody reads now."""
+        unread = np.isin(found.lags.reason, _UNREAD) & ~found.left_over
+        if self._last is not None and unread.any():
+            rows_before, last, last_since_ms = self._last
+            before, there = carried(rows_before.key, rows.key)
+            there &= unread & (padded(rows_before.offset)[before] == rows.offset)
+            some, before = np.flatnonzero(there), before[there]
+            facts = {name: _put(getattr(found, name), some, getattr(last, name)[before]) for name in _FACTS}
+            appended = AppendedNext(
+                earliest_ms=_put(found.appended.earliest_ms, some, last.appended.earliest_ms[before]),
+                latest_ms=_put(found.appended.latest_ms, some, last.appended.latest_ms[before]),
+            )
+            found = replace(found, appended=appended, **facts)
+            since_ms = _put(since_ms, some, last_since_ms[before])
+        self._last = rows, found, since_ms
+        return found, since_ms
+
+
+def _put(column: _Column, some: Longs, values: _Column) -> _Column:
+    changed = column.copy()
+    changed[some] = values
+    return changed

@@ -10,11 +10,11 @@ from streaming.broker.protocol.group_json import CUT_OFF, MADE_ANEW, GroupPartit
 from streaming.cluster.consumers.commit_history import Invalid
 from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, REASONS
 from streaming.cluster.consumers.group_logs import TopicPartition, current_replicas
-from streaming.cluster.consumers.group_losses import losses_of
+from streaming.cluster.consumers.group_moves import FoundMove
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
-from streaming.cluster.consumers.moved_lately import FoundMove
+from streaming.cluster.consumers.losses import losses_of
 from streaming.cluster.view.late_arrivals import run_of
-from streaming.cluster.view.open_list import Late
+from streaming.cluster.view.transaction_columns import Late
 from streaming.cluster.view.view import View
 from streaming.common.arrays import Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC

@@ -8,9 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.broker.protocol.group_messages import POSITIONS_ASKED
-from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Codes, LagReason
+from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, NUMBERS, Answered, Codes, LagReason
 from streaming.cluster.consumers.group_logs import GroupLogs
-from streaming.cluster.consumers.group_places import NUMBERS, Answered
 from streaming.common.arrays import Flags, Longs
 
 MOST_ASKED = 16_384

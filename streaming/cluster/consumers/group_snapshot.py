@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Condition
 
 import numpy as np
@@ -15,15 +16,41 @@ from streaming.cluster.consumers.group_labels import PairLabels
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_memory import GroupProgress
+from streaming.cluster.consumers.group_moves import NOTHING_MOVED, Moved
 from streaming.cluster.consumers.group_rebalances import GroupRebalances
 from streaming.cluster.consumers.group_sums import CommitFacts, PairSums
 from streaming.cluster.consumers.group_uncommitted import Uncommitted
-from streaming.cluster.consumers.moved_lately import NOTHING_MOVED, Moved
 from streaming.cluster.consumers.query_groups import QueryFacts
-from streaming.cluster.consumers.rows_of_groups import RowsOfGroups
 from streaming.kafka.groups.commit_table import CommitRows, CoordinatorLog
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
 from streaming.kafka.groups.replays import COORDINATED_TOPICS
+
+
+class RowsOfGroups:
+    """The indexes of commits by the names of their groups. Any thread may ask."""
+
+    def __init__(self, rows: CommitRows) -> None:
+        self._rows = rows
+
+    def __call__(self, group: str) -> list[int]:
+        """The indexes of a group's commits, ascending; none of a group that is not known."""
+        number = self._numbers.get(group)
+        if number is None:
+            return []
+        order, first = self._order
+        found: list[int] = order[first[number] : first[number + 1]].tolist()
+        return found
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self._rows.group_names)}
+
+    @cached_property
+    def _order(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The commits in the order of their groups, and where each group's begin there."""
+        order = np.argsort(self._rows.group, kind="stable")
+        return order, np.searchsorted(self._rows.group[order], np.arange(len(self._rows.group_names) + 1))
+
 
 _NONE = re.compile("")
 

@@ -11,14 +11,28 @@ import pyarrow as pa
 from streaming.broker.protocol.history_json import KeptCommit
 from streaming.cluster.consumers.below_start import holders
 from streaming.cluster.consumers.commit_history import CommitHistory, Invalid
-from streaming.cluster.consumers.commit_times import AHEAD_MS, PendingTimes, believed
-from streaming.cluster.consumers.data_ages import DataAges
-from streaming.cluster.consumers.group_deletions import with_deletions
+from streaming.cluster.consumers.commit_times import AHEAD_MS, DataAges, GroupPast, PendingTimes, believed, watched
 from streaming.cluster.consumers.group_ends import EndMemory
 from streaming.cluster.consumers.group_expiration import expirations, left_over, offsets_retention_ms
 from streaming.cluster.consumers.group_isolation import Isolations
 from streaming.cluster.consumers.group_labels import LabelMaker
-from streaming.cluster.consumers.group_lag import ABSENT, CODES, Codes, Committed, LagReason, Lags, Places, lags, unanswered
+from streaming.cluster.consumers.group_lag import (
+    ABSENT,
+    CODES,
+    Codes,
+    Committed,
+    LagReason,
+    Lags,
+    NewerCommits,
+    PlaceMemory,
+    Places,
+    carried,
+    done_between,
+    first_undone,
+    lags,
+    starts,
+    unanswered,
+)
 from streaming.cluster.consumers.group_logs import (
     GroupLogs,
     LogNumbers,
@@ -27,11 +41,8 @@ from streaming.cluster.consumers.group_logs import (
     current_replicas,
     group_logs,
 )
-from streaming.cluster.consumers.group_losses import limits_assumed, losses_of
-from streaming.cluster.consumers.group_memory import GroupMemory
-from streaming.cluster.consumers.group_newer import NewerCommits
-from streaming.cluster.consumers.group_past import GroupPast, watched
-from streaming.cluster.consumers.group_places import PlaceMemory, carried
+from streaming.cluster.consumers.group_memory import GroupMemory, LastKnown
+from streaming.cluster.consumers.group_moves import MoveCounting
 from streaming.cluster.consumers.group_questions import (
     MOST_ASKED,
     OF_DELETED,
@@ -47,13 +58,10 @@ from streaming.cluster.consumers.group_questions import (
 )
 from streaming.cluster.consumers.group_rebalances import RebalanceMemory
 from streaming.cluster.consumers.group_rhythms import rhythm_ms, usual_intervals
-from streaming.cluster.consumers.group_shares import done_between, first_undone, starts
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
 from streaming.cluster.consumers.group_uncommitted import ExistingTopics, UncommittedFinder, with_logs
-from streaming.cluster.consumers.last_known import LastKnown
-from streaming.cluster.consumers.lost_records import lost_records, stopped_before
-from streaming.cluster.consumers.move_counting import MoveCounting
+from streaming.cluster.consumers.losses import limits_assumed, losses_of, lost_records, stopped_before, with_deletions
 from streaming.cluster.consumers.query_groups import CHECKPOINTS, PastOfQueries, QueryGroups, of_queries
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.exported import Observed, RetentionResults

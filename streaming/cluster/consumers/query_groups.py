@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
+from streaming.cluster.consumers.commit_times import AppendedNext, GroupPast
 from streaming.cluster.consumers.group_lag import Lags
 from streaming.cluster.consumers.group_logs import GroupLogs
-from streaming.cluster.consumers.group_past import AppendedNext, GroupPast
 from streaming.common.arrays import Flags, Longs
 from streaming.common.query_checkpoints import Isolation, QueryCheckpoint
 from streaming.errors import QueryCheckpointError
@@ -24,7 +24,7 @@ from streaming.kafka.groups.commit_table import CommitRows, CoordinatorLog, Curr
 from streaming.kafka.groups.group_rows import COMMITS, GROUPS, NOT_UNDERSTOOD, PENDING, GroupChanges, batch_of
 from streaming.kafka.groups.group_states import GroupState, GroupType
 from streaming.kafka.groups.rhythm import Rhythm
-from streaming.queries.query_look import QueryLook
+from streaming.queries.query_looks import QueryLook
 
 log = logging.getLogger(__name__)
 

@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes
 from streaming.common.arrays import Longs
-from streaming.rules.awaited_start import after_start
 from streaming.rules.growth import WINDOW_MS, Floats, growth_now, growth_of
-from streaming.rules.retention_passes import Growth
+from streaming.rules.retention_passes import Growth, after_start
 from streaming.rules.retention_rule import Retention, RetentionRule
 from streaming.rules.segment_columns import ABSENT, SegmentColumns
 from streaming.rules.space_outlook import NEVER, outlook_of

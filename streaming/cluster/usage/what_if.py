@@ -8,8 +8,7 @@ from fnmatch import fnmatchcase
 
 from streaming.common.units import parse_duration, parse_size
 from streaming.kafka.formats.names import INTERNAL_TOPICS, METADATA_TOPIC
-from streaming.rules.config_levels import Configs
-from streaming.rules.config_values import BY_NAME, Setting, ValueSource
+from streaming.rules.config_values import BY_NAME, Configs, Setting, ValueSource
 
 NAMES = ("retention.ms", "retention.bytes", "segment.ms", "segment.bytes")
 """The configurations that can be tried."""

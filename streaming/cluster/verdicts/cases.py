@@ -15,9 +15,9 @@ from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.cluster_problems import REPLICATION, counts_of, lacking_partitions
 from streaming.cluster.verdicts.kinds import KINDS, ORDER, ProblemKind
 from streaming.cluster.view.elections import Elected
-from streaming.cluster.view.open_list import Late
 from streaming.cluster.view.replica_health import ACTIVE, limits_known, perhaps_overdue_replicas
 from streaming.cluster.view.table import Replica
+from streaming.cluster.view.transaction_columns import Late
 from streaming.cluster.view.view import View
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC

@@ -19,7 +19,7 @@ from streaming.cluster.view.host_families import is_checkpointed
 from streaming.cluster.view.observer import FAR_LAG_S, AgentStatus, watched_by
 from streaming.cluster.view.process_reports import broker_processes
 from streaming.cluster.view.reported_once import each_broker, each_log_dir
-from streaming.cluster.view.start_progress import StartProgress
+from streaming.cluster.view.taillag import StartProgress
 from streaming.cluster.view.view import View
 from streaming.common.formatting import TimeWords
 from streaming.common.settings import Settings

@@ -4,14 +4,16 @@ from collections.abc import Callable, Iterator, Sequence
 
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts
 from streaming.broker.protocol.status_json import INFO
-from streaming.cluster.verdicts import kinds, process_words
+from streaming.broker.protocol.status_messages import ProcessStatus
+from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS, Circumstances, found, partitions_named
 from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.verdicts.links import LinkedProblem, Links, partitions_of
 from streaming.cluster.view.broker_status import BrokerPhase, newest
 from streaming.cluster.view.cluster_counts import judged_counts
-from streaming.common.formatting import format_count, format_duration, format_size
+from streaming.common.formatting import format_count, format_duration, format_size, format_time
 from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.rules.broker_process import ProcessState
 from streaming.rules.restart_cost import reading_seconds
 
 NO_CONTROLLER_MS = 30_000
@@ -77,7 +79,7 @@ def _phases(circumstances: Circumstances) -> Iterator[LinkedProblem]:
         if each.phase is Phase.DOWN:
             process = circumstances.processes.get(each.broker)
             host = "answers: the host is up" if each.broker in answering else "does not answer, either"
-            detail = process_words.down(process) + (f"; segtail's agent there {host}" if circumstances.live else "") + unmoved
+            detail = down(process) + (f"; segtail's agent there {host}" if circumstances.live else "") + unmoved
             yield found(kinds.BROKER_DOWN, detail, broker=each.broker, since_ms=since_ms, command=_START)
         elif each.phase is Phase.STARTING:
             yield _starting(circumstances, each, since_ms, age_ms)
@@ -89,9 +91,9 @@ def _starting(circumstances: Circumstances, phase: BrokerPhase, since_ms: int, a
     """A start that lasts, or a note of one that does not yet: the partitions that have no leader meanwhile follow from it."""
     late = age_ms is not None and age_ms > circumstances.thresholds.starting_after_ms
     ago = "" if age_ms is None else f" {circumstances.times.ago(since_ms)}"
-    serves_nothing = f"{'it registered' if phase.registered else 'its process came up'}{ago} and {'still serves nothing' if late else _YET}"
-    there = process_words.serves_nothing(circumstances.processes.get(phase.broker)) if phase.registered else ""
-    detail = f"{serves_nothing}{there}{_left(circumstances, phase.broker)}"
+    lasts = f"{'it registered' if phase.registered else 'its process came up'}{ago} and {'still serves nothing' if late else _YET}"
+    there = serves_nothing(circumstances.processes.get(phase.broker)) if phase.registered else ""
+    detail = f"{lasts}{there}{_left(circumstances, phase.broker)}"
     if late:
         return found(kinds.BROKER_STARTING, detail, broker=phase.broker, since_ms=since_ms)
     summary = f"Broker {phase.broker} is starting"
@@ -111,7 +113,7 @@ def _silent_brokers(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     for broker in sorted(circumstances.not_writing):
         at = circumstances.checkpointed_ms[broker]
         age = format_duration((circumstances.now_ms - at) / 1000)
-        detail = f"no checkpoint in any of its log dirs for {age}: {process_words.silent(circumstances.processes.get(broker))}"
+        detail = f"no checkpoint in any of its log dirs for {age}: {silent(circumstances.processes.get(broker))}"
         yield found(kinds.BROKER_NOT_WRITING, detail, broker=broker, since_ms=at)
     newest_ms = max(circumstances.appended_ms.values(), default=-1)
     for broker, at in circumstances.appended_ms.items():
@@ -210,3 +212,36 @@ def _who_must_return(partition: AffectedPartition, clean: frozenset[int]) -> str
 def _who_lacks(partition: AffectedPartition) -> str:
     in_sync, out_of_sync = (", ".join(map(str, some)) or "none" for some in (partition.in_sync, partition.out_of_sync))
     return f"in sync {in_sync}, not in sync {out_of_sync}"
+
+
+NOBODY = "nobody holds the locks of its log dirs: its process has ended, or they are a copy"
+"""Of a broker whose process was not seen to end."""
+
+
+def ended(process: ProcessStatus | None) -> str:
+    """When the process of a broker that is down was seen to end; "" if it was not."""
+    if process is None or process.state != ProcessState.ENDED:
+        return ""
+    first, last = (format_time(each, "seconds") for each in (process.last_ms, process.since_ms))
+    return f"its process has ended {f'at {last}' if first == last else f'between {first} and {last}'}"
+
+
+def down(process: ProcessStatus | None) -> str:
+    """Why a broker is down, as far as its process shows it."""
+    if process is None or process.state == ProcessState.UNKNOWN:
+        return "it sends no heartbeats, and was not shut down"
+    if process.state == ProcessState.UP:
+        return "it sends no heartbeats, although its process is there: it hangs, or the network is cut"
+    return f"{ended(process) or NOBODY}; it was not shut down"
+
+
+def silent(process: ProcessStatus | None) -> str:
+    """What a broker may suffer from that writes nothing."""
+    if process is None or process.state == ProcessState.UNKNOWN:
+        return "it is down, it hangs, or its disks do"
+    return "its process is there: it hangs, or its disks do" if process.state == ProcessState.UP else ended(process) or NOBODY
+
+
+def serves_nothing(process: ProcessStatus | None) -> str:
+    """What is added of a broker that starts: whether its process is there, if that is known."""
+    return "; its process is there" if process is not None and process.state == ProcessState.UP else ""

@@ -1,5 +1,6 @@
 """What is to be said of one consumer group: a sentence for each judgement, with the command that mends it."""
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -9,18 +10,82 @@ from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.consumers.group_rebalances import Lately
 from streaming.cluster.verdicts.commands import Command, GroupCommands
+from streaming.cluster.verdicts.conditions import UNKNOWN_LAG, WholeLag
 from streaming.cluster.verdicts.group_bounds import CALM, SEVERITY, GroupBounds, order
-from streaming.cluster.verdicts.group_causes import causes_first
 from streaming.cluster.verdicts.group_judge import Judgement, had_members
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences
-from streaming.cluster.verdicts.group_skew import UNKNOWN_LAG, WholeLag
-from streaming.cluster.verdicts.move_words import MoveWords
-from streaming.cluster.verdicts.rebalance_words import storm_text
-from streaming.cluster.verdicts.stuck_remedies import StuckTransaction, remedy_after_start, remedy_of, remedy_of_hanging
+from streaming.cluster.verdicts.group_words import MoveWords, storm_text
+from streaming.cluster.verdicts.transaction_problems import StuckTransaction, remedy_after_start, remedy_of, remedy_of_hanging
 from streaming.common.formatting import TimeWords
 from streaming.kafka.groups.group_states import GroupState, GroupType
 from streaming.kafka.groups.offset_moves import MoveKind
 from streaming.rules.transaction_verdicts import TransactionVerdict
+
+# --- the findings about a group with causes before effects: an open transaction that holds a partition up is why the rest is so there. That
+# nobody is in the group is why its partitions stand still, whatever else does not hold them up.
+
+
+_CAUSES = (GroupVerdict.HELD.label, GroupVerdict.PENDING.label)
+"""Verdicts that are the cause of others about the same partition, that which explains most first."""
+
+_EFFECTS = frozenset(verdict.label for verdict in (GroupVerdict.LOST, GroupVerdict.WILL_LOSE, GroupVerdict.STOPPED, GroupVerdict.SLOWER))
+
+TopicPartition = tuple[str, int]
+
+BECAUSE = "what follows is because "
+
+
+def causes_first(findings: Sequence[GroupFinding], gone_on: Collection[TopicPartition] = ()) -> list[GroupFinding]:
+    """The findings in their order, but those that follow from another one come after it, and it comes where the worst of them was.
+
+    A cause says so: its sentence begins with `BECAUSE`, and ``because`` of its effects is its verdict. Nobody is the cause of what no other
+    finding explains.
+
+    Args:
+        gone_on: partitions in which the group has gone on since it lost something: what holds it up now was not the cause of that.
+    """
+
+    def follows(one: GroupFinding) -> bool:
+        past = one.verdict == GroupVerdict.LOST.label and (one.topic, one.partition) in gone_on
+        return one.verdict in _EFFECTS and not past
+
+    of_partition: dict[TopicPartition, list[GroupFinding]] = defaultdict(list)
+    for each in findings:
+        of_partition[each.topic, each.partition].append(each)
+    ordered: list[GroupFinding] = []
+    placed: set[TopicPartition] = set()
+    for each in findings:
+        where = each.topic, each.partition
+        some = of_partition[where]
+        cause = _cause(some) if each.topic and any(map(follows, some)) else None
+        if cause is None:
+            ordered.append(each)
+        elif where not in placed and (each is cause or follows(each)):
+            placed.add(where)
+            text = f"{BECAUSE}{'it is ' if cause.verdict == GroupVerdict.HELD.label else ''}{cause.text}"
+            ordered.append(replace(cause, text=text))
+            ordered += (replace(one, because=cause.verdict) for one in some if follows(one))
+        elif each is not cause and not follows(each):
+            ordered.append(each)
+    return _nobody_first(ordered, [each for each in ordered if follows(each) and not each.because])
+
+
+def _nobody_first(findings: list[GroupFinding], effects: Sequence[GroupFinding]) -> list[GroupFinding]:
+    """The same with the absence of members before the first of some effects."""
+    nobody = next((each for each in findings if each.verdict == GroupVerdict.NO_MEMBERS.label), None)
+    if nobody is None or not effects:
+        return findings
+    cause = replace(nobody, text=f"{BECAUSE}{nobody.text}")
+    found = [replace(each, because=nobody.verdict) if each in effects else each for each in findings if each is not nobody]
+    first = next(at for at, each in enumerate(found) if each.because == nobody.verdict)
+    return [*found[:first], cause, *found[first:]]
+
+
+def _cause(some: Sequence[GroupFinding]) -> GroupFinding | None:
+    """The cause among the findings about one partition, None if there is none. Commits may wait for a while, and nothing follows."""
+    held, pending = ([each for each in some if each.verdict == verdict] for verdict in _CAUSES)
+    return next(iter([*held, *(each for each in pending if each.severity)]), None)
+
 
 _NO_COMMAND = Command()
 _BECAUSE = Command(reason="the open transaction is the cause, and has to end first")

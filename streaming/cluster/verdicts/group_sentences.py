@@ -11,8 +11,8 @@ from streaming.broker.protocol.group_json import (
     HoldingTransaction,
     PendingOffset,
 )
-from streaming.cluster.verdicts.group_resets import ResetWords, reset_words
-from streaming.cluster.verdicts.group_skew import WholeLag
+from streaming.cluster.verdicts.conditions import WholeLag
+from streaming.cluster.verdicts.group_words import ResetWords, reset_words
 from streaming.common.formatting import TimeWords, format_count, format_duration, format_name, format_size, format_time
 from streaming.kafka.groups.group_states import GroupState, GroupType
 

@@ -1,32 +1,274 @@
-"""Problems with open transactions: those that nobody ends, what each of them holds back, and the command where there is one."""
+"""Problems of transactions: which are late, why, whose they are, what ends them, and which groups wait for them."""
 
+import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.verdicts import kinds
-from streaming.cluster.verdicts.cases import Cases, overdue_coordinators
+from streaming.cluster.verdicts.cases import Cases, overdue_coordinators, transaction_verdict
 from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
-from streaming.cluster.verdicts.commands import Command
+from streaming.cluster.verdicts.commands import Command, Commands
+from streaming.cluster.verdicts.conditions import certain_losses
+from streaming.cluster.verdicts.group_judge import JudgedGroups
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF
-from streaming.cluster.verdicts.held_back_groups import HeldBackGroups, held_back_groups
-from streaming.cluster.verdicts.links import LinkedProblem, Links, TopicPartition, partitions_of
-from streaming.cluster.verdicts.stuck_remedies import Remedy, StuckTransaction, remedy_after_start, remedy_of, remedy_of_hanging
-from streaming.cluster.verdicts.transaction_causes import transaction_causes
-from streaming.cluster.view.open_list import Late
-from streaming.common.formatting import format_count, format_duration, format_list, format_name, format_size, format_word
+from streaming.cluster.verdicts.kinds import ProblemKind
+from streaming.cluster.verdicts.links import NO_PRODUCER, LinkedProblem, Links, TopicPartition, partitions_of
+from streaming.cluster.view.transaction_columns import Late
+from streaming.common.formatting import TimeWords, format_count, format_duration, format_list, format_name, format_size, format_word
+from streaming.common.short_names import PREFIX
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.rules.aborting_clients import AbortingClient
 from streaming.rules.transaction_verdicts import TransactionVerdict
 
-_MOST_NAMED = 5
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionCauses:
+    """``judged``: the listed transactions that are problems. ``holders``: by partition the producer of the one that holds it back."""
+
+    judged: Sequence[tuple[Late, ProblemKind]] = ()
+    holders: dict[TopicPartition, int] = field(default_factory=dict)
+    producers: frozenset[int] = frozenset()
+
+    def of_held(self, partition: TopicPartition) -> int:
+        """Whose transaction holds a partition back, `NO_PRODUCER` if it is no problem."""
+        return self.holders.get(partition, NO_PRODUCER)
+
+    def of_pending(self, producers: Sequence[int]) -> int:
+        """The first of some producers whose transaction is a problem."""
+        return next((each for each in producers if each in self.producers), NO_PRODUCER)
+
+
+def transaction_causes(circumstances: Circumstances) -> TransactionCauses:
+    """Those of a moment."""
+    logs = circumstances.view.logs
+    verdicts = ((late, transaction_verdict(circumstances, late).kind) for late in logs.late)
+    judged = [(late, kind) for late, kind in verdicts if kind is not None]
+    holders = {
+        (circumstances.topics[int(logs["topic"][late.log])], int(logs["partition"][late.log])): late.producer_id
+        for late, _ in judged
+        if logs.held_by(late) >= 0
+    }
+    return TransactionCauses(judged=judged, holders=holders, producers=frozenset(late.producer_id for late, _ in judged))
+
+
+# --- whose a transaction probably is, by the form of its transactional id: what has to be known before it is ended. Nothing else on a disk
+# says it, and anybody may choose an id of such a form: whatever is said of it says "probably" or "perhaps". Forms: Flink's `KafkaSink`
+# (flink-connector-kafka 1.14 to 5.0, `TransactionalIdFactory`: prefix, subtask, checkpoint or number in a pool), before that
+# `FlinkKafkaProducer` (`TransactionalIdsGenerator`: task, uid of the operator as 32 hex digits, number); Kafka Streams (`StreamsProducer`:
+# application, process, thread; before exactly_once_v2 a task such as 0_1); Kafka Connect (`DistributedConfig.transactionalProducerId`; of a
+# task group, connector, number); Spring (`DefaultKafkaProducerFactory`: prefix, number).
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionOwner:
+    """``name``: what it ``likely`` is. ``known``: what is known of its kind, a clause. ``loses``: its end loses what a restart commits."""
+
+    name: str
+    known: str
+    likely: str = "probably"
+    loses: bool = False
+
+
+_FLINK = TransactionOwner(
+    name="a sink of Flink",
+    known="what its last checkpoint has of the transaction is lost if the transaction is ended: restore the job from that checkpoint or "
+    "savepoint, which commits it, or commit it by the producer id and epoch that the checkpoint has; never force its end",
+    loses=True,
+)
+_STREAMS = TransactionOwner(
+    name="an application of Kafka Streams",
+    known="it commits what it has read in the same transaction, so it makes again what its end discards: start it again",
+)
+_CONNECT = TransactionOwner(
+    name="Kafka Connect",
+    known="a source task commits its source's offsets in the same transaction, so it reads again what its end discards: restart it",
+)
+_NUMBERED = TransactionOwner(
+    name="a source task of Kafka Connect, or a producer of Spring",
+    likely="perhaps",
+    known="a source task reads again what its end discards, and of what Spring's application writes only that can tell",
+)
+_FORMS = (
+    (r".*-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(-StreamThread)?-\d+", _STREAMS),
+    (r".*-\d+_\d+", _STREAMS),
+    (r".*-[0-9a-f]{32}-\d+", _FLINK),
+    (r"connect-cluster-.+", _CONNECT),
+    (r".*-(0|[1-9]\d*)-(0|[1-9]\d*)", _FLINK),
+    (r".*-\d+", _NUMBERED),
+)
+
+
+def owner_of(transactional_id: str) -> TransactionOwner | None:
+    """Whose a transaction probably is; None if the form of its id does not show it, as where ids leave their host as hashes."""
+    if transactional_id.startswith(PREFIX):
+        return None
+    return next((owner for form, owner in _FORMS if re.fullmatch(form, transactional_id, re.ASCII | re.DOTALL)), None)
+
+
+# --- what can be done about a transaction that hangs, or is stuck: until when its coordinator ends it by itself, and the command that ends
+# it. Nothing shows that a producer is alive but what it writes. That it is gone shows where it has committed offsets of groups and none of
+# these has a member; else the command is for whoever knows.
+
+
+NEAR_MS = 300_000
+"""Within so long it is not worth to end a transaction by hand."""
+
+_MOST_NAMED = 3
+
+_NO_COORDINATOR = {
+    "unknown": "whether a coordinator will end it cannot be told here: not all partitions of __transaction_state are read",
+    "unclaimed": "no coordinator has it yet: it hangs if that stays so",
+    "completing": "its coordinator has decided how it ends, and only its marker is missing: is the partition's leader there?",
+}
+"""Of verdicts about transactions that nobody is to end by their transactional ids."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StuckTransaction:
+    """``deadline_ms``: when its timeout has passed, -1 not known. ``gone``: as `HeldBackGroups.gone_with`.
+
+    ``loss_ms``: when the first of the groups that wait for it loses records, -1 if none does as far as is known.
+    """
+
+    transactional_id: str
+    verdict: str
+    deadline_ms: int
+    loss_ms: int = -1
+    gone: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """``advice``: what to know before the command is run, and what it does: a clause without a period. "" if the command only asks."""
+
+    command: Command
+    advice: str = ""
+
+
+def remedy_of_hanging(commands: Commands, topic: str, partition: int, first_offset: int) -> Remedy:
+    """The remedy of a transaction that no coordinator will end."""
+    return Remedy(
+        command=commands.abort(topic, partition, first_offset),
+        advice="no coordinator will end it. The abort discards its records: first make sure that its producer has ended",
+    )
+
+
+def remedy_after_start(broker: int, *, hangs: bool) -> Remedy:
+    """The remedy of a transaction in a log of a broker without a process: nobody writes its end there, whatever is asked of whom."""
+    ends = "no coordinator will end it, and the abort" if hangs else "its end"
+    return Remedy(
+        command=Command(reason=f"broker {broker} is down: start it first"),
+        advice=f"broker {broker} is down: {ends} is written only when that is started",
+    )
+
+
+def remedy_of(stuck: StuckTransaction, commands: Commands, times: TimeWords) -> Remedy:
+    """The remedy of a stuck transaction."""
+    ask = commands.describe_transaction(stuck.transactional_id) if stuck.transactional_id else Command(reason="its id is not known")
+    if stuck.verdict in _NO_COORDINATOR:
+        unknown = Command(reason="whether a coordinator will end the transaction is not known")
+        return Remedy(command=ask if stuck.verdict == "completing" else unknown, advice=_NO_COORDINATOR[stuck.verdict])
+    ends = _ends_by_itself(stuck.deadline_ms, times)
+    until = f"if its producer does not end it, {ends}" if ends else "its coordinator has it, and when that ends it is not known"
+    loses = 0 <= stuck.loss_ms < stuck.deadline_ms
+    if loses:
+        until += f"; before that, {times.at(stuck.loss_ms)}, who waits for it loses records"
+    owner = owner_of(stuck.transactional_id)
+    whose = f"by its id it is {owner.likely} of {owner.name}: {owner.known}" if owner is not None else ""
+    if owner is not None and owner.loses:
+        return Remedy(command=ask, advice=f"{until}. {whose[:1].upper()}{whose[1:]}")
+    if not stuck.transactional_id or (0 <= stuck.deadline_ms < times.now_ms + NEAR_MS and not loses):
+        return Remedy(
+            command=ask,
+            advice=f"{until}; until then end its producer, or start it again with its transactional.id{f'; {whose}' if whose else ''}",
+        )
+    groups = format_list([format_word(each) for each in stuck.gone], _MOST_NAMED)
+    gone = (
+        f"its producer is gone, for no group that it commits for has a member ({groups})" if stuck.gone else "only if its producer is gone"
+    )
+    return Remedy(
+        command=commands.terminate(stuck.transactional_id),
+        advice=f"{until}. {gone[:1].upper()}{gone[1:]}: the command ends it at once. It ends the transaction of whoever uses this id "
+        "now, and is in Kafka's tools of 4.3, not in those of 3.9. Else end its producer, or start it again with its transactional.id"
+        f"{f'; {whose}' if whose else ''}",
+    )
+
+
+def _ends_by_itself(deadline_ms: int, times: TimeWords) -> str:
+    """When its coordinator ends a transaction, as a clause; "" if that is not known."""
+    if deadline_ms < 0:
+        return ""
+    at = times.at(deadline_ms)
+    return f"its coordinator should have at {at}" if deadline_ms < times.now_ms else f"its coordinator does at {at}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldBackGroups:
+    """Names of groups, each set of them sorted where it is asked for.
+
+    ``held``: by the partition whose last stable offset holds them up; ``losses_ms``: by the same, when the first of them loses records
+    there, where that is certain. ``committing``: by the producer and the partition of `__consumer_offsets`. ``deserted``: those that are
+    known to have no member.
+    """
+
+    held: dict[TopicPartition, set[str]] = field(default_factory=dict)
+    losses_ms: dict[TopicPartition, int] = field(default_factory=dict)
+    committing: dict[tuple[int, int], set[str]] = field(default_factory=dict)
+    deserted: frozenset[str] = frozenset()
+
+    def readers(self, partition: TopicPartition) -> list[str]:
+        """The groups that are held up in a partition."""
+        return sorted(self.held.get(partition, ()))
+
+    def loss_ms(self, partition: TopicPartition) -> int:
+        """When the first of these groups loses records; -1 if none does as far as is known."""
+        return self.losses_ms.get(partition, -1)
+
+    def committers(self, producer_id: int, partition: TopicPartition) -> list[str]:
+        """The groups whose commits are in a transaction, if the partition is one of `__consumer_offsets`."""
+        return sorted(self.committing.get((producer_id, partition[1]), ())) if partition[0] == OFFSETS_TOPIC else []
+
+    def gone_with(self, producer_id: int) -> Collection[str]:
+        """The groups that commit in a producer's transaction, if none of them has a member: then the producer is gone, too.
+
+        Of a producer that commits for no group nothing shows that it is gone.
+        """
+        groups = {name for (producer, _), names in self.committing.items() if producer == producer_id for name in names}
+        return sorted(groups) if groups <= self.deserted else []
+
+
+def held_back_groups(judged: JudgedGroups | None) -> HeldBackGroups:
+    """Those of a round; none if nothing is known of groups."""
+    if judged is None:
+        return HeldBackGroups()
+    rows, logs = judged.snapshot.rows, judged.snapshot.logs
+    held: dict[TopicPartition, set[str]] = {}
+    losses_ms: dict[TopicPartition, int] = {}
+    certain_ms = certain_losses(judged.snapshot.found)
+    for row in np.flatnonzero(judged.commits.severity[GroupVerdict.HELD] != ABSENT).tolist():
+        partition = logs.topics[logs.of_row[row]], int(rows.partition[row])
+        held.setdefault(partition, set()).add(rows.group_names[rows.group[row]])
+        if (loss_ms := int(certain_ms[row])) >= 0:
+            losses_ms[partition] = min(loss_ms, losses_ms.get(partition, loss_ms))
+    committing: dict[tuple[int, int], set[str]] = {}
+    for each in judged.snapshot.pending:
+        committing.setdefault((each.producer_id, each.coordinator), set()).add(each.group)
+    deserted = frozenset(name for name, facts in judged.snapshot.groups.items() if facts.members == 0)
+    return HeldBackGroups(held=held, losses_ms=losses_ms, committing=committing, deserted=deserted)
+
+
+_MOST_GROUPS = 5
 _CLIENT = Command(reason="its application decides that: its log says why")
 
 
 def transaction_problems(circumstances: Circumstances, cases: Sequence[Cases]) -> Iterator[LinkedProblem]:
     """Transactions that hang, are stuck or overdue, and last stable offsets that do not move."""
     judged, waiting = transaction_causes(circumstances).judged, held_back_groups(circumstances.groups)
-    yield from (_aborting(circumstances, each) for each in circumstances.aborting[:_MOST_NAMED])
+    yield from (_aborting(circumstances, each) for each in circumstances.aborting[:_MOST_GROUPS])
     overdue: dict[int, list[Late]] = {}
     for late, kind in judged:
         if kind is kinds.OVERDUE:
@@ -140,7 +382,7 @@ def _holds_back(circumstances: Circumstances, late: Late, partition: TopicPartit
     elif held < 0:
         parts.append("Another transaction before it holds back readers of committed data")
     if groups := committers(late, partition, waiting):
-        parts.append(f"committed offsets of these groups wait for it: {format_list([format_word(each) for each in groups], _MOST_NAMED)}")
+        parts.append(f"committed offsets of these groups wait for it: {format_list([format_word(each) for each in groups], _MOST_GROUPS)}")
     elif partition[0] == OFFSETS_TOPIC:
         parts.append("committed offsets of groups wait for it, and do not expire")
     text = "; ".join(parts)
@@ -151,7 +393,7 @@ def _overdue(circumstances: Circumstances, of_producer: list[Late], waiting: Hel
     """One transaction in all of its partitions, about the one that holds back most."""
     late = max(of_producer, key=circumstances.view.logs.held_by)
     others = [_place(circumstances, each) for each in of_producer if each is not late]
-    too = f"; it is open in {format_list(others, _MOST_NAMED)}, too" if others else ""
+    too = f"; it is open in {format_list(others, _MOST_GROUPS)}, too" if others else ""
     idle = circumstances.if_idle(int(circumstances.view.logs["broker"][late.log]))
     detail = f"{_place(circumstances, late)}, {described(circumstances, late)}{too}{idle}"
     return _found(circumstances, late, kinds.OVERDUE, detail, waiting, frozenset(_partition(circumstances, each) for each in of_producer))

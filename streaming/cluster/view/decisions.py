@@ -1,5 +1,6 @@
 """A catalog as columns, and the rows in it that belong to logs of the table: found by key, for all logs at once."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from streaming.common.arrays import Longs
-from streaming.common.catalog.catalog_tables import LATER, SCHEMAS, Catalog, key_of, spelled, together
+from streaming.common.arrays import Flags, Longs
+from streaming.common.catalog.catalog_tables import LATER, SCHEMAS, UNREADABLE, Catalog, key_of, spelled, together
 from streaming.common.log_key import KEY
+from streaming.rules.leaders import LEADER_UNKNOWN
 
 NOWHERE = -1
 """The index of something that a catalog does not contain."""
@@ -94,3 +96,139 @@ def _longs(column: Any) -> Longs:
 
 def _lengths(column: Any) -> Longs:
     return _longs(pc.fill_null(pc.list_value_length(together(column)), -1))
+
+
+# --- what is decided of the logs on a page: their rows, joined by key with the catalog of each log's agent.
+
+
+_OF_PARTITIONS = {
+    "leader": LEADER_UNKNOWN,
+    "leader_epoch": -1,
+    "leader_metadata_version": -1,
+    "replicas": -1,
+    "adding_replicas": -1,
+    "in_sync_replicas": -1,
+    "eligible_replicas": -1,
+}
+_OF_LOGS: Mapping[str, int | bytes] = {"high_watermark": UNREADABLE, "cleaner_checkpoint": UNREADABLE, **LATER}
+_NOT_KNOWN: Mapping[str, int | bytes] = {**_OF_PARTITIONS, **_OF_LOGS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Decided:
+    """Columns with one item per log. Values that its agent has not sent are "not known" as in `streaming.common.catalog.catalog_tables`.
+
+    ``heard``: whether the agent has sent anything about the log. ``replicas`` to ``eligible_replicas`` are counts, -1 not known;
+    the last are those that are eligible to lead although none is in sync. ``members`` are the known ISRs of all partitions, ``eligible``
+    these other replicas, and ``isr`` is the index of each log's partition in both. ``texts`` are the configurations
+    of all topics, and ``configs`` is the index of each log's configuration in them. Both indexes are `NOWHERE` if there is none.
+    """
+
+    heard: Flags
+    leader: Longs
+    leader_epoch: Longs
+    leader_metadata_version: Longs
+    replicas: Longs
+    adding_replicas: Longs
+    in_sync_replicas: Longs
+    eligible_replicas: Longs
+    high_watermark: Longs
+    cleaner_checkpoint: Longs
+    recovery_point: Longs
+    recovery_position: Longs
+    moving: Longs
+    epochs: NDArray[np.object_]
+    members: pa.ListArray
+    eligible: pa.ListArray
+    isr: Longs
+    texts: tuple[str, ...]
+    configs: Longs
+
+    @property
+    def all_replicas(self) -> Longs:
+        """The number of replicas, including those that a reassignment adds; -1 if not known."""
+        count: Longs = np.where(self.replicas < 0, -1, self.replicas + np.maximum(self.adding_replicas, 0))
+        return count
+
+    def text(self, item: int) -> str:
+        """The configuration of a log's topic, "" if it is not known."""
+        row = int(self.configs[item])
+        return "" if row == NOWHERE else self.texts[row]
+
+    def brokers_in_sync(self, items: Longs) -> tuple[Longs, Longs]:
+        """The brokers in the ISRs of some logs, each with the index in ``items`` of its log. The ISR of each log has to be known."""
+        return _flat(self.members.take(pa.array(self.isr[items])))
+
+    def brokers_eligible(self, items: Longs) -> tuple[Longs, Longs]:
+        """The brokers that are eligible to lead where none is in sync, in the same form."""
+        return _flat(self.eligible.take(pa.array(self.isr[items])))
+
+    def take(self, items: Longs) -> "Decided":
+        """What is decided of some of the logs."""
+        columns = {name: getattr(self, name)[items] for name in _NOT_KNOWN}
+        return Decided(
+            **columns,
+            heard=self.heard[items],
+            members=self.members,
+            eligible=self.eligible,
+            isr=self.isr[items],
+            texts=self.texts,
+            configs=self.configs[items],
+        )
+
+
+def join(keys: Keys, agents: Longs, decisions_of: dict[int, Decisions]) -> Decided:
+    """What is decided of some logs.
+
+    Args:
+        agents: the number of each log's agent.
+        decisions_of: the decisions that count now, by the number of their agent.
+    """
+    columns: dict[str, NDArray[Any]] = {
+        name: np.full(len(agents), value, np.int64 if isinstance(value, int) else np.object_) for name, value in _NOT_KNOWN.items()
+    }
+    heard, isr, configs = np.zeros(len(agents), np.bool_), np.full(len(agents), NOWHERE), np.full(len(agents), NOWHERE)
+    members: list[pa.ListArray] = [pa.array([], pa.list_(pa.int32()))]
+    eligible = [*members]
+    texts: list[str] = []
+    for agent, decisions in decisions_of.items():
+        items = np.flatnonzero(agents == agent)
+        rows = decisions.find(keys.take(items))
+        known, there = rows.partitions != NOWHERE, rows.logs != NOWHERE
+        for name in _OF_PARTITIONS:
+            columns[name][items[known]] = getattr(decisions, name)[rows.partitions[known]]
+        for name in _OF_LOGS:
+            columns[name][items[there]] = getattr(decisions, name)[rows.logs[there]]
+        heard[items] = there
+        isr[items[known]] = rows.partitions[known] + sum(map(len, members))
+        limited = rows.topics != NOWHERE
+        configs[items[limited]] = rows.topics[limited] + len(texts)
+        members.append(decisions.isr)
+        eligible.append(decisions.eligible)
+        texts += decisions.configs
+    isr[columns["in_sync_replicas"] < 0] = NOWHERE
+    return Decided(
+        **columns,
+        heard=heard,
+        members=pa.concat_arrays(members),
+        eligible=pa.concat_arrays(eligible),
+        isr=isr,
+        texts=tuple(texts),
+        configs=configs,
+    )
+
+
+def _flat(lists: pa.ListArray) -> tuple[Longs, Longs]:
+    """The values of lists, each with the index of its list; a null has none."""
+    lengths = lists.value_lengths().fill_null(0).to_numpy()
+    return np.repeat(np.arange(len(lists)), lengths), lists.flatten().to_numpy().astype(np.int64)
+
+
+def best_of_each(group: Longs, count: int, wanted: Flags, keys: Sequence[Longs | Flags]) -> Longs:
+    """The wanted item of each group with the largest keys, the last key compared first; `NOWHERE` if no item is wanted."""
+    some = np.flatnonzero(wanted)
+    order = some[np.lexsort((*(key[some] for key in keys), group[some]))]
+    ends = np.flatnonzero(np.append(group[order][1:] != group[order][:-1], True)) if len(order) else np.empty(0, np.int64)
+    best = np.full(count, NOWHERE, np.int64)
+    best[group[order[ends]]] = order[ends]
+    return best

@@ -8,17 +8,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.cluster.view import retention_columns, transaction_columns
-from streaming.cluster.view.carried import Carried
-from streaming.cluster.view.decided import Decided, join
-from streaming.cluster.view.decisions import keys_of
+from streaming.cluster.view.decisions import Decided, join, keys_of
 from streaming.cluster.view.fading_rates import Rates
 from streaming.cluster.view.family import TEXT, text
 from streaming.cluster.view.listed_segments import Listed
-from streaming.cluster.view.open_list import Late, OpenList
 from streaming.cluster.view.replica_offsets import ABSENT, OFFSETS, ReplicaOffsets, replica_offsets_of
 from streaming.cluster.view.table import Snapshot
-from streaming.cluster.view.transaction_columns import CoordinatorView
-from streaming.cluster.view.value_matrix import Columns
+from streaming.cluster.view.transaction_columns import CoordinatorView, Late, OpenList
+from streaming.cluster.view.value_matrix import Carried, Columns
 from streaming.cluster.view.waiting_groups import HangingTransaction
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC

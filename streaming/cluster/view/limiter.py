@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 
 from streaming.errors import FormatError
-from streaming.rules.config_levels import Configs, TopicPattern, pattern_configs, read_configs
+from streaming.rules.config_values import Configs, TopicPattern, pattern_configs, read_configs
 from streaming.rules.limits import Limits, effective_limits
 
 log = logging.getLogger(__name__)

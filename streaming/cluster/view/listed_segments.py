@@ -11,11 +11,10 @@ from operator import attrgetter, is_not
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.cluster.view.carried import Carried
-from streaming.cluster.view.decided import Decided
+from streaming.cluster.view.decisions import Decided
 from streaming.cluster.view.limiter import Limiter
 from streaming.cluster.view.replica_offsets import ReplicaOffsets
-from streaming.cluster.view.value_matrix import Columns
+from streaming.cluster.view.value_matrix import Carried, Columns
 from streaming.common.arrays import Longs
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.rules.limits import Limits

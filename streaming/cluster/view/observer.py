@@ -18,15 +18,14 @@ from streaming.cluster.view.host_families import Watched
 from streaming.cluster.view.host_families import families as health_families
 from streaming.cluster.view.reported_once import each_broker, each_log_dir, each_scrub
 from streaming.cluster.view.scrubs import families as scrub_families
-from streaming.cluster.view.start_progress import ReadAgent, StartMeter, StartProgress
-from streaming.cluster.view.taillag import TailLag
+from streaming.cluster.view.taillag import ReadAgent, StartMeter, StartProgress, TailLag
 from streaming.cluster.view.thresholds import Threshold
 from streaming.common.definitions import broker_metrics, observer_metrics
 from streaming.common.definitions.client_family import client_family
 from streaming.common.definitions.metric import Metric
 from streaming.common.pace.schedule import Pace, PaceReason
 from streaming.common.rows import SKIP_REASONS, SKIPPED_COPIES
-from streaming.common.web.client_limits import ServerCounts
+from streaming.common.web.places import ServerCounts
 
 log = logging.getLogger(__name__)
 

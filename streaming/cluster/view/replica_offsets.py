@@ -5,11 +5,9 @@ from operator import attrgetter
 
 import numpy as np
 
-from streaming.cluster.view.carried import Carried
-from streaming.cluster.view.decided import Decided, best_of_each
-from streaming.cluster.view.decisions import NOWHERE
+from streaming.cluster.view.decisions import NOWHERE, Decided, best_of_each
 from streaming.cluster.view.limiter import LimitsOf
-from streaming.cluster.view.value_matrix import Columns
+from streaming.cluster.view.value_matrix import Carried, Columns
 from streaming.common.arrays import Flags, Longs
 from streaming.rules.leaders import Roles
 from streaming.rules.min_isr import may_stand

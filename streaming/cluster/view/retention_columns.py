@@ -5,19 +5,18 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.cluster.view.carried import Carried
-from streaming.cluster.view.decided import Decided
+from streaming.cluster.view.decisions import Decided
 from streaming.cluster.view.fading_rates import Rates
 from streaming.cluster.view.listed_segments import Listed
 from streaming.cluster.view.page_context import PageContext
 from streaming.cluster.view.replica_offsets import ABSENT, ReplicaOffsets
-from streaming.cluster.view.value_matrix import Columns
+from streaming.cluster.view.value_matrix import Carried, Columns
 from streaming.common.arrays import Longs
-from streaming.rules.awaited_start import away_of
 from streaming.rules.cleaning import UNCLEANABLE, CompactionRule
 from streaming.rules.growth import growth_now
 from streaming.rules.limits import Limits
 from streaming.rules.min_isr import effective_min_isr
+from streaming.rules.retention_passes import away_of
 from streaming.rules.retention_rule import RetentionRule
 from streaming.rules.segment_columns import SegmentColumns
 

@@ -14,19 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.broker.protocol.cluster_messages import Reassignment
-from streaming.cluster.view.carried import CARRIED, NOTHING_CARRIED, Carried
 from streaming.cluster.view.decisions import Decisions
-from streaming.cluster.view.export import EVERYTHING, Export
+from streaming.cluster.view.export import EVERYTHING, NO_LIMIT, Export
 from streaming.cluster.view.family import labels
 from streaming.cluster.view.full_times import FullTimes
-from streaming.cluster.view.ids import Ids
-from streaming.cluster.view.label_bound import NO_LIMIT
 from streaming.cluster.view.other_space import OtherSpace
 from streaming.cluster.view.page_context import PageContext
 from streaming.cluster.view.rounds import End, Round, Rounds
 from streaming.cluster.view.transaction_columns import TransactionJudge
 from streaming.cluster.view.uncounted import Uncounted
-from streaming.cluster.view.value_matrix import FREE, LOG, Columns, empty_columns, read_values
+from streaming.cluster.view.value_matrix import CARRIED, FREE, LOG, NOTHING_CARRIED, Carried, Columns, Ids, empty_columns, read_values
 from streaming.cluster.view.waiting_groups import WaitingGroups
 from streaming.common.arrays import Flags, Longs
 from streaming.common.catalog.catalog_tables import Catalog

@@ -1,15 +1,21 @@
 """The values of all logs as one matrix of integers: a row of it is a column of `state_row.STATES`, a log is a slot in each."""
 
+import logging
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from streaming.common.arrays import Longs
 from streaming.common.column_types import columns_of, widths_of
-from streaming.common.rows import Change
+from streaming.common.rows import SEGMENTS, TRANSACTIONS, Change, unpack_entries
 from streaming.common.state_row import StateRow
+from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions
 
 FREE = 0
 LOG = 1
@@ -123,3 +129,98 @@ def _read_list(column: pa.ListArray, name: str, width: int) -> Longs:
     values = np.zeros((len(column), width), np.int64)
     values[filled] = pc.list_flatten(column).to_numpy(zero_copy_only=False).reshape(-1, width)
     return values.T
+
+
+log = logging.getLogger(__name__)
+
+CARRIED = ("transactions", "coordinator", "segments")
+"""Columns of `streaming.common.state_row.STATES`, in the order of `Carried.updated`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Carried:
+    """The values of one log. ``coordinator`` is a batch of `rows.COORDINATOR`, ``segments`` of `SEGMENTS`; None until known.
+
+    ``listed_bytes`` is the size of all segments together. ``last_segment`` is the base offset of the last one, ``last_bytes`` its size. All
+    three are -1 if no segment is listed.
+    """
+
+    transactions: Transactions
+    coordinator: pa.RecordBatch | None = None
+    segments: NDArray[np.void] | None = None
+    listed_bytes: int = -1
+    last_segment: int = -1
+    last_bytes: int = -1
+
+    def updated(self, transactions: bytes | None, coordinator: bytes | None, segments: bytes | None) -> "Carried":
+        """The values after a row; None leaves a value as it is, except for ``transactions``."""
+        after = self
+        if transactions or len(self.transactions):
+            after = replace(after, transactions=np.frombuffer(transactions, TRANSACTIONS) if transactions else NO_TRANSACTIONS)
+        if coordinator is not None:
+            after = replace(after, coordinator=unpack_entries(coordinator))
+        if segments is None:
+            return after
+        if len(segments) % SEGMENTS.itemsize:
+            log.error("the segments of a log are not understood")
+            return after
+        found = np.frombuffer(segments, SEGMENTS)
+        if not len(found):
+            return replace(after, segments=found)
+        last, size = (int(found[name][-1]) for name in ("base_offset", "size"))
+        return replace(after, segments=found, listed_bytes=int(found["size"].sum()), last_segment=last, last_bytes=size)
+
+
+NOTHING_CARRIED = Carried(transactions=NO_TRANSACTIONS)
+
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Ids(Generic[K]):
+    """A number for every key that is in use, and how often the key is used."""
+
+    def __init__(self) -> None:
+        self._of: dict[K, int] = {}
+        self._uses: list[int] = []
+        self._free: list[int] = []
+
+    def __len__(self) -> int:
+        """One more than the highest number ever given."""
+        return len(self._uses)
+
+    def find(self, key: K) -> int | None:
+        """The key's number, or None if it has none."""
+        return self._of.get(key)
+
+    def find_all(self, keys: Sequence[K], missing: int) -> Longs:
+        """The numbers of keys; ``missing`` for those that have none."""
+        of = self._of
+        return np.fromiter((of.get(key, missing) for key in keys), np.int64, len(keys))
+
+    def take(self, key: K) -> int:
+        """The key's number; a free number at its first use. Every `take` needs one `release`."""
+        number = self._of.get(key)
+        if number is None:
+            if self._free:
+                number = self._free.pop()
+            else:
+                number = len(self._uses)
+                self._uses.append(0)
+            self._of[key] = number
+        self._uses[number] += 1
+        return number
+
+    def release(self, key: K) -> int | None:
+        """Give one use of the key's number back; the number if that was the last and it is free now, else None.
+
+        Raises:
+            KeyError: the key has no number.
+        """
+        number = self._of[key]
+        self._uses[number] -= 1
+        if self._uses[number]:
+            return None
+        del self._of[key]
+        self._free.append(number)
+        return number

@@ -14,7 +14,7 @@ _TEXT, _INT, _LONG = pa.string(), pa.int32(), pa.int64()
 _INTS = pa.list_(_INT)
 
 TOPICS = pa.schema([("broker", _INT), ("topic", _TEXT), ("topic_id", _TEXT), ("configs", _TEXT)])
-"""``configs``: the configuration of a topic in the files of a broker (`streaming.rules.config_levels.Configs.text`)."""
+"""``configs``: the configuration of a topic in the files of a broker (`streaming.rules.config_values.Configs.text`)."""
 
 PARTITIONS = pa.schema(
     [

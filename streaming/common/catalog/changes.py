@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.common.arrow_streams import cast_columns, read_stream
+from streaming.common.arrow_streams import cast_columns, inflate, read_stream
 from streaming.common.catalog.catalog_tables import LATER, NOTHING_DECIDED, SCHEMAS, Catalog, key_of, spelled
-from streaming.common.inflating import inflate
 from streaming.errors import FormatError
 
 MOST_CATALOG_BYTES = 256 << 20

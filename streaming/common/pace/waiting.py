@@ -6,8 +6,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from pathlib import Path
 
-from streaming.common.pace.pace_files import WorkCheck, read_schedule
-from streaming.common.pace.schedule import QUICK_SECONDS, due_without
+from streaming.common.pace.schedule import QUICK_SECONDS, WorkCheck, due_without, read_schedule
 
 _TICK_SECONDS = 0.5
 """How often the schedule is read again, so that a person who opens a page does not wait long."""

@@ -23,7 +23,7 @@ from tornado.httputil import HTTPInputError
 from tornado.iostream import BaseIOStream, IOStream, SSLIOStream, StreamClosedError, UnsatisfiableReadError
 from tornado.web import Application, RequestHandler, stream_request_body
 
-from streaming.common.rare_log import RareLog
+from streaming.common.logs import RareLog
 from streaming.common.web.messages import SECURED, Response, sentence, whole
 from streaming.common.web.places import ConnectionPlace, ConnectionPlaces, Stage
 from streaming.errors import quoted

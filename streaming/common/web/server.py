@@ -11,15 +11,12 @@ from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 
-from streaming.common.rare_log import RareLog
-from streaming.common.web import client_limits as limits
-from streaming.common.web.client_limits import ServerCounts
-from streaming.common.web.gate import OPEN_PATHS, Gate
-from streaming.common.web.hosts import is_foreign
+from streaming.common.logs import RareLog
+from streaming.common.web import places as limits
+from streaming.common.web.gate import OPEN_PATHS, Gate, is_foreign
 from streaming.common.web.lanes import BusyError, Lane
-from streaming.common.web.messages import HttpRequest, Response, sentence
-from streaming.common.web.negotiation import accepts_gzip
-from streaming.common.web.places import ConnectionPlace, ConnectionPlaces, client_of
+from streaming.common.web.messages import HttpRequest, Response, accepts_gzip, sentence
+from streaming.common.web.places import ConnectionPlace, ConnectionPlaces, ServerCounts, client_of
 from streaming.common.web.port import Handler, Port, PortOptions
 
 log = logging.getLogger(__name__)

@@ -118,7 +118,7 @@ def first_broken(headers: NDArray[np.void]) -> int | None:
 
 
 def _read_legacy(buffer: Bytes, batches: Batches, item: int) -> None:
-    from streaming.kafka.formats.legacy_messages import (
+    from streaming.kafka.formats.entries import (
         read_entry,
     )  # few logs have old messages, and importing the codecs' libraries slows down a start
 

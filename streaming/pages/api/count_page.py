@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from streaming.broker.protocol.group_messages import is_counted
 from streaming.broker.protocol.listing_json import BY, BY_PARTITION, BY_TOPIC, CountPage, CountRow
-from streaming.cluster.verdicts.uncounted_words import why_uncounted
+from streaming.cluster.verdicts.log_problems import why_uncounted
 from streaming.errors import UsageError
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.paging import TOPIC, filter_of, limit_of, offset_of, parameters_of, topics_of

@@ -8,8 +8,7 @@ import streaming
 from streaming.broker.protocol.history_json import KeptChanges
 from streaming.broker.protocol.listing_json import LARGEST_LIMIT
 from streaming.broker.protocol.status_json import ClusterEvent, EventKind, EventPage
-from streaming.cluster.verdicts.cluster_changes import SURE_MS, changes
-from streaming.cluster.verdicts.cluster_moments import YOUNG_MS, ClusterMoment, kept_moment, moment_of, recalled_moment
+from streaming.cluster.verdicts.cluster_changes import SURE_MS, YOUNG_MS, ClusterMoment, changes, kept_moment, moment_of, recalled_moment
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.paging import filter_of, limit_of, offset_of, parameters_of
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from streaming.broker.protocol.listing_json import MOST_SEGMENTS, PartitionDetail, ReplicaRow, SegmentRow
-from streaming.cluster.verdicts.uncounted_words import why_uncounted
+from streaming.cluster.verdicts.log_problems import why_uncounted
 from streaming.cluster.view.replica_health import role_of
 from streaming.pages.api.judged_look import JudgedLook, with_verdicts
 from streaming.pages.api.look import Look

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from streaming.broker.protocol.listing_json import RetentionPage, RetentionRow
-from streaming.cluster.verdicts.blocked_remedies import FUTURE, REMEDIES, wrong_unit
+from streaming.cluster.verdicts.log_problems import FUTURE, REMEDIES, wrong_unit
 from streaming.pages.api.judged_look import JudgedLook, with_verdicts
 from streaming.pages.api.look import Look
 from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, worst_first

@@ -7,10 +7,9 @@ from streaming.broker.protocol.listing_json import LARGEST_LIMIT
 from streaming.broker.protocol.status_json import SEVERITIES, AgentState, JobStart, Problem, ProblemPage, Status
 from streaming.cluster.verdicts.all_problems import count, roots
 from streaming.cluster.verdicts.circumstances import Circumstances
-from streaming.cluster.verdicts.first_lines import freshness, not_current, verdict
-from streaming.cluster.verdicts.starting import start_sentence
+from streaming.cluster.verdicts.first_lines import freshness, not_current, start_sentence, verdict
 from streaming.cluster.view.observer import AgentStatus
-from streaming.cluster.view.start_progress import StartProgress
+from streaming.cluster.view.taillag import StartProgress
 from streaming.errors import UsageError
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.paging import filter_of, limit_of, offset_of, parameters_of

@@ -9,10 +9,9 @@ from streaming.broker.protocol.listing_json import TransactionPage, TransactionR
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.cases import transaction_verdict
 from streaming.cluster.verdicts.circumstances import Circumstances
-from streaming.cluster.verdicts.held_back_groups import held_back_groups
 from streaming.cluster.verdicts.kinds import ORDER
-from streaming.cluster.verdicts.transaction_problems import aborts, committers, remedy_for
-from streaming.cluster.view.open_list import Late
+from streaming.cluster.verdicts.transaction_problems import aborts, committers, held_back_groups, remedy_for
+from streaming.cluster.view.transaction_columns import Late
 from streaming.pages.api.judged_look import with_verdicts
 from streaming.pages.api.look import Look
 from streaming.pages.api.paging import PageRequest, Sheet, columns_of_rows, cut, natural_order, worst_first

@@ -8,7 +8,7 @@ from streaming.broker.protocol.group_verdicts import NOT_KNOWN, is_finding
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import PartitionDetail, PartitionRow, ReplicaRow, SegmentRow, TopicReader, TransactionRow
 from streaming.broker.protocol.shown import Unit
-from streaming.cluster.verdicts.rebalance_words import last_rebalances
+from streaming.cluster.verdicts.group_words import last_rebalances
 from streaming.common.formatting import NONE, format_list, format_name
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.list_cells import Cell, Times, count, number

@@ -1,11 +1,15 @@
 """The exporter: ``/metrics``, health, `/api/v1/` and a page over HTTP, from the table alone. A scrape never waits for Spark."""
 
 import logging
-from collections.abc import Callable, Sequence
+import re
+import socket
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
 from http import HTTPStatus
 from pathlib import Path
 from threading import Event, Lock, Thread
 from time import monotonic as system_monotonic
+from typing import Generic, TypeVar
 
 from streaming.broker.protocol.history_json import KeptCommit
 from streaming.broker.protocol.status_json import Cost
@@ -14,9 +18,9 @@ from streaming.cluster.verdicts.circumstances import Thresholds, thresholds_of
 from streaming.cluster.view.observer import Observer
 from streaming.cluster.view.table import Table
 from streaming.common.settings import Settings
+from streaming.common.units import Address
 from streaming.common.web.gate import Gate
-from streaming.common.web.messages import HttpRequest, Response, sentence
-from streaming.common.web.negotiation import OPENMETRICS_TYPE, TEXT_TYPE, wants_openmetrics
+from streaming.common.web.messages import OPENMETRICS_TYPE, TEXT_TYPE, HttpRequest, Response, sentence, wants_openmetrics
 from streaming.pages.api.cost_message import cost_message
 from streaming.pages.api.listed_groups import MakeDetails
 from streaming.pages.api.looks import Looks
@@ -29,10 +33,57 @@ from streaming.pages.exposition.series import choose
 from streaming.pages.site.job_history import JobHistory
 from streaming.pages.site.judged_looks import JudgedLooks
 from streaming.pages.site.listening import listen, root_url
-from streaming.pages.site.page_address import page_address
 from streaming.pages.site.page_site import PageSite
-from streaming.pages.site.single_flight import Shared
 from streaming.pages.site.state_routes import API, StateAnswers
+
+_EVERY_ADDRESS = ("", "0.0.0.0", "::")  # not to listen on: what stands for all addresses of the host
+_REACHABLE = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
+
+
+def page_address(host: str, port: int, *, encrypted: bool) -> str:
+    """The address of a page that is served there; "" if it is none that others could use, as one of a single link is.
+
+    The name of the host is as the system has it: to ask a resolver for a longer one could take a minute.
+    """
+    name = socket.gethostname() if host in _EVERY_ADDRESS else host
+    return f"{'https' if encrypted else 'http'}://{Address(name, port)}" if _REACHABLE.fullmatch(name) else ""
+
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Shared(Generic[K, V]):
+    """Results by key, for as long as they are being computed; none is kept."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()  # protects what follows
+        self._under_way: dict[K, Future[V]] = {}
+
+    def get(self, key: K, work: Callable[[], V]) -> V:
+        """What ``work`` returns or raises. If another thread is doing the work for the same key, its result or error."""
+        with self._lock:
+            theirs = self._under_way.get(key)
+            if theirs is None:
+                ours = self._under_way[key] = Future()
+        if theirs is not None:
+            return theirs.result()
+        try:
+            result = self._done(key, work)
+        except BaseException as error:
+            ours.set_exception(error)
+            raise
+        ours.set_result(result)
+        return result
+
+    def _done(self, key: K, work: Callable[[], V]) -> V:
+        try:
+            return work()
+        finally:
+            # Before any thread has the result: a thread that asks later must not get an older result.
+            with self._lock:
+                del self._under_way[key]
+
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from hashlib import sha256
 from http import HTTPStatus
+from importlib.resources import files
 from urllib.parse import unquote, urlencode
 
 import cramjam
@@ -26,7 +28,6 @@ from streaming.pages.site.event_view import event_view
 from streaming.pages.site.group_view import group_view
 from streaming.pages.site.home_view import MOST_PROBLEMS, home
 from streaming.pages.site.listing_views import LIST_VIEWS
-from streaming.pages.site.page_assets import ASSETS, PAGE_SECURED, asset, static_path
 from streaming.pages.site.page_links import (
     COST,
     DISKS,
@@ -42,11 +43,61 @@ from streaming.pages.site.page_links import (
 from streaming.pages.site.page_query import Query, parse_query
 from streaming.pages.site.page_views import ErrorView, PageView
 from streaming.pages.site.partition_view import partition_view
-from streaming.pages.site.relative_links import relative
 from streaming.pages.site.runbook_view import runbook_view
 from streaming.pages.site.search_view import SearchView, search_view
 from streaming.pages.site.state_routes import no_cost
 from streaming.pages.site.topic_view import topic_view
+
+_SCRIPT = "text/javascript; charset=utf-8"
+ASSETS = {"site.css": "text/css; charset=utf-8", "site.js": _SCRIPT, "readings.js": _SCRIPT, "icon.svg": "image/svg+xml"}
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        *(f"{kind} 'self'" for kind in ("style-src", "script-src", "img-src", "connect-src", "form-action")),
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+"""Nothing that comes from elsewhere, and nothing inline, is shown or run."""
+
+PAGE_SECURED = {"Content-Security-Policy": POLICY}
+"""In place of the policy of other answers."""
+
+_KEPT = {**PAGE_SECURED, "Cache-Control": "private, max-age=31536000, immutable"}
+"""An asset's path changes with its content, so that a browser may keep it."""
+
+
+@cache
+def asset(name: str) -> Response | None:
+    """The answer to a request for an asset, None if there is none with this name."""
+    if name not in ASSETS:
+        return None
+    return Response(status=HTTPStatus.OK, content_type=ASSETS[name], body=_content(name), headers=_KEPT)
+
+
+def _content(name: str) -> bytes:
+    return files("streaming.pages.site").joinpath("static", name).read_bytes()
+
+
+def static_path(name: str) -> str:
+    """The path of an asset."""
+    return f"{STATIC}{name}?v={sha256(_content(name)).hexdigest()[:12]}"
+
+
+# --- addresses as they leave: relative to the view, so that the page works below any path that a proxy takes away before the job is asked.
+# Everywhere else an address begins with "/", the page itself, and is read and compared as that.
+
+
+_ADDRESS = re.compile(r'(?<= )(href|src|action)="/')
+"""An address of the page in a tag. Nowhere else is a quotation mark written as it is: in every value it is escaped."""
+
+
+def relative(html: str, path: str) -> str:
+    """The HTML of the view at ``path``, encoded as it was asked for, with all addresses of the page relative to that."""
+    root = "../" * (path.count("/") - 1) or "./"
+    return _ADDRESS.sub(rf'\1="{root}', html)
+
 
 HTML_TYPE = "text/html; charset=utf-8"
 

@@ -1,19 +1,155 @@
 """The view of one partition: what is wrong, its last hour, its segments to scale, who holds it open."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from streaming.broker.protocol.listing_json import PARTITIONS_PATH, PartitionDetail, path_of_partition
+from streaming.broker.protocol.listing_json import PARTITIONS_PATH, PartitionDetail, RetentionRow, SegmentRow, path_of_partition
 from streaming.broker.protocol.status_json import Status
+from streaming.common.formatting import format_age, format_count, format_duration, format_size
 from streaming.pages.listings.details import REPLICAS, partition_facts, retention_facts, segments_of
 from streaming.pages.listings.list_cells import Times, place
 from streaming.pages.listings.transaction_list import TRANSACTIONS, open_long
 from streaming.pages.site.hour_charts import hour_charts
-from streaming.pages.site.page_charts import Chart
+from streaming.pages.site.page_charts import HEIGHT, WIDTH, Chart
 from streaming.pages.site.page_links import PARTITIONS
 from streaming.pages.site.page_tables import PageTable, columns_of, draw
 from streaming.pages.site.page_views import Fact, PageView, drawn_facts
-from streaming.pages.site.segment_strip import Strip, by_size, by_time
 from streaming.pages.site.shown_incidents import ShownKind, by_kind, shown_problems
+
+# --- A partition's segments drawn to scale, by size and by time, with the limit of retention in the same scale.
+
+
+_MOST_OVER = 4
+"""A limit so many times further away than the segments reach is not drawn: they would be a stroke at the edge."""
+
+_HEIGHTS = {"due": (40, 60), "closed": (15, 85), "active": (0, 100)}
+"""Top and height of a segment, so that its kind shows without colour."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strip:
+    """Segments on one scale, the oldest at the left. ``limit``: where the limit is drawn, "" if it is not; ``words``: what it is."""
+
+    key: str
+    heading: str
+    title: str
+    words: str
+    left: str
+    right: str
+    due: str
+    closed: str
+    active: str
+    limit: str
+
+
+def by_size(segments: Sequence[SegmentRow], retention: RetentionRow | None, omitted: int) -> Strip | None:
+    """As wide as they are large; None if nothing is known of their sizes. The limit is that of all that is kept, from the newest on."""
+    sizes = [max(0, each.size_bytes) for each in segments]
+    total = sum(sizes)
+    if not total:
+        return None
+    limit = -1 if retention is None else retention.retention_limit_bytes
+    reach = max(total, limit) if 0 <= limit <= total * _MOST_OVER and not omitted else total
+    ends = [reach - total]
+    for each in sizes:
+        ends.append(ends[-1] + each)
+    spans = [(ends[index] / reach, ends[index + 1] / reach) for index in range(len(sizes))]
+    return _strip(
+        "by-size",
+        "By size",
+        segments,
+        spans,
+        words=_size_limit(limit, total) + _left_out(omitted),
+        left=format_size(reach) if reach > total else "oldest",
+        right="newest",
+        limit=(reach - limit) / reach if 0 <= limit <= reach and not omitted else None,
+        what=f"{format_count(len(segments), 'segment')}, {format_size(total)}",
+    )
+
+
+def by_time(segments: Sequence[SegmentRow], retention: RetentionRow | None, now_ms: int, omitted: int) -> Strip | None:
+    """From the largest time of the segment before to its own; None if no time is known."""
+    times = [each.max_timestamp_ms for each in segments]
+    known = [each for each in times if 0 <= each <= now_ms]
+    first = -1 if retention is None else retention.oldest_record_ms
+    oldest = first if 0 <= first <= now_ms else min(known, default=-1)
+    if not known or oldest >= now_ms:
+        return None
+    age = now_ms - oldest
+    limit = -1 if retention is None else retention.retention_limit_ms
+    reach = max(age, limit) if 0 <= limit <= age * _MOST_OVER else age
+
+    def place(time: int) -> float:
+        return 1 - (now_ms - time) / reach
+
+    spans, here = [], oldest
+    for each, time in zip(segments, times, strict=True):
+        end = now_ms if each.active else max(here, min(time, now_ms)) if time >= 0 else here
+        spans.append((place(here), place(end)))
+        here = end
+    return _strip(
+        "by-time",
+        "By time of records",
+        segments,
+        spans,
+        words=_time_limit(limit, age) + _left_out(omitted),
+        left=format_age(reach / 1000),
+        right="now",
+        limit=1 - limit / reach if 0 <= limit <= reach else None,
+        what=f"{format_count(len(segments), 'segment')}, oldest record {format_age(age / 1000)}",
+    )
+
+
+def _strip(
+    key: str,
+    heading: str,
+    segments: Sequence[SegmentRow],
+    spans: Sequence[tuple[float, float]],
+    *,
+    words: str,
+    left: str,
+    right: str,
+    limit: float | None,
+    what: str,
+) -> Strip:
+    paths: dict[str, list[str]] = {"due": [], "closed": [], "active": []}
+    for segment, (start, end) in zip(segments, spans, strict=True):
+        kind = "active" if segment.active else "due" if segment.deletable else "closed"
+        top, height = _HEIGHTS[kind]
+        x, width = start * WIDTH, max(0.4, (end - start) * WIDTH - 0.6)  # a gap between two, and none vanishes
+        paths[kind].append(f"M{x:.1f} {top}h{width:.1f}v{height}h-{width:.1f}z")
+    due = sum(each.deletable and not each.active for each in segments)
+    return Strip(
+        key=key,
+        heading=heading,
+        title=f"{heading}: {what}; {due:,} beyond the limit. {words}",
+        words=words,
+        left=left,
+        right=right,
+        due="".join(paths["due"]),
+        closed="".join(paths["closed"]),
+        active="".join(paths["active"]),
+        limit="" if limit is None else f"M{limit * WIDTH:.1f} 0v{HEIGHT}",
+    )
+
+
+def _size_limit(limit: int, total: int) -> str:
+    if limit < 0:
+        return "No limit by size."
+    over = f"{format_size(total - limit)} over it" if total > limit else f"{format_size(limit - total)} below it"
+    return f"Limit by size: {format_size(limit)}, {over}."
+
+
+def _time_limit(limit: int, age: int) -> str:
+    if limit < 0:
+        return "No limit by time."
+    over = f"{format_duration((age - limit) / 1000)} older" if age > limit else f"{format_duration((limit - age) / 1000)} younger"
+    return f"Limit by time: {format_duration(limit / 1000)}; the oldest record is {over}."
+
+
+def _left_out(omitted: int) -> str:
+    return f" {format_count(omitted, 'segment')} in the middle left out." if omitted else ""
+
 
 _MOST_LISTED = 50
 """So many segments are listed below the drawing, the newest."""

@@ -5,17 +5,61 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from streaming.broker.protocol.status_json import Consequence, Problem, Status
-from streaming.common.formatting import format_name
+from streaming.common.formatting import format_name, format_time
 from streaming.pages.listings.list_cells import place
-from streaming.pages.site.incident_markdown import incident_markdown
-from streaming.pages.site.page_links import BROKERS, broker_link, group_link, link, log_dir_link, partition_link, topic_link
+from streaming.pages.site.page_links import BROKERS, broker_link, group_link, link, log_dir_link, moment_link, partition_link, topic_link
 from streaming.pages.site.page_views import badge
 from streaming.pages.site.page_words import Link, PageCell, moment
+
+_MOST_FOLLOWING = 20
+_SPECIAL = str.maketrans({each: f"\\{each}" for each in "\\`*_[]<>#|~!&"})
+
+
+def incident_markdown(problem: Problem, status: Status) -> str:
+    """The text. Names in it look as they are: nothing in them is taken for Markdown."""
+    follows = [*problem.consequences[:_MOST_FOLLOWING]]
+    more = len(problem.consequences) - len(follows) + problem.more_consequences
+    lines = [
+        f"**{problem.gravity}: {_escaped(problem.what)}**",
+        "",
+        *([f"- since {format_time(problem.since_ms)}"] if problem.since_ms >= 0 else []),
+        *([f"- due {format_time(problem.deadline_ms)}"] if problem.deadline_ms >= 0 else []),
+        *([f"- {_escaped(problem.holds_back)}"] if problem.holds_back else []),
+        *(f"- {each.severity}: {_escaped(each.text)}" for each in follows),
+        *([f"- and {more:,} more that follow from it"] if more else []),
+        *_command(problem),
+        "",
+        _sources(problem, status),
+    ]
+    return "\n".join(lines)
+
+
+def _command(problem: Problem) -> list[str]:
+    if not problem.command:
+        return [f"- no command: {_escaped(problem.no_command)}"] if problem.no_command else []
+    fence = "```"
+    while fence in problem.command:
+        fence += "`"
+    return ["", f"{fence}sh", problem.command, fence]
+
+
+def _sources(problem: Problem, status: Status) -> str:
+    """Where it is from: the cluster, the moment and the runbook, with links where people reach the page."""
+    at, url = format_time(status.at_ms), status.url.rstrip("/")
+    cluster = f", cluster {_escaped(status.cluster_id)}" if status.cluster_id else ""
+    moment = f"[as of {at}]({url}{moment_link(status.at_ms)})" if url else f"as of {at}"
+    runbook = f"[{problem.runbook}]({url}/runbooks/{problem.runbook})" if url else f"`segtail runbook {problem.runbook}`"
+    return f"segtail, {moment}{cluster}" + (f"; runbook {runbook}" if problem.runbook else "")
+
+
+def _escaped(text: str) -> str:
+    return text.translate(_SPECIAL)
+
 
 _FEW = 2
 """From three neighbours of one kind on, all but the first are folded away."""
 
-_MOST_FOLLOWING = 5
+_MOST_FOLLOWING_INCIDENTS = 5
 """So much of what follows from a root is open to be seen."""
 
 
@@ -88,8 +132,8 @@ def _shown(key: str, problem: Problem, now_ms: int, status: Status | None) -> Sh
         since=moment(problem.since_ms, now_ms, otherwise="not known"),
         due=PageCell(text="now") if 0 <= problem.deadline_ms <= now_ms else moment(problem.deadline_ms, now_ms),
         about=tuple(_about(problem)),
-        follows=follows[:_MOST_FOLLOWING],
-        folded=follows[_MOST_FOLLOWING:],
+        follows=follows[:_MOST_FOLLOWING_INCIDENTS],
+        folded=follows[_MOST_FOLLOWING_INCIDENTS:],
         more=f"{problem.more_consequences:,} more are left out here." if problem.more_consequences else "",
         markdown=() if status is None else tuple(incident_markdown(problem, status).splitlines()),
     )

@@ -1,8 +1,9 @@
 """Polls the status of the job's agents for the metrics: which are up, which may not take part and why, and whose clock differs."""
 
 import logging
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from streaming.broker.protocol.consumer_messages import Register
@@ -10,8 +11,10 @@ from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.status_messages import CatalogPart, CatalogVersion, Status, StatusRequest, UnreadableLog
 from streaming.cluster.view import waiting_groups
 from streaming.cluster.view.answers import apply
+from streaming.cluster.view.broker_status import broker_phases
 from streaming.cluster.view.host_clocks import by_our_clock
 from streaming.cluster.view.observer import AgentStatus, Observer
+from streaming.cluster.view.reported_once import each_broker
 from streaming.cluster.view.rounds import End
 from streaming.cluster.view.table import Table
 from streaming.common.catalog.catalog_tables import NOTHING_DECIDED, Catalog
@@ -19,13 +22,61 @@ from streaming.common.catalog.changes import Version, unpack
 from streaming.common.settings import Settings
 from streaming.common.targets import Scheme, is_loopback
 from streaming.errors import AgentError, FormatError, UsageError
+from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.kafka.formats.properties import known_clusters
-from streaming.spark.client import address_lookup
+from streaming.spark.client import connections
 from streaming.spark.client.agent_client import credentials
 from streaming.spark.client.client_files import ClientFiles
-from streaming.spark.job.expected_agents import ExpectedAgents
 from streaming.spark.source import agent_connections
 from streaming.spark.source.source_options import SourceOptions
+
+GONE_SECONDS = 3600.0
+"""An agent without an address for so long was taken away, if its broker does not run either."""
+
+
+class ExpectedAgents:
+    """Remembers since when agents that once took part have had no address. For one thread.
+
+    An address that is configured itself stays as long as the job runs. Behind a name (dns:///) addresses come and go with the pods.
+    """
+
+    def __init__(self) -> None:
+        self._since: dict[str, float] = {}
+
+    def missed(self, statuses: Mapping[str, AgentStatus], answering: Mapping[str, AgentStatus], now: float) -> list[str]:
+        """Those of ``statuses`` that are not among ``answering`` and should be.
+
+        An agent is not missed if agents that are up watch all of its log dirs: it was renamed, or moved. It is not missed either if it has
+        had no address for an hour, and its brokers do not run or are not known: it was taken away with them. If a broker runs and no
+        agent watches it, its agent is missed for as long as that lasts.
+
+        Args:
+            statuses: the agents of the last poll, also those that were down.
+            answering: the agents that this poll has found at some address, up or down.
+            now: seconds of `time.monotonic`.
+        """
+        away = {name: status for name, status in statuses.items() if status.brokers and name not in answering}
+        self._since = {name: self._since.get(name, now) for name in away}
+        watched = {directory for status in answering.values() if status.up for directory in status.directories}
+        running = _running(answering.values())
+        return [
+            name
+            for name, status in away.items()
+            if not _is_replaced(status, watched) and (now - self._since[name] < GONE_SECONDS or running & set(status.brokers))
+        ]
+
+
+def _is_replaced(status: AgentStatus, watched: Collection[str]) -> bool:
+    return bool(status.directories) and all(directory in watched for directory in status.directories)
+
+
+def _running(statuses: Iterable[AgentStatus]) -> set[int]:
+    """Brokers that run, by the metadata of agents that are up, but are watched by none of these agents."""
+    up = [status for status in statuses if status.up]
+    watched = {broker for status in up for broker in status.brokers}
+    brokers = each_broker(each for status in up for each in status.broker_statuses)
+    return {each.broker for each in broker_phases(brokers) if each.phase is Phase.RUNNING} - watched
+
 
 log = logging.getLogger(__name__)
 
@@ -117,7 +168,7 @@ class AgentWatch:
             name = address if address in refused else self._names.get(address, address)
             if name not in found:
                 found[name] = self._down(name, Reason(error.reason), str(error))
-        for target in address_lookup.unresolved(self._options.agents):
+        for target in connections.unresolved(self._options.agents):
             found[target] = self._down(target, Reason.UNRESOLVED)
         missed = self._expected.missed(self._statuses, found, self._clock())
         found |= {name: self._down(name, Reason.UNRESOLVED) for name in (*self._always, *missed) if name not in found}
@@ -274,3 +325,41 @@ def check_agents(settings: Settings) -> None:
             raise UsageError(f"--agents {target}: TLS needs the certificates of its CA: name --agent-ca (such as the machine's own bundle)")
         if not encrypted and files.token_file is not None and not is_loopback(target.address.host):
             raise UsageError(f"--agents {target}: the token is not sent without TLS: name --agent-ca, and write https:// for one agent")
+
+
+# --- when a job asks its agents how they are: at each turn, but less often while all of them are well and no group commits. An answer costs
+# a call on both sides, which is half of what an idle job spends. What is known of groups is as old as the answers.
+
+
+QUIET_SECONDS = 2.5
+"""So long an answer holds of agents that are well. A turn comes each second, so it is the third one that asks."""
+
+
+class AgentPolls:
+    """Any thread may call `landed`, one thread the rest.
+
+    Args:
+        clock: seconds of a clock that only goes forward.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._quiet_until = clock()
+        self._landed = threading.Event()
+
+    def landed(self) -> None:
+        """A micro-batch is in the table: up to when each agent is processed shows only by an answer after it."""
+        self._landed.set()
+
+    @property
+    def due(self) -> bool:
+        """Whether to ask now."""
+        return self._landed.is_set() or self._clock() >= self._quiet_until
+
+    def begin(self) -> None:
+        """They are asked now. What lands meanwhile is asked for again."""
+        self._landed.clear()
+
+    def answered(self, *, quiet: bool) -> None:
+        """They were asked; ``quiet``: all of them are well, and nothing else is as old as what they answer."""
+        self._quiet_until = self._clock() + (QUIET_SECONDS if quiet else 0.0)

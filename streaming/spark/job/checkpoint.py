@@ -15,20 +15,55 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from streaming.common import private_directory
+from streaming.broker.disk.identity import LogDir
+from streaming.broker.disk.logdirs import list_partitions
+from streaming.broker.protocol.status_messages import Status
+from streaming.common import whole_files
 from streaming.common.option_types import AUTO
 from streaming.common.whole_files import write_whole
 from streaming.errors import CheckpointError
 from streaming.kafka.formats.properties import known_clusters
 from streaming.spark.job.repair import repair
-from streaming.spark.job.shards import shards_for
+
+# --- how many shards a new checkpoint's state has: few, because each costs time in a micro-batch; more if one would hold too many logs. A
+# shard that changes is written as a whole, about 0.7 KB per log, whatever has changed in it. Whatever it holds, it also takes 1.3 ms of a
+# micro-batch, and Spark needs as much again. Between 1,000 and 2,500 logs per shard both costs stay small.
+
 
 log = logging.getLogger(__name__)
+
+_ROOM = 2
+"""A cluster grows, but the number of shards does not: it is chosen for so many times the logs that are there at first."""
+
+_SHARDS = ((10_000, 4), (40_000, 16))
+_MOST = 64
+
+
+def shards_for(logs: int) -> int:
+    """The shards of a state that begins with so many logs."""
+    return next((shards for most, shards in _SHARDS if _ROOM * logs <= most), _MOST)
+
+
+def logs_in(log_dirs: Iterable[LogDir]) -> int:
+    """How many logs are in these log dirs; a log dir that cannot be read counts as empty."""
+    found = 0
+    for log_dir in log_dirs:
+        try:
+            found += len(list_partitions(log_dir, lambda _: ""))
+        except OSError as error:
+            log.warning("log dir is not counted when the state's shards are chosen", extra={"log_dir": log_dir.path, "error": str(error)})
+    return found
+
+
+def logs_of(answers: Sequence[Status], addresses: int) -> int:
+    """How many logs the agents at all ``addresses`` watch. Those that have not answered are assumed to have as many each as the others."""
+    return sum(each.logs for each in answers) * max(addresses, len(answers)) // max(1, len(answers))
+
 
 VERSION = 1
 """The version of what a job keeps."""
@@ -78,7 +113,7 @@ class Checkpoint:
         """Whether it was created just now."""
         with contextlib.ExitStack() as held:
             try:
-                private_directory.make(self.directory)
+                whole_files.make(self.directory)
                 self._hold(self.directory / "job.lock", 0.0, held)
                 self.spark_lock_fd = self._hold(self.directory / "spark.lock", JVM_WAIT_SECONDS, held)
             except OSError as error:

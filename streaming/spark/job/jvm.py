@@ -21,7 +21,7 @@ from py4j.java_gateway import JavaGateway, JavaObject
 from pyspark import SparkConf
 from pyspark.java_gateway import ensure_callback_server_started, launch_gateway
 
-from streaming.common import private_directory
+from streaming.common import whole_files
 from streaming.common.formatting import format_duration
 from streaming.errors import SegtailError
 from streaming.spark.job import jvm_output
@@ -74,7 +74,7 @@ class Jvm:
                     "_PYSPARK_DRIVER_CONN_INFO_PATH": str(self._connection),
                 },
                 pass_fds=(lock_fd,),
-                umask=private_directory.UMASK if private else -1,
+                umask=whole_files.UMASK if private else -1,
                 # a session of its own: a signal to the job's process group must not end the JVM before the job has finished with it
                 start_new_session=True,
             )

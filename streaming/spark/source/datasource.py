@@ -45,7 +45,7 @@ class SegtailDataSource(DataSource):
         options = self._parsed(at_once=True)
         self._check(schema)
         if options.relation is Relation.RECORDS:
-            from streaming.spark.source.records_reader import RecordsReader
+            from streaming.spark.source.local_reader import RecordsReader
 
             records: DataSourceReader = RecordsReader(options)
             return records
@@ -60,7 +60,7 @@ class SegtailDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """The reader of what comes. It raises nothing: PySpark would report another error. So the first call of the reader does."""
         from streaming.errors import UsageError
-        from streaming.spark.source.refused_stream import RefusedStream
+        from streaming.spark.source.public_stream import RefusedStream
         from streaming.spark.source.relations import Relation
 
         try:

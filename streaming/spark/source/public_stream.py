@@ -8,9 +8,11 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
@@ -18,14 +20,101 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTr
 from streaming.broker.protocol.excerpt_messages import Scan
 from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.reader_messages import ReaderRange, Selected
-from streaming.errors import AgentError, VersionError
+from streaming.common.rows import BATCHES, SEGMENTS, Kind
+from streaming.errors import AgentError, UsageError, VersionError
 from streaming.spark.client.agent_client import AgentClient
-from streaming.spark.source import agent_connections, reader_offsets
-from streaming.spark.source.public_answers import lost_rows, public_rows
+from streaming.spark.client.column_versions import as_events
+from streaming.spark.source import agent_connections, reader_planner
 from streaming.spark.source.public_options import PublicOptions
-from streaming.spark.source.reader_offsets import AgentRange, Offset
-from streaming.spark.source.reader_planner import ReaderPlanner
+from streaming.spark.source.public_rows import (
+    ARROW,
+    known,
+    known_text,
+    one_batch,
+    public_batches,
+    public_ranges,
+    public_transactions,
+    skipped_row,
+    times,
+)
+from streaming.spark.source.reader_planner import AgentRange, Offset, ReaderPlanner
 from streaming.spark.source.relations import Relation, schema_of
+
+# --- the tables of an agent's answer to a reader as rows of its relation: what was asked for, and events that say what is missing.
+
+
+def public_rows(relation: Relation, table: pa.Table) -> pa.Table:
+    """The rows of one table of an answer.
+
+    Raises:
+        AgentError: it is none that an agent sends for this relation.
+    """
+    if "kind" in table.schema.names:
+        events = as_events(table)
+        return _ranges(events) if relation is Relation.RANGES else _skips(relation, events)
+    if relation is Relation.BATCHES and set(BATCHES.names) <= set(table.schema.names):
+        return pa.Table.from_batches([public_batches(table.select(BATCHES.names).cast(BATCHES))])
+    if relation is Relation.TRANSACTIONS:
+        return pa.Table.from_batches([public_transactions(table)])
+    raise AgentError(f"its rows are none of {relation}: are the agent and this Spark of the same version?", "protocol")
+
+
+def lost_rows(relation: Relation, agent: str, journal: str) -> pa.Table:
+    """The row that says that a reader had to begin anew at an agent: how much it misses is not known."""
+    reason = f"agent_lost: agent {agent} has another journal, or has forgotten this query: what it published before is not known"
+    values: Mapping[str, object] = {"reason": reason} | ({"agent": agent, "journal": journal} if relation is Relation.RANGES else {})
+    return pa.Table.from_batches([skipped_row(relation, values)])
+
+
+def _ranges(events: pa.Table) -> pa.Table:
+    found = [public_ranges(events)]
+    listed = events.filter(pc.equal(events["kind"], str(Kind.FOUND)))
+    if listed.num_rows:
+        found += [_of_segments(listed, "rolled"), _of_segments(listed, "deleted")]
+    return pa.Table.from_batches(found)
+
+
+def _of_segments(events: pa.Table, name: str) -> pa.RecordBatch:
+    """A row for each segment in a column of `SEGMENTS`: of kind ``rolled`` or ``deleted``, as the column is called."""
+    rows = one_batch(events.filter(events[name].is_valid()))
+    packed = rows[name].to_pylist()
+    segments = np.frombuffer(b"".join(packed), SEGMENTS)
+    owners = rows.take(pa.array(np.repeat(np.arange(len(packed)), [len(each) // SEGMENTS.itemsize for each in packed])))
+    schema, count = ARROW[Relation.RANGES], len(segments)
+    bases, zero = pa.array(segments["base_offset"]), pa.repeat(pa.scalar(0, pa.int64()), count)
+    deleted = name == "deleted"
+    columns: dict[str, pa.Array] = {field.name: pa.nulls(count, field.type) for field in schema}
+    columns |= {field.name: pa.array([[]] * count, field.type) for field in schema if pa.types.is_nested(field.type)}
+    columns |= dict.fromkeys(("bytes", "batches", "records", "old_format_batches"), zero)
+    columns |= {column: known(owners[column]) for column in ("broker", "partition", "seq")}
+    columns |= {column: known_text(owners[column]) for column in ("log_dir", "topic", "topic_id", "agent", "journal")}
+    columns |= {
+        "kind": pa.repeat(name, count),
+        "segment": bases,
+        "base_offset": bases,
+        "seen_at": times(owners["seen_at"]),
+        "missing_bytes": pa.array(segments["size"]) if deleted else zero,
+    }
+    if deleted:
+        columns |= {"end_position": pa.array(segments["size"]), "max_timestamp": times(pa.array(segments["largest_timestamp"]))}
+    return pa.RecordBatch.from_arrays([columns[each] for each in schema.names], schema=schema)
+
+
+def _skips(relation: Relation, events: pa.Table) -> pa.Table:
+    """The rows of kind ``skipped`` among events; others are none of this relation."""
+    rows = one_batch(events.filter(pc.equal(events["kind"], str(Kind.SKIPPED))))
+    schema, count = ARROW[relation], rows.num_rows
+    columns: dict[str, pa.Array] = {field.name: pa.nulls(count, field.type) for field in schema}
+    columns |= {column: known_text(rows[column]) for column in ("log_dir", "topic", "topic_id", "reason")}
+    columns |= {column: known(rows[column]) for column in ("broker", "partition")}
+    columns |= {"kind": pa.repeat("skipped", count), "missing_bytes": rows["bytes"]}
+    if relation is Relation.BATCHES:
+        last = known(pc.subtract(rows["next_offset"], 1))
+        columns |= {"segment": known(rows["segment"]), "base_offset": known(rows["base_offset"]), "last_offset": last}
+    else:
+        columns["first_offset"] = known(rows["base_offset"])
+    return pa.Table.from_batches([pa.RecordBatch.from_arrays([columns[each] for each in schema.names], schema=schema)])
+
 
 log = logging.getLogger(__name__)
 
@@ -86,8 +175,8 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offset, end: Offset) -> list[ReaderTask]:
         """The tasks of a micro-batch."""
-        reader, run, addresses = reader_offsets.reader_id(end), self._planner.run, self._planner.addresses
-        found = sorted(reader_offsets.ranges(start, end).items())
+        reader, run, addresses = reader_planner.reader_id(end), self._planner.run, self._planner.addresses
+        found = sorted(reader_planner.ranges(start, end).items())
         tasks = [[each] for agent, range_ in found for each in _parts(agent, range_)]
         if self._options.relation is Relation.RANGES:
             events = [each for task in tasks for each in task if each[1].events]  # a task costs more than the rows of some agents
@@ -192,3 +281,29 @@ def _parts(agent: str, range_: AgentRange) -> Iterator[tuple[str, AgentRange]]:
             agent,
             AgentRange(replace(range_.begin, excerpts=begin), replace(range_.end, excerpts=until), events=False),
         )
+
+
+class RefusedStream(DataSourceStreamReader):
+    """Each call raises a UsageError with ``why``. PySpark hides an error of `DataSource.streamReader` itself behind one of its own."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def initialOffset(self) -> dict[str, object]:  # noqa: N802
+        """It is the first call."""
+        self._refuse()
+
+    def latestOffset(self, start: dict[str, object], limit: ReadLimit) -> dict[str, object]:  # noqa: N802
+        """It is the first call where a checkpoint is there."""
+        self._refuse()
+
+    def partitions(self, start: dict[str, object], end: dict[str, object]) -> list[InputPartition]:
+        """Raises, too."""
+        self._refuse()
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Raises, too."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise UsageError(self._why)

@@ -3,6 +3,8 @@
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes
 
@@ -11,9 +13,76 @@ from streaming.broker.protocol.status_messages import Status
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, SameAgentError
 from streaming.spark.client.agent_client import AgentClient
-from streaming.spark.source import agent_connections, reader_offsets
+from streaming.spark.source import agent_connections
+from streaming.spark.source.offsets import Offset as Offset
 from streaming.spark.source.public_options import PublicOptions, nothing_fits
-from streaming.spark.source.reader_offsets import Offset
+
+# --- the offset of a public stream: how far each agent has been planned. All arithmetic on it is here, without Spark or network. An offset
+# is JSON. Spark compares it as text, so its keys are always in the same order. Beside the agents it holds the reader's own id, under which
+# the agents know it, the option ``consumer`` or one that was made up when the query first planned: ``{"": id, agent: {journal, seq, total,
+# excerpts}}``.
+
+
+_ID = ""  # the key instead of an agent's name, which is never empty
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRange:
+    """What a micro-batch reads of an agent. ``events``: the journal has something between the two positions.
+
+    ``anew``: the reader began anew at this agent after ``begin``, because that could not go on: what lay between is not known.
+    """
+
+    begin: ReaderPosition
+    end: ReaderPosition
+    events: bool
+    anew: bool = False
+
+
+def reader_id(offset: Offset) -> str:
+    """The id in an offset, "" if there is none."""
+    found: str = offset.get(_ID, "")
+    return found
+
+
+def positions(offset: Offset) -> dict[str, ReaderPosition]:
+    """The position at each agent."""
+    return {agent: ReaderPosition(**fields) for agent, fields in offset.items() if agent != _ID}
+
+
+def advance(start: Offset, reader: str, plans: Iterable[ReaderPlan]) -> Offset:
+    """The offset after ``plans``; ``start`` itself if nothing is new. An agent without a plan stays where it is."""
+    at = positions(start) | {plan.agent: plan.to for plan in plans if plan.begun}
+    if at == positions(start) and reader_id(start) in ("", reader):
+        return start
+    return {_ID: reader} | {agent: _fields(at[agent]) for agent in sorted(at)}
+
+
+def _fields(at: ReaderPosition) -> dict[str, Any]:
+    return {"journal": at.journal, "seq": at.seq, "total": at.total, "excerpts": at.excerpts}
+
+
+def ranges(start: Offset, end: Offset) -> dict[str, AgentRange]:
+    """What has to be read of each agent between two offsets."""
+    before, found = positions(start), {}
+    for agent, to in positions(end).items():
+        since = before.get(agent)
+        if since == to:
+            continue
+        if since is not None and since.journal == to.journal:
+            found[agent] = AgentRange(since, to, events=since.seq < to.seq)
+        else:
+            # what lay there before it has had, if it has been there before
+            begin = ReaderPosition(journal=to.journal, seq=-1, excerpts=0 if since is None else to.excerpts)
+            found[agent] = AgentRange(begin, to, events=True, anew=since is not None)
+    return found
+
+
+def reached(offset: Offset, targets: Mapping[str, ReaderPosition]) -> bool:
+    """Whether every agent has been planned up to its target."""
+    at = positions(offset)
+    return all(agent in at and at[agent] == target for agent, target in targets.items())
+
 
 PLAN_SECONDS = 1.0
 """The shortest time between two checks for work of which the first found nothing: each lets every agent look at all its logs."""
@@ -60,7 +129,7 @@ class ReaderPlanner:
             AgentError: no agent answers at first, or everything is wanted and one of them does not.
             UsageError: a query that begins names topics, and no agent has any of them.
         """
-        self._id = reader_offsets.reader_id(start) or self._id
+        self._id = reader_id(start) or self._id
         if self._takes_all and self._targets is None:
             self._targets = self._everything(start)
         if self._targets is not None:
@@ -73,7 +142,7 @@ class ReaderPlanner:
 
     def commit(self, end: Offset) -> None:
         """Report to the agents that a micro-batch is through."""
-        at, reader = reader_offsets.positions(end), reader_offsets.reader_id(end)
+        at, reader = positions(end), reader_id(end)
         commits = {
             address: ReaderCommit(reader=reader, run=self.run, at=at[status.agent])
             for address, status in self._agents.items()
@@ -85,8 +154,8 @@ class ReaderPlanner:
         plans = self._plans(start, limit, None) if self._has_planned else self._first_plans(start, limit)
         self._has_planned = True
         moves = self._clock() - self._advanced_at >= IDLE_SECONDS
-        at = reader_offsets.positions(start)
-        end = reader_offsets.advance(start, self._id, [plan for plan in plans.values() if moves or plan.agent not in at or not plan.idle])
+        at = positions(start)
+        end = advance(start, self._id, [plan for plan in plans.values() if moves or plan.agent not in at or not plan.idle])
         if end is not start:
             self._advanced_at = self._clock()
         return end
@@ -126,8 +195,8 @@ class ReaderPlanner:
         """The next part on the way to the targets. Spark takes ``start`` itself for the end of the query."""
         assert self._targets is not None
         deadline = self._clock() + ADVANCE_SECONDS
-        while not reader_offsets.reached(start, self._targets):
-            end = reader_offsets.advance(start, self._id, self._plans(start, limit, self._targets).values())
+        while not reached(start, self._targets):
+            end = advance(start, self._id, self._plans(start, limit, self._targets).values())
             if end is not start:
                 return end
             if self._clock() > deadline:
@@ -137,7 +206,7 @@ class ReaderPlanner:
 
     def _plans(self, start: Offset, limit: ReadLimit, targets: Mapping[str, ReaderPosition] | None) -> dict[str, ReaderPlan]:
         """A plan of each agent that answers, by address."""
-        at = reader_offsets.positions(start)
+        at = positions(start)
         self._look_for_agents(at)
         if not start and not self._knows_topics:
             self._check_topics()

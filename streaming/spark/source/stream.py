@@ -7,31 +7,119 @@ Nothing here raises because an agent is away, except where the user asked for ev
 import logging
 import time
 import uuid
+import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
+from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.broker.protocol.event_tables import events_table
 from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.status_messages import Status, StatusRequest
+from streaming.common.arrays import Longs
 from streaming.common.event_row import Event
-from streaming.common.pace.pace_files import write_check
+from streaming.common.pace.schedule import write_check
 from streaming.common.pace.waiting import Hurry, Turns
-from streaming.common.rows import Kind
+from streaming.common.rows import PACKED, Kind, pack_rows
 from streaming.common.workers import freeze_imports
 from streaming.errors import AgentError, SameAgentError, quoted
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.source import agent_connections, offsets
-from streaming.spark.source.job_data_source import SCHEMA
-from streaming.spark.source.sharding import by_shard, recall
-from streaming.spark.source.source_options import SourceOptions
+from streaming.spark.source.source_options import SourceOptions, parse_options
+
+# --- the data source of segtail's own job: the events of all agents as a stream of packed rows. The job registers it itself. Spark imports
+# this module in four processes, of which one only asks for the schema. So it imports little; the reader brings the rest.
+
+
+FORMAT = "segtail-job"
+
+SCHEMA = StructType([StructField("shard", IntegerType()), StructField("rows", BinaryType())])
+"""That of `streaming.common.rows.PACKED`, which is Arrow's."""
+
+
+class JobDataSource(DataSource):
+    """Options: `streaming.spark.source.source_options`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """The schema of packed rows; it checks the options."""
+        parse_options(self.options)
+        return SCHEMA
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """The reader for the events."""
+        from streaming.spark.source import stream
+
+        del schema
+        reader: DataSourceStreamReader = stream.EventStreamReader(parse_options(self.options))
+        return reader
+
+
+def shard_of(topic: str, partition: int, shards: int) -> int:
+    """The shard that holds all replicas of a partition. It never changes, because it is part of the checkpoint."""
+    return zlib.crc32(_spelled(partition), _begun(topic)) % shards
+
+
+def _begun(topic: str) -> int:
+    """The checksum of a partition's name, up to its number."""
+    return zlib.crc32(f"{topic}-".encode())
+
+
+def _spelled(partition: int) -> bytes:
+    return str(partition).encode()
+
+
+def by_shard(events: pa.Table, shards: int) -> pa.Table:
+    """Events as rows of `streaming.common.rows.PACKED`, one for each shard that has any; the closing row of a census goes to every shard.
+
+    An ``ARRIVED`` row goes to the same shard as another row, so that no shard is folded for it alone.
+    """
+    rows = events.combine_chunks()
+    closing, arrived = (pc.equal(rows["kind"], str(kind)).to_numpy() for kind in (Kind.CENSUS_END, Kind.ARRIVED))
+    shard_of_row = _shards_of(rows, shards)
+    shard_of_row[arrived] = shard_of_row[~arrived & ~closing][:1] if (~arrived & ~closing).any() else 0
+    own, copied = np.flatnonzero(~closing), np.flatnonzero(closing)
+    keys = np.concatenate([shard_of_row[own], np.tile(np.arange(shards), len(copied))])
+    items = np.concatenate([own, np.repeat(copied, shards)])
+    order = np.argsort(keys, kind="stable")
+    keys, ordered = keys[order], rows.take(pa.array(items[order], pa.int64())).combine_chunks()
+    found, begins, counts = np.unique(keys, return_index=True, return_counts=True)
+    packed = [_packed(ordered.slice(begin, count)) for begin, count in zip(begins.tolist(), counts.tolist(), strict=True)]
+    return pa.table([found.tolist(), packed], schema=PACKED)
+
+
+def recall(shards: range) -> pa.Table:
+    """The rows of `streaming.common.rows.PACKED` that make these shards hand out all that their state holds."""
+    row = _packed(events_table("", "", [(0, [Event(kind=Kind.RECALL)])]))
+    return pa.table([list(shards), [row] * len(shards)], schema=PACKED)
+
+
+def _shards_of(rows: pa.Table, shards: int) -> Longs:
+    """`shard_of` each row. A topic has many partitions and a number comes in many topics: each is spelled once."""
+    topics, partitions = rows["topic"].combine_chunks().dictionary_encode(), rows["partition"].to_pylist()
+    begun = [_begun(topic) for topic in topics.dictionary.to_pylist()]
+    spelled = {partition: _spelled(partition) for partition in set(partitions)}
+    sums = [zlib.crc32(spelled[partition], begun[topic]) for topic, partition in zip(topics.indices.to_pylist(), partitions, strict=True)]
+    return np.array(sums, np.int64) % shards
+
+
+def _packed(rows: pa.Table) -> bytes:
+    (batch,) = rows.combine_chunks().to_batches()
+    return pack_rows(batch)
+
 
 log = logging.getLogger(__name__)
 

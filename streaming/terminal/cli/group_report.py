@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupSummary, ReadMoments
 from streaming.broker.protocol.group_verdicts import NOT_KNOWN, is_finding
 from streaming.broker.protocol.listing_json import AwayBroker
-from streaming.cluster.verdicts.rebalance_words import last_rebalances
+from streaming.cluster.verdicts.group_words import last_rebalances
 from streaming.common.formatting import format_count, format_list, format_name, format_time
 from streaming.pages.listings.details import group_findings
 from streaming.pages.listings.group_list import GROUP_PARTITIONS, besides_words, counted_in

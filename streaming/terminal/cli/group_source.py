@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
+from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
 
@@ -19,7 +20,7 @@ from streaming.common.settings import Settings
 from streaming.common.short_names import possible_names
 from streaming.errors import UsageError
 from streaming.terminal.cli.lists import GROUP, ListRequest, ListSource, similar_words, with_wanted
-from streaming.terminal.cli.query_options import check_checkpoints, with_checkpoints
+from streaming.terminal.cli.options import given, keep_setting
 from streaming.terminal.cli.sizes import Size
 from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND, check_source
 from streaming.terminal.cli.uses import with_use
@@ -28,6 +29,48 @@ if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not
     from streaming.terminal.offline.group_reading import GroupReading
 
 R = TypeVar("R")
+
+_SETTING = "spark_checkpoints"
+_HELP = (
+    "The checkpoint of a Structured Streaming query that reads from this cluster, a directory of this machine: it is shown as the group "
+    "spark:NAME, by default with the directory's name. Behind NAME=DIR ;isolation=read_committed if that is known. May be repeated."
+)
+
+
+def with_checkpoints(command: Callable[..., R]) -> Callable[..., R]:
+    """Let a command take checkpoints; they are the setting `spark_checkpoints`."""
+    return click.option("--spark-checkpoint", metavar="[NAME=]DIR", multiple=True, expose_value=False, callback=_keep, help=_HELP)(command)
+
+
+def check_checkpoints(settings: Settings, job: str | None) -> None:
+    """Check that checkpoints can be read here.
+
+    Raises:
+        UsageError: a job is asked, which has its own, or one of them needs a JVM.
+    """
+    from streaming.terminal.offline.local_queries import refuse_remote
+
+    if job is None:
+        refuse_remote(settings.spark_checkpoints)
+    elif given(_SETTING):
+        raise UsageError("--spark-checkpoint cannot be given with --job: the job answers by its own settings")
+
+
+def _keep(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
+    if values:
+        keep_setting(context, _SETTING, [_named(each, context, parameter) for each in values])
+
+
+def _named(written: str, context: click.Context, parameter: click.Parameter) -> str:
+    """``NAME=DIR``; of a directory alone its own name is the name."""
+    before, equals, _ = written.partition("=")
+    if equals and "/" not in before:
+        return written
+    name = PurePath(written.partition(";")[0]).name
+    if not name or any(each in name for each in "=,;:"):
+        raise click.BadParameter(f"{written} gives the query no name: write NAME=DIR", context, parameter)
+    return f"{name}={written}"
+
 
 _OF_LOG_DIRS = ("server_properties", "group_stopped_after")
 _HISTORY = "Show what the coordinators' logs still have of these groups: commits, generations, and what moved their offsets."

@@ -1,5 +1,6 @@
 """The dump: from paths to tables, one file after the other. An error in one file never stops the next."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
@@ -9,23 +10,134 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.disk.kafka_files import BATCHES, FileType, KafkaFile, find_files
+from streaming.broker.disk.kafka_files import BATCHES, FileType, KafkaFile, find_files, read_file
+from streaming.broker.disk.opening import CHECKPOINT_BYTES, read_small
 from streaming.broker.excerpts.finding import FormatFlaw, Report
-from streaming.broker.excerpts.segment_walk import WINDOW_BYTES, SegmentReader, Ticks, Window
+from streaming.broker.excerpts.segment_walk import WINDOW_BYTES, SegmentReader, Ticks, Window, report_flaws
 from streaming.errors import FormatError, UsageError
-from streaming.kafka.formats.names import FileKind, parse_metadata_snapshot
+from streaming.kafka.formats.checkpoint_files import parse_offset_checkpoint
+from streaming.kafka.formats.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT
+from streaming.kafka.formats.names import CLEANER_CHECKPOINT, INTERNAL_TOPICS, FileKind, parse_metadata_snapshot
+from streaming.kafka.formats.time_index import read_time_entries
 from streaming.kafka.scan.crc_check import stored_crcs
 from streaming.kafka.scan.headers import Batches
 from streaming.terminal.dump.batch_table import batch_table
-from streaming.terminal.dump.continuity import Continuity
-from streaming.terminal.dump.index_lookup import start_position
 from streaming.terminal.dump.request import Filters, Format, Request
 from streaming.terminal.dump.row_table import RowTable
 
-# Each kind of dump needs few of these, and importing all of them takes as long as many a dump. So functions import what they need.
 if TYPE_CHECKING:
-    from streaming.terminal.dump.skeleton import Skeleton
+    from streaming.terminal.dump.indexes import Skeleton
     from streaming.terminal.dump.summary import Summary
+
+# --- checks whether the offsets of a log follow each other, from batch to batch and from segment to segment. An offset that comes again, or
+# goes back, is never right. A missing offset is right only if compaction removed it. So gaps are reported unless the log has been
+# compacted, which its content or the log dir's own list of compacted logs shows.
+
+
+log = logging.getLogger(__name__)
+
+
+class Continuity:
+    """Checks the segments of one directory in order. ``gaps``: report missing offsets, too."""
+
+    def __init__(self, first: KafkaFile, report: Report, *, gaps: bool) -> None:
+        self._report = report
+        self._next_offset: int | None = None
+        self._file = first
+        self._gaps: list[FormatFlaw] = []
+        self._finds_gaps = gaps
+        self._compacted = gaps and _is_compacted(first)
+
+    def begin(self, file: KafkaFile, *, at_start: bool) -> None:
+        """Begin the next file, read from its start or from a later position."""
+        self._file = file
+        if file.type is not FileType.SEGMENT or not at_start:
+            self._next_offset = 0 if at_start else None
+        elif self._next_offset is None or self._next_offset < file.base_offset or not file.live:
+            if self._next_offset is not None and file.live:
+                self._missing(0, self._next_offset, file.base_offset)
+            self._next_offset = file.base_offset
+
+    def add(self, window: Window) -> None:
+        """Check the next window of the file."""
+        batches = window.batches
+        first = int(batches.base_offset[0]) if self._next_offset is None else self._next_offset
+        if self._finds_gaps and not self._compacted:
+            self._compacted = _shows_compaction(batches)
+            following = np.append(first, batches.last_offset[:-1] + 1)
+            for item in np.flatnonzero(batches.base_offset > following).tolist():
+                position = window.position + int(batches.positions[item])
+                self._missing(position, int(following[item]), int(batches.base_offset[item]))
+        path = self._file.path
+        self._next_offset = report_flaws(window, first, lambda position, what: self._report(FormatFlaw(path, position, what)))
+
+    def end(self) -> None:
+        """The log has been read: report its gaps."""
+        if not self._compacted:
+            for gap in self._gaps:
+                self._report(gap)
+
+    def _missing(self, position: int, expected: int, offset: int) -> None:
+        if self._finds_gaps and self._file.type is FileType.SEGMENT and not self._compacted:
+            what = f"expected offset {expected}, found {offset}: offsets are missing, which is right in a compacted topic alone"
+            self._gaps.append(FormatFlaw(self._file.path, position, what))
+
+
+def _shows_compaction(batches: Batches) -> bool:
+    """Fewer records than offsets, or a delete horizon: only compaction leaves these."""
+    current = batches.magic == CURRENT_MAGIC
+    fewer = batches.records < batches.last_offset - batches.base_offset + 1
+    return bool((current & (fewer | ((batches.attributes & DELETE_HORIZON_BIT) != 0))).any())
+
+
+def _is_compacted(file: KafkaFile) -> bool:
+    """Whether the log dir's list contains this log as compacted; the coordinators' topics always count as compacted."""
+    if file.partition is None:
+        return False
+    if file.topic in INTERNAL_TOPICS:
+        return True
+    path = file.path.absolute().parent.parent / CLEANER_CHECKPOINT
+    try:
+        entries = parse_offset_checkpoint(read_small(path, CHECKPOINT_BYTES))
+    except FileNotFoundError:  # a directory that was copied from its log dir
+        return False
+    except (FormatError, OSError) as error:
+        log.warning("checkpoint cannot be read", extra={"path": str(path), "error": str(error)})
+        return False
+    return any((entry.topic, entry.partition) == (file.topic, file.partition.partition) for entry in entries)
+
+
+def start_position(reader: SegmentReader, filters: Filters) -> int:
+    """The position of a batch such that no batch before it is wanted."""
+    offset = filters.from_offset
+    if filters.from_time is not None:
+        later = _offset_of(reader, filters.from_time)
+        offset = later if offset is None else max(offset, later)
+    return 0 if offset is None else reader.proven_start(offset)
+
+
+def _offset_of(reader: SegmentReader, time: int) -> int:
+    """An offset such that no batch below it has a timestamp of ``time`` or later; at least the segment's base offset.
+
+    An entry (t, o) of the time index means: no batch up to the one with offset o has a timestamp after t, and that batch has exactly t. If
+    it really has, the entry is not from a log that was truncated since.
+    """
+    base_offset = reader.file.base_offset
+    try:
+        entries = read_time_entries(read_file(reader.file, FileKind.TIMEINDEX))
+    except (FormatError, OSError):  # a new segment has none: everything works without it, but slower
+        return base_offset
+    before = int(entries.timestamps.searchsorted(time)) - 1
+    if before < 0:
+        return base_offset
+    offset, timestamp = base_offset + int(entries.offsets[before]), int(entries.timestamps[before])
+    for window in reader.windows(reader.proven_start(offset)):
+        item = int(window.batches.last_offset.searchsorted(offset))
+        if item < len(window.batches):
+            holds = window.batches.base_offset[item] <= offset and window.batches.max_timestamp[item] == timestamp
+            return int(window.batches.last_offset[item]) + 1 if holds else base_offset
+    return base_offset
+
 
 _INDEX_KINDS = {
     FileKind.INDEX: FileType.OFFSET_INDEX,
@@ -167,7 +279,7 @@ class Dumper:
 
     def _skeleton(self, file: KafkaFile) -> "Skeleton | None":
         """The segment that an index belongs to; None if it is gone."""
-        from streaming.terminal.dump.skeleton import Skeleton
+        from streaming.terminal.dump.indexes import Skeleton
 
         log = file.beside(FileKind.LOG)
         if not log.exists():
@@ -189,8 +301,7 @@ class Dumper:
                 summary.end_of(reader.tail)
 
     def _verify_and_dump(self, reader: SegmentReader, summary: "Summary | None") -> None:
-        from streaming.terminal.dump.indexes import check_index
-        from streaming.terminal.dump.skeleton import Skeleton
+        from streaming.terminal.dump.indexes import Skeleton, check_index
 
         skeleton, segment = Skeleton(), reader.file
         self._dump_windows(reader, summary, skeleton.add)

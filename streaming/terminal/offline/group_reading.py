@@ -18,7 +18,7 @@ import streaming
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.logdirs import Partition
-from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, GroupSummary
+from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, GroupSummary, ReadMoments
 from streaming.broker.protocol.listing_json import ALL_ROWS, AwayBroker
 from streaming.broker.watcher.cursors import log_id
 from streaming.broker.watcher.scope import Scope
@@ -56,7 +56,6 @@ from streaming.terminal.offline.coordinator_logs import CoordinatorLogs, Coordin
 from streaming.terminal.offline.coordinator_replay import Replayed
 from streaming.terminal.offline.disk_past import DiskPast
 from streaming.terminal.offline.doubts import name_leaders, ragged_bytes, refused, silent, unread
-from streaming.terminal.offline.group_moments import EndMoments, moments
 from streaming.terminal.offline.judged_reading import agent_of
 from streaming.terminal.offline.local_agent import LocalAgent, ask_locally
 from streaming.terminal.offline.local_queries import OfflineQueries
@@ -64,6 +63,27 @@ from streaming.terminal.offline.offline_agent import NAME
 from streaming.terminal.offline.read_pace import ReadPace
 from streaming.terminal.offline.single_reading import SingleReading, see_twice
 from streaming.terminal.offline.unseen_dirs import no_metadata
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndMoments:
+    """Between which moments the ends of logs were read, Unix milliseconds."""
+
+    from_ms: int
+    until_ms: int
+
+
+def moments(replayed: Sequence[Replayed], high_watermarks: Sequence[int], ends: EndMoments) -> ReadMoments | None:
+    """Those of coordinators' logs, of which what is below high watermarks counts; None if there are none."""
+    if not replayed:
+        return None
+    return ReadMoments(
+        commits_from_ms=min(each.as_of_ms(upto) for each, upto in zip(replayed, high_watermarks, strict=True)),
+        commits_until_ms=max(each.read_ms for each in replayed),
+        ends_from_ms=ends.from_ms,
+        ends_until_ms=ends.until_ms,
+    )
+
 
 _PARTS_OF_SECOND = 10
 """What is read in this part of a second by `read_rate` is little."""

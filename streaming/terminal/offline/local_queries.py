@@ -7,10 +7,8 @@ from streaming.cluster.consumers.group_logs import TopicPartition
 from streaming.cluster.consumers.query_groups import PREFIX, QueryGroups, plain_name
 from streaming.common.query_checkpoints import QueryCheckpoint
 from streaming.errors import QueryCheckpointError, UsageError
-from streaming.queries.checkpoint_reader import CheckpointReader
-from streaming.queries.local_checkpoint import LocalCheckpoint
-from streaming.queries.query_look import QueryLook
-from streaming.queries.query_looks import Found, QueryLooks
+from streaming.queries.checkpoint_reader import CheckpointReader, LocalCheckpoint
+from streaming.queries.query_looks import Found, QueryLook, QueryLooks
 
 LOOK_SECONDS = 10.0
 """How long a command waits for a file system. What does not answer is not known."""

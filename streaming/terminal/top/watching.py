@@ -3,24 +3,147 @@
 import io
 import logging
 import sys
+import threading
 import time
 from base64 import b64encode
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from queue import Empty, SimpleQueue
 
 from rich.console import Console
 from rich.text import Text
 
-from streaming.terminal.top.arriving import answered, failed, ticked
-from streaming.terminal.top.asker import Asker, Failure
+from streaming.errors import SegtailError
 from streaming.terminal.top.frame import Frame, drawn
 from streaming.terminal.top.pressing import pressed
-from streaming.terminal.top.questions import AnswerSource, Question
+from streaming.terminal.top.questions import Answer, AnswerSource, ListQuestion, Question, Rows
 from streaming.terminal.top.raw_terminal import Ended, RawTerminal
-from streaming.terminal.top.scrolling import resized
-from streaming.terminal.top.top_state import ScreenState, question
+from streaming.terminal.top.scrolling import resized, scrolled
+from streaming.terminal.top.top_state import ScreenState, key_of, question
+
+
+def answered(state: ScreenState, answer: Answer, now: float) -> ScreenState:
+    """The state with an answer, at ``now`` on the state's clock.
+
+    An answer for a screen that was left still says how everything is; what else is in it counts only if it is wanted.
+    """
+    state = replace(state, status=answer.status, answered=now, now=max(now, state.now), error="")
+    if not is_wanted(state, answer.content.question):
+        return state
+    return scrolled(_following(replace(state, content=answer.content)))
+
+
+def failed(state: ScreenState, why: str, now: float) -> ScreenState:
+    """The state after a question without an answer: what was known stays, as old."""
+    return replace(state, error=why or "no answer", now=max(now, state.now))
+
+
+def ticked(state: ScreenState, now: float) -> ScreenState:
+    """The state at a later time."""
+    return replace(state, now=max(now, state.now))
+
+
+def is_wanted(state: ScreenState, other: Question) -> bool:
+    """Whether an answer to this belongs on the screen: it may begin at another row and have another size, but nothing else."""
+    wanted = question(state)
+    if isinstance(wanted, ListQuestion) and isinstance(other, ListQuestion):
+        return replace(other, offset=0, limit=0) == replace(wanted, offset=0, limit=0)
+    return other == wanted
+
+
+def _following(state: ScreenState) -> ScreenState:
+    """Keep the cursor on the row that it was on, if that is still near."""
+    rows, place = state.content, state.place
+    if not isinstance(rows, Rows) or not place.held:
+        return state
+    index = next((number for number, row in enumerate(rows.rows) if key_of(row) == place.held), None)
+    if index is not None:
+        cursor = rows.offset + index
+        return state.with_place(replace(place, cursor=cursor, first=max(0, place.first + cursor - place.cursor)))
+    chosen = state.chosen
+    return state.with_place(replace(place, held=key_of(chosen) if chosen else ""))
+
+
+# --- asks on a thread of its own, so that a job that is slow or away holds up no key.
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """There is no answer; ``why`` is a sentence."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    question: Question
+    again: bool
+
+
+class Asker:
+    """One question is asked at a time, and one waits at most: the newest. For one thread beside its own.
+
+    Args:
+        wake: called on the thread of the asker when there is a result.
+    """
+
+    def __init__(self, source: AnswerSource, wake: Callable[[], None]) -> None:
+        self._source = source
+        self._wake = wake
+        self._changed = threading.Condition()
+        self._next: _Call | None = None
+        self._busy = False
+        self._results: SimpleQueue[Answer | Failure] = SimpleQueue()
+        self._bug: Exception | None = None
+        # Nobody waits for it at the end: an address that does not answer would hold up `q`.
+        threading.Thread(target=self._run, name="asker", daemon=True).start()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a question is waiting for its answer."""
+        with self._changed:
+            return self._busy or self._next is not None
+
+    def ask(self, question: Question, *, again: bool) -> None:
+        """Ask this next, in place of what waits."""
+        with self._changed:
+            waits = self._next is not None and self._next.again
+            self._next = _Call(question, again or waits)
+            self._changed.notify()
+
+    def results(self) -> list[Answer | Failure]:
+        """What has come in, in its order; what failed without being meant to is raised here."""
+        found = []
+        while True:
+            try:
+                found.append(self._results.get_nowait())
+            except Empty:
+                break
+        if self._bug is not None:
+            raise self._bug
+        return found
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._busy = False
+                self._changed.wait_for(lambda: self._next is not None)
+                call, self._next, self._busy = self._next, None, True
+            if call is not None:
+                self._results.put(self._asked(call))
+            self._wake()
+
+    def _asked(self, call: _Call) -> Answer | Failure:
+        try:
+            return self._source.ask(call.question, again=call.again)
+        except SegtailError as error:
+            return Failure(str(error))
+        except Exception as error:  # noqa: BLE001 - it belongs to the thread that draws, whose end puts the terminal in order
+            self._bug = error
+            return Failure(f"{type(error).__name__}: {error}")
+
 
 _TICK_SECONDS = 1.0
 _MOST_HELD = 200

@@ -6,8 +6,7 @@ from contextlib import ExitStack
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
-from streaming.simulator.batch_writer import Record
-from streaming.simulator.compressor import Codec
+from streaming.simulator.batch_writer import Codec, Record
 from tests.broker.clients import CODECS, create_topic, producer, send, transaction
 from tests.broker.kafka import Kafka
 from tests.broker.kafka_tools import run_tool

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
+from streaming.simulator.batch_writer import Codec, compress
 from streaming.simulator.broker import HISTORY_MS, SimulatedBroker
-from streaming.simulator.compressor import Codec, compress
 from tests.broker.kafka import Kafka
 from tests.broker.kafka_tools import run_tool
 from tests.broker.oracle import end_offsets, log_totals

@@ -1,25 +1,273 @@
-"""The verdicts about every commit of a snapshot, as columns: which are so, how severe they are, and since when."""
+"""What is the matter with each partition of each group: every condition of a verdict, for all commits at once."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.cluster.consumers.commit_times import is_ahead
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Codes, LagReason
+from streaming.cluster.consumers.group_rebalances import Lately, all_lately
+from streaming.cluster.consumers.group_rhythms import WITHIN_TIMES
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
-from streaming.cluster.consumers.group_sums import earliest_of
-from streaming.cluster.verdicts.group_bounds import CALM, INFO, SEVERITY, WARNING, GroupBounds
-from streaming.cluster.verdicts.group_catching_up import falls_short, outruns, reads_too_little
-from streaming.cluster.verdicts.group_danger import endangered_losses
-from streaming.cluster.verdicts.group_held import held_up
-from streaming.cluster.verdicts.group_moved import MovedRows
-from streaming.cluster.verdicts.group_skew import Shares, shares, skewed
-from streaming.cluster.verdicts.group_stands import stands_still
+from streaming.cluster.consumers.group_sums import CommitFacts, earliest_of
+from streaming.cluster.verdicts.group_bounds import CALM, DEFAULT_BOUNDS, INFO, SEVERITY, WARNING, GroupBounds
 from streaming.cluster.verdicts.group_usage import Usage
+from streaming.cluster.view.fading_rates import Rates
 from streaming.common.arrays import Flags, Longs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HeldUp:
+    """One item for each commit. ``certain``: its next record waits for longer than a moment; ``perhaps``: nothing shows whether it does.
+
+    ``since_ms``: since when it certainly does, `ABSENT` where only the transaction shows that it does, or nothing.
+    """
+
+    certain: Flags
+    perhaps: Flags
+    since_ms: Longs
+
+
+def held_up(snapshot: GroupSnapshot, now_ms: int, from_ms: int) -> HeldUp:
+    """What waits for a transaction for ``from_ms`` or longer. It was appended after its transaction had begun, and between its bounds."""
+    held, appended = snapshot.found.lags.held, snapshot.found.appended
+    since_ms, open_ms = snapshot.progress.held_since_ms, snapshot.found.holding_ms
+    begun_ms, as_of_ms = np.maximum(open_ms, appended.earliest_ms), now_ms - snapshot.found.data_age_ms
+    watched = (since_ms >= 0) & (as_of_ms - since_ms >= from_ms)
+    brief = ~watched & (begun_ms >= 0) & (as_of_ms - begun_ms < from_ms) & (appended.latest_ms <= now_ms) & ~is_ahead(begun_ms, now_ms)
+    waits = (appended.latest_ms < 0) | (appended.latest_ms > now_ms) | watched
+    lasts = waits | ((open_ms >= 0) & (as_of_ms - open_ms >= from_ms))
+    return HeldUp(
+        certain=held & lasts & ~brief,
+        perhaps=held & ~lasts & ~brief,
+        since_ms=np.where(held & waits, since_ms, ABSENT),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MovedRows:
+    """One item for each commit. ``at_ms``: when it was last moved in one direction, Unix milliseconds, `ABSENT` if it was not.
+
+    ``settled``: whether that is certain for one of these moves, because no program has gone on with it.
+    """
+
+    at_ms: Longs
+    settled: Flags
+
+    @classmethod
+    def of(cls, snapshot: GroupSnapshot, now_ms: int, *, forwards: bool) -> Self:
+        """The moves that somebody should know, of a snapshot as it is judged at some time."""
+        at_ms, settled = np.full(len(snapshot.rows), ABSENT, np.int64), np.zeros(len(snapshot.rows), np.bool_)
+        for each in snapshot.moved.shown:
+            if each.move.forwards == forwards and not snapshot.found.left_over[each.row]:
+                at_ms[each.row] = max(int(at_ms[each.row]), each.move.at_ms)
+                settled[each.row] |= each.is_settled(now_ms)
+        return cls(at_ms=at_ms, settled=settled)
+
+
+def last_skips(snapshot: GroupSnapshot, now_ms: int) -> Longs:
+    """When records were last skipped by hand, of each pair of group and topic, Unix milliseconds; `ABSENT` where none were."""
+    at_ms = np.full(len(snapshot.pairs), ABSENT, np.int64)
+    for each in snapshot.moved.shown:
+        if each.move.forwards and each.is_settled(now_ms) and not snapshot.found.left_over[each.row]:
+            pair = int(np.searchsorted(snapshot.pairs.first, each.row, side="right")) - 1
+            at_ms[pair] = max(int(at_ms[pair]), each.move.at_ms)
+    return at_ms
+
+
+# --- which partitions stand still, by their groups' own rhythm: long before they count as stopped, where a loss is near. Whoever looks once
+# sees no rates, and a rate of the last minutes fades slowly. Both know since when a commit stands.
+
+
+PART_OF_LEFT = 10
+"""What stands for less than this part of the time that is left is no sign of a loss: a pause of minutes is nothing where hours are left."""
+
+
+def stands_still(snapshot: GroupSnapshot, usage: Mapping[str, Usage], since_ms: Longs, now_ms: int) -> Flags:
+    """Whether commits stand for longer than their groups usually pause, and for a good part of the time until the next record is deleted.
+
+    Args:
+        since_ms: since when each stands although a record is readable, `ABSENT` for those that do not.
+    """
+    loss_ms, as_of_ms = snapshot.found.loss_ms, now_ms - snapshot.found.data_age_ms
+    interval_ms = np.array([usage[name].interval_ms for name in snapshot.rows.group_names], np.int64)[snapshot.rows.group]
+    stood_ms = np.where(since_ms != ABSENT, as_of_ms - since_ms, ABSENT)
+    overdue = (interval_ms != ABSENT) & (stood_ms > WITHIN_TIMES * interval_ms)
+    stands: Flags = overdue & (loss_ms != ABSENT) & (stood_ms * PART_OF_LEFT >= loss_ms - as_of_ms)
+    return stands
+
+
+# --- which partitions are read before retention deletes what comes next there, although that is near: of groups that move, or that will
+# run. A new group that begins at the earliest record, and one that was reset to it, always have a next record that is among the first to be
+# deleted. So has a group that reads on in what was appended in one burst, until it is through. They lose nothing if they are faster than
+# deletion.
+
+
+_SPARE = 1.15
+"""A group is faster than deletion if it is so much faster than it has to be: rates are measured."""
+
+_NEVER_MS = np.iinfo(np.int64).max
+
+
+_PAUSES_MS, _OLD_DATA_MS = 30_000, 10_000
+"""The rate of a group that has read nothing for longer fades, and shows no more how fast it reads; nor does what is known of long ago."""
+
+_TOO_SLOW = 2.0
+"""A group is certainly too slow if it had to be so much faster."""
+
+
+def outruns(snapshot: GroupSnapshot, usage: Mapping[str, Usage]) -> Flags:
+    """Whether each commit's group reads before deletion follows."""
+    return _reads_before(snapshot) | _runs_before(snapshot, usage)
+
+
+def reads_too_little(snapshot: GroupSnapshot) -> Flags:
+    """Whether at the rate of each commit's group some segment is deleted before it has read that."""
+    too_little: Flags = snapshot.progress.rate < _needed(snapshot)
+    return too_little
+
+
+def falls_short(snapshot: GroupSnapshot, now_ms: int) -> Flags:
+    """The same of groups that move, and certainly: rates are measured."""
+    since_ms, age_ms, rate = snapshot.progress.stopped_since_ms, snapshot.found.data_age_ms, snapshot.progress.settled_rate
+    moves = (rate > 0) & ((since_ms < 0) | (now_ms - age_ms - since_ms < _PAUSES_MS)) & (age_ms <= _OLD_DATA_MS)
+    short: Flags = moves & (rate * _TOO_SLOW < _needed(snapshot))
+    return short
+
+
+def _reads_before(snapshot: GroupSnapshot) -> Flags:
+    """At its rate it has read each segment before that goes, and it reads more than is appended, so that this stays so."""
+    rate, needed = snapshot.progress.lasting_rate, _needed(snapshot)
+    appended = snapshot.appended_rate[snapshot.logs.of_row]
+    known = (needed >= 0) & (appended >= 0)
+    reads: Flags = known & ~snapshot.found.stopped & (rate > appended) & (rate >= _SPARE * needed)
+    return reads
+
+
+def _needed(snapshot: GroupSnapshot) -> Rates:
+    """Records a second that each commit's group has to read to be before deletion, `ABSENT` where nothing is foretold."""
+    found, lags, logs = snapshot.found, snapshot.found.lags, snapshot.logs
+    upto = np.where(lags.reads_uncommitted, logs.high_watermark[logs.of_row], logs.last_stable[logs.of_row])
+    dense = np.minimum(np.maximum(lags.left, 0) / np.maximum(upto - lags.next_offset, 1), 1.0)  # a pace counts markers and gaps, too
+    known = (found.loss_ms >= 0) & (found.loss_pace >= 0) & (lags.left > 0)
+    return np.where(known, found.loss_pace * dense, float(ABSENT))
+
+
+def _runs_before(snapshot: GroupSnapshot, usage: Mapping[str, Usage]) -> Flags:
+    """It is between its runs, and the next one is due before."""
+    of = [usage[name] for name in snapshot.rows.group_names]
+    run_ms = np.array([each.alive_ms + each.interval_ms if each.between else _NEVER_MS for each in of], np.int64)[snapshot.rows.group]
+    runs: Flags = (snapshot.found.loss_ms >= 0) & (run_ms < snapshot.found.loss_ms)
+    return runs
+
+
+TRANSACTION, GROUP = "transaction", "group"
+"""Why the next record is in danger: an open transaction keeps the group from it, or the group itself is behind."""
+
+
+def certain_losses(facts: CommitFacts) -> Longs:
+    """When retention deletes the next record of each commit; `ABSENT` also where its limits are assumed: nobody is woken by a guess."""
+    return np.where(facts.assumed, ABSENT, facts.loss_ms)
+
+
+def endangered_losses(snapshot: GroupSnapshot, usage: Mapping[str, Usage], now_ms: int) -> Longs:
+    """The same of the commits that are in danger, `ABSENT` for the others.
+
+    Where retention is short, every group is close to it, and one that keeps up is in no danger: less time has to be left than the next
+    record is old, or the group stands still at it, and it must not outrun deletion
+    at its rate. This is what the judge calls soon, and what the alert's metric shows.
+    """
+    found = snapshot.found
+    loss_ms, next_ms = certain_losses(found), found.appended.latest_ms
+    as_of_ms = now_ms - found.data_age_ms
+    age = np.where(next_ms >= 0, np.maximum(as_of_ms - next_ms, 0), 0)
+    endangered = (loss_ms >= 0) & ((loss_ms - as_of_ms < age) | found.stopped) & ~outruns(snapshot, usage)
+    return np.where(endangered, loss_ms, ABSENT)
+
+
+def pair_losses(snapshot: GroupSnapshot, loss_ms: Longs) -> Longs:
+    """The earliest of some losses over the partitions of each pair of group and topic."""
+    return earliest_of(loss_ms, snapshot.pairs.first)
+
+
+def losses_by_cause(snapshot: GroupSnapshot, loss_ms: Longs, bounds: GroupBounds = DEFAULT_BOUNDS) -> dict[str, Longs]:
+    """The earliest of some losses of each pair, by what causes them, as of the snapshot: to end the transaction mends one of the two."""
+    held = held_up(snapshot, snapshot.at_ms, bounds.held_cause_ms).certain
+    return {
+        TRANSACTION: pair_losses(snapshot, np.where(held, loss_ms, ABSENT)),
+        GROUP: pair_losses(snapshot, np.where(held, ABSENT, loss_ms)),
+    }
+
+
+# --- which partition of a group has most of its lag: records are held against records, or else offsets against offsets. Offsets are no
+# records: markers have some, and compaction leaves gaps. So where the records of one partition are not counted, those of the others are no
+# measure of it, and offsets are compared of all of them.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WholeLag:
+    """The lag of a group, `ABSENT` where that of some partition is not known: in records, or ``in_offsets``."""
+
+    total: int = ABSENT
+    in_offsets: bool = False
+
+
+UNKNOWN_LAG = WholeLag()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shares:
+    """``total``, ``in_offsets``: of each group, as in `WholeLag`. ``part``: that of each commit, `ABSENT` where its topic is gone, or where
+    the agent of its leader does not answer: its offsets are of the last moment in which it did."""
+
+    total: Longs
+    in_offsets: Flags
+    part: Longs
+
+    def of(self, number: int) -> WholeLag:
+        """The whole lag of a group, by its number among the names of the snapshot; `ABSENT` for one without a commit."""
+        return UNKNOWN_LAG if number == ABSENT else WholeLag(total=int(self.total[number]), in_offsets=bool(self.in_offsets[number]))
+
+
+def shares(snapshot: GroupSnapshot) -> Shares:
+    """What each partition has of its group's lag."""
+    rows, lags = snapshot.rows, snapshot.found.lags
+    there = lags.reason != CODES[LagReason.TOPIC_GONE]
+    groups = len(rows.group_names)
+    in_offsets = _some(rows.group[there & (lags.left < 0)], groups)
+    heard = lags.reason != CODES[LagReason.LEADER]
+    part = np.where(there & heard, np.where(in_offsets[rows.group], lags.offsets, lags.left), ABSENT)
+    total = np.zeros(groups, np.int64)
+    np.add.at(total, rows.group, np.maximum(part, 0))
+    total[_some(rows.group[there & (part < 0)], groups)] = ABSENT
+    return Shares(total=total, in_offsets=in_offsets, part=part)
+
+
+def skewed(snapshot: GroupSnapshot, of_groups: Shares, bounds: GroupBounds) -> Flags:
+    """The partition that has most of its group's lag, if there are others."""
+    rows, part = snapshot.rows, of_groups.part
+    most, count = (np.zeros(len(of_groups.total), np.int64) for _ in range(2))
+    np.maximum.at(most, rows.group, part)
+    np.add.at(count, rows.group, part != ABSENT)
+    skew = (count > 1) & (of_groups.total >= bounds.skewed_records) & (most >= bounds.skewed_share * of_groups.total)
+    flags: Flags = skew[rows.group] & (part == most[rows.group])
+    return flags
+
+
+def _some(groups: Longs, count: int) -> Flags:
+    """Which of the groups are among these."""
+    flags: Flags = np.zeros(count, np.bool_)
+    flags[groups] = True
+    return flags
+
+
+# --- the verdicts about every commit of a snapshot, as columns: which are so, how severe they are, and since when.
+
 
 FirstPending = Mapping[tuple[str, str, int], int]
 """When the first commit was appended that waits for a transaction, Unix milliseconds: by group, topic and partition."""
@@ -268,3 +516,19 @@ def _of_groups(snapshot: GroupSnapshot, names: Collection[str]) -> Flags:
     """The commits of some groups."""
     flags: Flags = np.array([name in names for name in snapshot.rows.group_names], np.bool_)[snapshot.rows.group]
     return flags
+
+
+# --- which groups rebalance all the time: more often than a deployment makes them, and still. A member that is replaced makes two
+# generations, one when it leaves and one when it comes; with a cooperative assignor three, for members give back what it is to get, and
+# join once more. So a deployment of any size has at most `STORM_RATIO` generations for each member. What was before a pause, and a few, do
+# not count: see `Lately.ratio`, which the alert goes by, too.
+
+
+STORM_RATIO = 3
+"""So many generations a member are none yet."""
+
+
+def rebalance_storms(snapshot: GroupSnapshot, now_ms: int) -> Mapping[str, Lately]:
+    """What those groups have of late that rebalance all the time, by name."""
+    found = all_lately(snapshot.rebalances, snapshot.groups, now_ms)
+    return {name: each for name, each in found.items() if each.ratio > STORM_RATIO}
