@@ -344,3 +344,11 @@ def test_for_an_epoch_that_the_metadata_lacks_it_is_read_once_more_before_anythi
     began = len(station.events)
     station.turn({log.directory})
     assert [event.leads for event in station.events[began:] if event.kind is Kind.APPENDED] == [1]
+
+
+def test_what_came_and_went_while_nobody_looked_is_told_by_what_was_read_before() -> None:
+    """The segment that is read is empty, and all others are gone."""
+    with scene() as world:
+        world.play("1*4 roll look kill 1*20 roll from24 unlink")
+        (skipped,) = world.look()
+    assert (skipped.kind, skipped.base_offset, skipped.next_offset, skipped.bytes) == (Kind.SKIPPED, 4, 24, 20 * size(1))

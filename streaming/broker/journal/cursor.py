@@ -36,6 +36,7 @@ class Cursor(NamedTuple):
       (`streaming.broker.watcher.beginnings.Beginning`), "" none.
     - ``entries_upto``: for a log of `__transaction_state`, the offset up to which the last event contains its entries; -1 not known.
     - ``reread``: such a log has to be read again from its first byte, because a consumer may lack entries from before the cursor.
+    - ``offset_bytes``: the mean bytes of an offset in the segment that was read before this one; 0 if none was.
     """
 
     log: LogKey
@@ -59,6 +60,7 @@ class Cursor(NamedTuple):
     wanted: str = ""
     entries_upto: int = -1
     reread: bool = False
+    offset_bytes: int = 0
 
     @property
     def held(self) -> bool:

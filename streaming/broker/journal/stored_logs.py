@@ -36,6 +36,7 @@ CREATE TABLE cursors (
   skipped INTEGER NOT NULL, backlog_segment INTEGER NOT NULL, backlog_position INTEGER NOT NULL,
   first_timestamp INTEGER NOT NULL, largest_timestamp INTEGER NOT NULL, epochs BLOB NOT NULL,
   replay TEXT NOT NULL, wanted TEXT NOT NULL, entries_upto INTEGER NOT NULL, reread INTEGER NOT NULL,
+  offset_bytes INTEGER NOT NULL,
   PRIMARY KEY (broker, topic, partition, topic_id)) WITHOUT ROWID;
 CREATE TABLE moves (number INTEGER PRIMARY KEY, rows BLOB NOT NULL);
 CREATE TABLE scanned ({_SEGMENT_COLUMNS}, largest_timestamp INTEGER NOT NULL, {_BY_SEGMENT}) WITHOUT ROWID;

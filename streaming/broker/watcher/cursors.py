@@ -47,7 +47,9 @@ def cursor_at(log: LogKey, boundary: BatchBoundary, segments: Sequence[Segment],
 
 def moved(cursor: Cursor, boundary: BatchBoundary) -> Cursor:
     """The cursor of the same log at another boundary."""
+    read = cursor.next_offset - cursor.segment
     return cursor._replace(
+        offset_bytes=cursor.position // read if read > 0 and cursor.position else cursor.offset_bytes,
         segment=boundary.segment.base_offset,
         device=boundary.segment.identity.device,
         inode=boundary.segment.identity.inode,

@@ -262,9 +262,11 @@ class Tail:
             sizes[cursor.segment] = max(0, sizes[cursor.segment] - cursor.position)
         known = zip(listed.closed(cursor.segment), (cursor.position, cursor.next_offset - cursor.segment), others, strict=True)
         size, offsets = map(sum, known)
+        if not offsets:  # nothing of these is known: as in what was read before
+            size, offsets = cursor.offset_bytes, 1
         for base, after in listed.gaps:
             if base in sizes or base == cursor.segment:
-                estimated = (after - max(base, cursor.next_offset)) * size // max(1, offsets)
+                estimated = (after - max(base, cursor.next_offset)) * size // offsets
                 sizes[base] = max(sizes.get(base, 0), estimated)
         return sum(sizes.values())
 
