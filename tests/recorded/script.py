@@ -35,16 +35,27 @@ def closure(module: str, root: Path = ROOT) -> dict[str, bytes]:
         key = path.relative_to(root).as_posix() if path else ""
         if path is None or key in found:
             continue
-        content = path.read_bytes()
+        source = path.read_text(encoding="utf-8")
         if name in PARTS:
-            found[key] = b"\n".join(_parts(content.decode(), PARTS[name], key))
+            found[key] = b"\n".join(_parts(source, PARTS[name], key))
             continue
-        found[key] = content
-        tree = list(ast.walk(ast.parse(content)))
+        tree = list(ast.walk(ast.parse(source)))
+        found[key] = _placeless(source, tree)
         waiting += imports(tree)
         if any(isinstance(node, ast.Constant) and node.value == "java" for node in tree):
             found.update({each.relative_to(root).as_posix(): each.read_bytes() for each in path.parent.glob("java/*.java")})
     return found
+
+
+def _placeless(source: str, tree: list[ast.AST]) -> bytes:
+    """The text without the modules of the product that its names come from: where a thing is declared changes nothing that is recorded."""
+    lines, names = source.splitlines(), list[str]()
+    for node in tree:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("streaming"):
+            names += [each.asname or each.name for each in node.names]
+            for number in range(node.lineno - 1, node.end_lineno or node.lineno):
+                lines[number] = ""
+    return "\n".join([*filter(None, lines), *sorted(names)]).encode()
 
 
 def _path(module: str, root: Path) -> Path | None:

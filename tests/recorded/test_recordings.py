@@ -60,7 +60,7 @@ def digest(tree: Path) -> dict[str, str]:
 )
 def test_whatever_a_script_uses_counts(name: str, tree: Path) -> None:
     before = digest(tree)
-    (tree / name).write_text((tree / name).read_text() + "\n")
+    (tree / name).write_text((tree / name).read_text() + "MORE = 1\n")
     assert digest(tree) != before
 
 
@@ -83,6 +83,17 @@ def test_what_changes_no_data_does_not_count(tree: Path) -> None:
     (tree / "streaming/common/units.py").write_text("KIB = 1000\n")
     (tree / "tests/broker/bird.py").write_text("import tests.broker.fish\n")
     assert digest(tree) == before
+
+
+def test_where_a_name_of_the_product_is_declared_does_not_count_and_which_it_is_does(tree: Path) -> None:
+    made = tree / "tests/recorded/worlds/pond.py"
+    source = made.read_text()
+    made.write_text(f"from streaming.common.units import (\n    KIB,\n)\n{source}")
+    before = digest(tree)
+    made.write_text(f"from streaming.sizes import KIB\n{source}")
+    assert digest(tree) == before
+    made.write_text(f"from streaming.sizes import MIB\n{source}")
+    assert digest(tree) != before
 
 
 @pytest.fixture
