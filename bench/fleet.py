@@ -20,8 +20,7 @@ from bench.partitions import now_ms
 from streaming.broker.agent.call_answers import answers
 from streaming.broker.agent.call_server import AgentServer
 from streaming.broker.agent.host_status import HostStatus
-from streaming.broker.agent.polling_thread import HostWatch
-from streaming.broker.agent.polls import Polls
+from streaming.broker.agent.polling_thread import HostWatch, Polls
 from streaming.broker.agent.security import ServerFiles, open_security
 from streaming.broker.agent.service import Service
 from streaming.broker.disk.availability import LogDirs

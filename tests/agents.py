@@ -16,11 +16,10 @@ from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.dir_calls import DirCalls
 from streaming.broker.agent.group_answers import GroupAnswers
 from streaming.broker.agent.group_following import REST_SECONDS, GroupFollowing
+from streaming.broker.agent.health_server import AgentMetrics
 from streaming.broker.agent.host_status import HostStatus
 from streaming.broker.agent.ladders import Ladders
-from streaming.broker.agent.own_page import AgentMetrics
-from streaming.broker.agent.polling_thread import HostWatch
-from streaming.broker.agent.polls import Polls
+from streaming.broker.agent.polling_thread import HostWatch, Polls
 from streaming.broker.agent.security import ServerFiles, open_security
 from streaming.broker.agent.service import Service
 from streaming.broker.disk.logdirs import open_log_dirs

@@ -163,7 +163,7 @@ def java_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def spark(java_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     """The Spark that a job would start, with a small heap, and the data source in it."""
     from streaming.spark.job.spark import Spark
-    from streaming.spark.source.stream import JobDataSource
+    from streaming.spark.source.job_data_source import JobDataSource
     from tests.job_environment import PATIENT
 
     directory = tmp_path_factory.mktemp("spark")

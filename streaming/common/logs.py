@@ -1,4 +1,4 @@
-"""Structured logs on stderr: for every message one line of key=value text, or one JSON object.
+"""Structured logs on stderr: a line of key=value text or a JSON object each; what strangers cause is a line a second at most.
 
 Code logs with the standard library. The context of a message goes into ``extra`` and becomes separate fields:
 ``log.warning("log stopped", extra={"topic": ..., "position": ...})``.

@@ -1,4 +1,4 @@
-"""Small files that are written whole: a reader finds the old content or the new one."""
+"""Small files that are written whole: a reader finds the old content or the new one. Directories for one user."""
 
 import logging
 import os

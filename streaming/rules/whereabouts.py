@@ -1,4 +1,4 @@
-"""Where a log lies by what agents publish, and when it lies nowhere any more.
+"""Where a log lies by what agents publish, when it lies nowhere any more, and when an agent lets go of its volumes.
 
 A replica of a broker lies in one log dir. Agents watch log dirs, and any of them may be renamed, split, or share a broker with another one.
 So what an agent publishes speaks for the log dirs that it watches, and not for its name. The rows of two agents come in no order: a log is

@@ -1,6 +1,6 @@
 """How often a principal may ask for work, and that it takes nothing from another."""
 
-from streaming.broker.agent.allowance import Allowance
+from streaming.broker.agent.service import Allowance
 from tests.clocks import Clock
 
 

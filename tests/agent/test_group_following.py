@@ -11,10 +11,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from streaming.broker.agent import coordinator_log, replay_reading
-from streaming.broker.agent.coordinator_log import ANEW_SECONDS
+from streaming.broker.agent import group_following
 from streaming.broker.agent.dir_threads import GONE_SECONDS
-from streaming.broker.agent.group_following import RETRY_SECONDS, GroupFollowing
+from streaming.broker.agent.group_following import ANEW_SECONDS, RETRY_SECONDS, GroupFollowing
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.protocol.group_messages import Following, KnownLog
 from streaming.kafka.groups.commit_store import CommitStore
@@ -94,7 +93,7 @@ def test_nothing_is_known_that_the_watcher_has_not_published(tmp_path: Path) -> 
 
 def test_a_batch_that_is_larger_than_a_piece_is_read_all_the_same(tmp_path: Path) -> None:
     log = offsets_log(tmp_path, segment_bytes=8 << 20)
-    log.append(committed("g", 5), committed("h", 6, metadata=2 * coordinator_log.PIECE_BYTES), committed("i", 7))
+    log.append(committed("g", 5), committed("h", 6, metadata=2 * group_following.PIECE_BYTES), committed("i", 7))
     with beside(tmp_path, log.directory.parent) as agent:
         agent.settle()
         assert Job().ask(agent.following).commits == {(1, 0): {("g", 0): 5, ("h", 0): 6, ("i", 0): 7}}
@@ -351,7 +350,7 @@ def test_a_log_dir_that_does_not_answer_holds_up_its_own_groups_alone(tmp_path: 
 
     with beside(tmp_path, dead.directory.parent, well.directory.parent) as agent:
         agent.agent.look()
-        monkeypatch.setattr(replay_reading, "list_segments", waiting)
+        monkeypatch.setattr(group_following, "list_segments", waiting)
         agent.following.start(stop)
         try:
             assert stuck.wait(WAIT)

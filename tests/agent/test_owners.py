@@ -1,6 +1,6 @@
 """Of two runs that have one consumer, one is served."""
 
-from streaming.broker.agent.owners import OWNED_SECONDS, Owners
+from streaming.broker.agent.service import OWNED_SECONDS, Owners
 from tests.clocks import Clock
 
 

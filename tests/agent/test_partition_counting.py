@@ -5,10 +5,10 @@ from uuid import UUID
 
 import pytest
 
-from streaming.broker.agent.partition_counting import EXAMPLES, MOST_AFFECTED, PartitionCounter
+from streaming.broker.agent.cluster_view import EXAMPLES, MOST_AFFECTED, PartitionCounter
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, PartitionName, Reassignment, TopicCounts
 from streaming.kafka.formats.cluster_image import ClusterImage
-from streaming.kafka.formats.uuids import uuid_text
+from streaming.kafka.formats.wire import uuid_text
 from streaming.rules.min_isr import KAFKA_3_7
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.metadata_writer import (

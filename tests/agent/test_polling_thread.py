@@ -8,8 +8,7 @@ import pytest
 
 from streaming.broker.agent import polling_thread
 from streaming.broker.agent.health_server import Pulse
-from streaming.broker.agent.polling_thread import BACKLOG_PAUSE_SECONDS, BacklogPace, HostWatch, PollingThread
-from streaming.broker.agent.polls import Polls
+from streaming.broker.agent.polling_thread import BACKLOG_PAUSE_SECONDS, BacklogPace, HostWatch, PollingThread, Polls
 from streaming.broker.watcher.structure import Structure
 from tests.agents import Agent
 from tests.builders import NOW, log_dir

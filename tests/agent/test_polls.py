@@ -2,7 +2,7 @@
 
 import threading
 
-from streaming.broker.agent.polls import Polls
+from streaming.broker.agent.polling_thread import Polls
 
 LONG = 600.0
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from streaming.broker.agent import range_reading
-from streaming.broker.agent.range_reading import RangeReading
+from streaming.broker.agent import service
+from streaming.broker.agent.service import RangeReading
 from streaming.broker.journal.consumers import MOST_READS
 from streaming.broker.protocol.consumer_messages import Range
 from streaming.errors import AgentError, ConsumerError
@@ -94,7 +94,7 @@ def test_a_consumer_is_not_forgotten_while_its_place_is_looked_up(agent: Agent, 
 def test_one_that_is_forgotten_between_two_parts_of_it_gets_an_error(
     agent: Agent, log: PartitionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(range_reading, "BLOCKS_AT_ONCE", 1)
+    monkeypatch.setattr(service, "BLOCKS_AT_ONCE", 1)
     reader = Reader(agent).begin()
     for _ in range(3):
         log.append(batch(1))
@@ -114,7 +114,7 @@ def test_it_is_the_same_in_parts_of_any_size(agent: Agent, log: PartitionLog, mo
         agent.look()
     asked = reader.asked(reader.plan())
     whole = read_range(agent.service, asked)
-    monkeypatch.setattr(range_reading, "BLOCKS_AT_ONCE", blocks)
+    monkeypatch.setattr(service, "BLOCKS_AT_ONCE", blocks)
     assert read_range(agent.service, asked) == whole
 
 

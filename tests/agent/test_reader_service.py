@@ -245,7 +245,7 @@ def test_a_log_that_cannot_be_read_is_a_row_and_holds_up_no_other(tmp_path: Path
             raise PermissionError(13, "Permission denied")
         return list_segments(directory)
 
-    for module in ("excerpt_listing", "excerpt_files"):
+    for module in ("excerpt_listing", "excerpt_walk"):
         monkeypatch.setattr(f"streaming.broker.excerpts.{module}.list_segments", refused)
     query = Query(agent, "q")
     query.take_everything()

@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-from streaming.broker.agent.scrubbing import MOST_NAMED, scrub_statuses
+from streaming.broker.agent.parts import MOST_NAMED, scrub_statuses
+from streaming.broker.disk.closed_segments import SegmentKey
 from streaming.broker.disk.identity import LogDir
-from streaming.broker.disk.scanned_timestamps import SegmentKey
 from streaming.broker.protocol.scrub_messages import CorruptBatch, CorruptLog, ScrubStatus, UnreadableFile
 from streaming.broker.scrub.findings import FoundSegment
-from streaming.broker.scrub.passes import PassProgress
-from streaming.broker.scrub.threads import ScrubReport
+from streaming.broker.scrub.threads import PassProgress, ScrubReport
 from streaming.kafka.scan.soundness import Damage, Fault
 
 KEY = SegmentKey(5, 1000, 1_700_000_000_000, 2049, 77)

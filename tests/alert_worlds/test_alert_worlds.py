@@ -13,7 +13,7 @@ from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
 from streaming.cluster.verdicts.kinds import KINDS
 from streaming.cluster.verdicts.log_dir_problems import LEAST_FREE, SCRUB_WAITS_S
 from streaming.cluster.view.observer import FAR_LAG_S
-from streaming.kafka.groups.rebalances import STORM_PAUSE_MINUTES
+from streaming.kafka.groups.rebalance_log import STORM_PAUSE_MINUTES
 from streaming.rules.cleaning import LONG_MS
 from tests.alert_worlds.comparing import SUBJECTS, compare
 from tests.alert_worlds.group_worlds import group_world

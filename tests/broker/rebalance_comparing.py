@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from streaming.broker.protocol.group_json import GroupRebalance, RebalancedMember
-from streaming.kafka.groups.rebalances import MOST_RECENT
+from streaming.kafka.groups.rebalance_log import MOST_RECENT
 from tests.broker.rebalancing import NOTHING, Step
 
 ELECTION = "election"

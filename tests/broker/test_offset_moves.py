@@ -13,8 +13,7 @@ from streaming.cluster.consumers.group_moves import SETTLED_MS
 from streaming.cluster.consumers.group_tracker import GroupTracker
 from streaming.cluster.view.export import EVERYTHING
 from streaming.common.settings import Settings
-from streaming.kafka.formats.names import OFFSETS_TOPIC
-from streaming.kafka.formats.partitioning import coordinator_partition
+from streaming.kafka.formats.names import OFFSETS_TOPIC, coordinator_partition
 from tests.broker.clients import create_topic
 from tests.broker.kafka import Kafka
 from tests.broker.kafka_tools import run_tool

@@ -10,7 +10,7 @@ from tests.tools import require_tool
 
 TREE = Tree(
     importers={
-        "streaming.kafka.formats.varint": ["streaming.kafka.formats.records", "tests.formats.test_varint"],
+        "streaming.kafka.formats.wire": ["streaming.kafka.formats.records", "tests.formats.test_varint"],
         "streaming.kafka.formats.records": ["streaming.broker.disk.reader", "tests.formats.test_records", "tests.builders"],
         "streaming.broker.disk.reader": ["tests.disk.test_reader"],
         "tests.builders": ["tests.disk.test_reader", "tests.dump.test_text"],
@@ -34,7 +34,7 @@ WHOLE = "tests.test_words"
 
 
 def test_first_what_imports_it_or_lies_beside_it_then_by_steps() -> None:
-    assert nearest(["streaming/kafka/formats/varint.py"], TREE) == [
+    assert nearest(["streaming/kafka/formats/wire.py"], TREE) == [
         "tests.formats.test_varint",
         "tests.formats.test_records",
         WHOLE,

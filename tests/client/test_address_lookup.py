@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 from streaming.common.targets import Target
-from streaming.spark.client.connections import AGAIN_SECONDS, Name, addresses, unresolved
+from streaming.spark.client.address_lookup import AGAIN_SECONDS, Name, addresses, unresolved
 
 
 class Service:

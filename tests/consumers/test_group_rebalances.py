@@ -9,7 +9,7 @@ from streaming.cluster.verdicts.conditions import rebalance_storms
 from streaming.cluster.view.export import EVERYTHING
 from streaming.kafka.groups.group_rows import GroupFacts
 from streaming.kafka.groups.group_states import simple_group
-from streaming.kafka.groups.rebalances import COUNTED, MINUTE_MS, MemberName, Rebalance, RebalanceKind, packed_rebalances
+from streaming.kafka.groups.rebalance_log import COUNTED, MINUTE_MS, MemberName, Rebalance, RebalanceKind, packed_rebalances
 from tests.consumers.group_agents import GROUP, FakeAgent
 from tests.consumers.group_world import GroupJob, world
 from tests.tables import each_row

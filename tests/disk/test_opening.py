@@ -151,7 +151,7 @@ def test_nothing_else_opens_kafkas_files() -> None:
     }
     assert {each for each in found if "O_DIRECTORY" not in each and "/proc" not in each} == {
         'broker/disk/broker_processes.py: with (directory / "cmdline").open("rb") as file:',  # below /proc
-        'broker/disk/deleted_open.py: return (process / "comm").read_text(errors="replace").strip()',  # below /proc
+        'broker/disk/contents.py: return (process / "comm").read_text(errors="replace").strip()',  # below /proc
         "broker/scrub/scrub_progress.py: fields = json.loads(path.read_bytes())",  # its own file
     }
     assert opening._open is os.open

@@ -133,7 +133,7 @@ def test_without_a_descriptor_there_is_no_answer(directory: Path, monkeypatch: p
 
 
 def test_a_call_that_does_not_return_is_seen_from_outside(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The agent leaves a log dir alone in which the path of a call stays (`streaming.broker.agent.blocking`)."""
+    """The agent leaves a log dir alone in which the path of a call stays (`streaming.broker.agent.parts`)."""
     seen: list[object] = []
     asks = fcntl.fcntl
     monkeypatch.setattr(fcntl, "fcntl", lambda *arguments: (seen.append(calls_of_this_thread().path), asks(*arguments))[1])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from streaming.broker.disk.kafka_files import find_files
-from streaming.broker.excerpts import ahead, segment_walk
+from streaming.broker.excerpts import segment_walk
 from streaming.broker.excerpts.finding import FormatFlaw
 from streaming.broker.excerpts.segment_walk import SegmentReader
 from streaming.kafka.scan.walk import Positions
@@ -30,7 +30,7 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_walk, "SEEDED_BYTES", 0)
     monkeypatch.setattr(segment_walk, "WINDOW_BYTES", 4000)
     monkeypatch.setattr(segment_walk, "processors", lambda: 2)
-    monkeypatch.setattr(ahead, "processors", lambda: 2)
+    monkeypatch.setattr(segment_walk, "processors", lambda: 2)
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_a_wrong_crc_is_found_in_every_part(log: Path, item: int) -> None:
 def test_where_a_process_ends_early_the_reader_goes_on_alone(log: Path, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     walk_part, end = SegmentReader._walk_part, (log / SEGMENT).stat().st_size * number // 10
 
-    def killed_at(self: SegmentReader, seeds: Positions, start: int, stop: int) -> ahead.Part:
+    def killed_at(self: SegmentReader, seeds: Positions, start: int, stop: int) -> segment_walk.Part:
         if start <= end < stop:
             os.kill(os.getpid(), signal.SIGKILL)
         return walk_part(self, seeds, start, stop)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.excerpts.excerpt_batches import batches_of
 from streaming.broker.excerpts.excerpt_listing import list_excerpts
+from streaming.broker.excerpts.excerpt_scan import batches_of
 from streaming.broker.excerpts.excerpt_walk import Unread
 from streaming.broker.protocol.excerpt_messages import Excerpt
 from streaming.broker.protocol.selection import EVERYTHING_SELECTED

@@ -8,7 +8,7 @@ from streaming.broker.disk.locate import find_offset, window
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.excerpts.excerpt_listing import list_excerpts
-from streaming.broker.excerpts.excerpt_ranges import ranges_of
+from streaming.broker.excerpts.excerpt_scan import ranges_of
 from streaming.broker.excerpts.excerpt_transactions import UNKNOWN, OpenThere, end_transactions, open_at
 from streaming.broker.journal.blobs import decode_steps
 from streaming.broker.protocol.selection import EVERYTHING_SELECTED

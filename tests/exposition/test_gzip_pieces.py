@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streaming.pages.exposition.gzip_pieces import crc_of, join, pack
+from streaming.pages.exposition.kept_lines import crc_of, join, pack
 
 SIZES = st.one_of(st.integers(0, 300), st.integers(60_000, 70_000), st.just(3_000_000))
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import streaming
-from streaming.broker.scrub.passes import LogDirScrub
 from streaming.broker.scrub.scrub_progress import ScrubProgress
 from streaming.broker.scrub.segment_check import WINDOW_BYTES
+from streaming.broker.scrub.threads import LogDirScrub
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.log_dir import LogDir
 from tests.agents import Agent, Reader

@@ -9,17 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.consumer_groups import (
-    ConsumerGroup,
-    ConsumerGroupKey,
-    ConsumerGroupMemberKey,
-    ConsumerGroupRegexKey,
-    KeyType,
-    PartitionRacks,
-    RegexTopics,
-    SubscribedTopic,
-    SubscribedTopics,
-)
 from streaming.kafka.formats.consumer_offsets import (
     GroupKey,
     OffsetCommit,
@@ -30,7 +19,20 @@ from streaming.kafka.formats.consumer_offsets import (
     read_offsets_key,
     read_offsets_value,
 )
-from streaming.kafka.formats.group_metadata import GroupMember, GroupMetadata, read_group_metadata
+from streaming.kafka.formats.stored_groups import (
+    ConsumerGroup,
+    ConsumerGroupKey,
+    ConsumerGroupMemberKey,
+    ConsumerGroupRegexKey,
+    GroupMember,
+    GroupMetadata,
+    KeyType,
+    PartitionRacks,
+    RegexTopics,
+    SubscribedTopic,
+    SubscribedTopics,
+    read_group_metadata,
+)
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.terminal.dump.plain import plain
 from tests.dump.reported import as_ours, shared

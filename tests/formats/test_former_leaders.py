@@ -2,10 +2,9 @@
 
 from uuid import UUID
 
-from streaming.kafka.formats.cluster_image import ClusterImage
+from streaming.kafka.formats.cluster_image import IDLE_BYTES, ClusterImage, idle_run
 from streaming.kafka.formats.former_leaders import MOST_EPOCHS, MOST_TOPICS
-from streaming.kafka.formats.metadata_idle import IDLE_BYTES, idle_run
-from streaming.kafka.formats.uuids import check_uuid
+from streaming.kafka.formats.wire import check_uuid
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.file_writer import uuid_text
 from streaming.simulator.metadata_writer import (

@@ -1,7 +1,7 @@
 import pytest
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.server_properties import ServerProperties, parse_server_properties
+from streaming.kafka.formats.properties import ServerProperties, parse_server_properties
 from tests.tables import each_row
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.uuids import check_uuid, uuid_text
+from streaming.kafka.formats.wire import check_uuid, uuid_text
 from tests.tables import each_row
 
 

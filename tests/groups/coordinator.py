@@ -17,11 +17,11 @@ import re
 from typing import Any, Self
 
 from streaming.common.log_key import LogKey
-from streaming.kafka.formats import consumer_groups as newer
 from streaming.kafka.formats import consumer_offsets as streams
-from streaming.kafka.formats import share_groups as share
+from streaming.kafka.formats import stored_groups as newer
+from streaming.kafka.formats import stored_groups as share
 from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommit, OffsetsKey
-from streaming.kafka.formats.group_metadata import GroupMember, GroupMetadata
+from streaming.kafka.formats.stored_groups import GroupMember, GroupMetadata
 from streaming.kafka.groups.commit_log import CommitLog
 from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.group_rows import GroupFacts, group_facts

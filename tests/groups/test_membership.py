@@ -3,7 +3,7 @@
 import struct
 
 from streaming.kafka.formats.consumer_offsets import GroupKey
-from streaming.kafka.formats.group_metadata import GroupMember, GroupMetadata
+from streaming.kafka.formats.stored_groups import GroupMember, GroupMetadata
 from streaming.kafka.scan.group_records import GroupRecord
 from tests.groups.coordinator import Log, filled, generation
 from tests.tables import each_row

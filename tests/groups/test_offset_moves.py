@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.kafka.groups import group_events, moved_offsets
+from streaming.kafka.groups import group_events, offset_moves
 from streaming.kafka.groups.group_events import GroupEvents
 from streaming.kafka.groups.group_rows import group_facts
 from streaming.kafka.groups.offset_moves import (
@@ -144,10 +144,10 @@ def test_steps_fade() -> None:
 
 
 def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moved_offsets, "MOST_OF_GROUP", 3)
+    monkeypatch.setattr(offset_moves, "MOST_OF_GROUP", 3)
     log = Log(WORKED + "700 G3(a)" + " 500 600" * 4)
     assert moves(log) == ["100-700 admin", "600-500 consumer", "600-500 consumer"], "what somebody should know stays"
-    monkeypatch.setattr(moved_offsets, "MOST_OF_LOG", 3)
+    monkeypatch.setattr(offset_moves, "MOST_OF_LOG", 3)
     log = Log(WORKED + "700 3/1 10 h:G1(a) h:60 h:3")
     assert [row["group"] for row in log.rows() if row["moves"]] == ["g"]
     monkeypatch.undo()

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from streaming.kafka.formats.consumer_offsets import GroupKey
 from streaming.kafka.groups.group_rows import GROUPS
-from streaming.kafka.groups.rebalance_log import MOST_COMPARED
-from streaming.kafka.groups.rebalances import MOST_CHANGED, MOST_RECENT, Rebalance, packed_rebalances, unpacked_rebalances
+from streaming.kafka.groups.rebalance_log import MOST_CHANGED, MOST_COMPARED, MOST_RECENT, Rebalance, packed_rebalances, unpacked_rebalances
 from streaming.kafka.scan.group_records import GroupRecord
 from tests.groups.coordinator import Log, generation
 from tests.tables import each_row

@@ -14,8 +14,7 @@ from streaming.kafka.groups.assignments import MOST_RANGES, assigned, by_id, by_
 from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.offset_ranges import after, between, joined, pairs
 from streaming.kafka.groups.share_log import ShareLog
-from streaming.kafka.scan.group_records import NOT_UNDERSTOOD
-from streaming.kafka.scan.share_records import ShareRecord, ShareRecords, share_records
+from streaming.kafka.scan.group_records import NOT_UNDERSTOOD, ShareRecord, ShareRecords, share_records
 from streaming.simulator.batch_writer import Record
 from streaming.terminal.dump.plain import plain
 from tests.formats.dumped import columns

@@ -18,9 +18,8 @@ from streaming.broker.watcher.pending_commits import waiting_groups
 from streaming.cluster.verdicts.commands import Commands, GroupCommands
 from streaming.common.rows import unpack_entries
 from streaming.common.short_names import LONGEST_NAME, SHORT_CHARS, is_short_form, possible_names, short_name
-from streaming.kafka.formats.consumer_groups import ConsumerGroupMember, ConsumerGroupMemberKey, KeyType
 from streaming.kafka.formats.consumer_offsets import GroupKey
-from streaming.kafka.formats.group_metadata import GroupMember, GroupMetadata
+from streaming.kafka.formats.stored_groups import ConsumerGroupMember, ConsumerGroupMemberKey, GroupMember, GroupMetadata, KeyType
 from streaming.kafka.groups.group_rows import GroupChanges
 from streaming.kafka.scan.coordinator_entries import CoordinatorEntry
 from streaming.kafka.scan.group_records import GroupRecord

@@ -6,7 +6,7 @@ import sys
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from streaming.common.rows import PACKED
-from streaming.spark.source.stream import SCHEMA
+from streaming.spark.source.job_data_source import SCHEMA
 from tests.tables import each_row
 
 LIBRARIES = {"cryptography", "lz4", "numpy", "pandas", "pyarrow", "pydantic", "watchdog", "yaml"}
@@ -16,7 +16,7 @@ LIBRARIES = {"cryptography", "lz4", "numpy", "pandas", "pyarrow", "pydantic", "w
     ("imported", "left_out"),
     [
         ("streaming.spark.source.datasource", LIBRARIES),
-        ("streaming.spark.source.stream", LIBRARIES),
+        ("streaming.spark.source.job_data_source", LIBRARIES),
         ("streaming.spark.query.processor", LIBRARIES),
         ("streaming.spark.source.stream", {"pandas", "pydantic", "watchdog"}),
         ("streaming.spark.job.job", {"pandas", "watchdog"}),

@@ -102,7 +102,7 @@ CODE = """
 import sys
 sys.path = [sys.argv[1], *(path for path in sys.path if "site-packages" in path or "/lib/python" in path)]
 sys.meta_path = [finder for finder in sys.meta_path if "editable" not in repr(finder).lower()]
-from streaming.spark.source.stream import JobDataSource
+from streaming.spark.source.job_data_source import JobDataSource
 from streaming.spark.query.processor import ShardProcessor
 import streaming.spark.client.agent_client
 print(streaming.__file__)

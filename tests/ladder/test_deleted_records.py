@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from streaming.broker.disk.segment_files import list_segments
-from streaming.broker.ladder.deleted_records import DeletedRecords, deleted_records
+from streaming.broker.ladder.positions import DeletedRecords, deleted_records
 from streaming.simulator.batch_writer import Batch
 from tests.builders import abort, batch, commit, log_dir, partition
 

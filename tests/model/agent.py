@@ -9,14 +9,11 @@ from sqlite3 import Connection
 from typing import Any
 from unittest.mock import patch
 
-from streaming.broker.agent.allowance import Allowance
 from streaming.broker.agent.call_answers import answers
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.host_status import HostStatus
-from streaming.broker.agent.owners import Owners
-from streaming.broker.agent.polling_thread import HostWatch
-from streaming.broker.agent.polls import Polls
-from streaming.broker.agent.service import Service
+from streaming.broker.agent.polling_thread import HostWatch, Polls
+from streaming.broker.agent.service import Allowance, Owners, Service
 from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.journal.consumers import Consumers, JournalBounds

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.broker.agent.owners import OWNED_SECONDS
+from streaming.broker.agent.service import OWNED_SECONDS
 from streaming.broker.journal.consumers import JournalBounds
 from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
 from streaming.broker.watcher.watcher import RESCAN_MS

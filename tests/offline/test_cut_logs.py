@@ -10,7 +10,7 @@ import pytest
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.group_json import GroupDetail
 from streaming.common.settings import Settings
-from streaming.kafka.formats.partitioning import coordinator_partition
+from streaming.kafka.formats.names import coordinator_partition
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.group_coordinator import SimulatedMember, classic_group_record

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from streaming.common.short_names import short_name
 from streaming.errors import FormatError
-from streaming.kafka.formats.consumer_groups import ConsumerGroup, ConsumerGroupKey, KeyType
 from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommit, OffsetCommitKey, read_offsets_key, read_offsets_value
+from streaming.kafka.formats.stored_groups import ConsumerGroup, ConsumerGroupKey, KeyType
 from streaming.kafka.scan.group_records import (
     NOT_UNDERSTOOD,
     Commit,

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from streaming.broker.scrub import segment_check as segment_module
-from streaming.broker.scrub.passes import LogDirScrub
 from streaming.broker.scrub.scrub_progress import ScrubProgress
+from streaming.broker.scrub.threads import LogDirScrub
 from streaming.kafka.scan.soundness import check_batches
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.log_dir import LogDir

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.kafka.formats.consumer_groups import ConsumerGroupKey, KeyType
 from streaming.kafka.formats.consumer_offsets import OffsetCommit, OffsetCommitKey
-from streaming.kafka.formats.group_metadata import GroupMetadata
+from streaming.kafka.formats.stored_groups import ConsumerGroupKey, GroupMetadata, KeyType
 from streaming.simulator.broker import COMMIT_MS, consumer_group
 from streaming.simulator.group_coordinator import Group, GroupCoordinator
 from streaming.simulator.log import PartitionLog

@@ -2,20 +2,20 @@
 
 from uuid import UUID
 
-from streaming.kafka.formats.consumer_groups import (
+from streaming.kafka.formats.consumer_offsets import GroupKey
+from streaming.kafka.formats.stored_groups import (
     AssignedPartitions,
     ConsumerGroup,
     ConsumerGroupKey,
     ConsumerGroupMember,
     ConsumerGroupMemberKey,
     CurrentMember,
+    GroupMetadata,
     KeyType,
     TargetAssignment,
     TargetMember,
     TargetPartitions,
 )
-from streaming.kafka.formats.consumer_offsets import GroupKey
-from streaming.kafka.formats.group_metadata import GroupMetadata
 from streaming.simulator.group_coordinator import SESSION_TIMEOUT_MS, SimulatedMember, classic_group_record, consumer_group_records
 from tests.formats.dumped import columns
 from tests.formats.dumped import read as read_file

@@ -6,8 +6,8 @@ from typing import Any
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPartition, GroupRebalance, GroupSummary
 from streaming.broker.protocol.status_json import WARNING, Status
 from streaming.pages.listings.group_list import GROUPS
-from streaming.pages.site.group_view import GroupView, group_view
-from streaming.pages.site.page_query import Query
+from streaming.pages.site.detail_views import GroupView, group_view
+from streaming.pages.site.page_links import Query
 
 NOW_MS = 1_700_000_000_000
 HOUR = 3_600_000

@@ -6,7 +6,7 @@ import pytest
 
 from streaming.broker.protocol.status_json import CRITICAL, INFO, WARNING, AgentState, EventPage, Problem, ProblemPage, Status
 from streaming.pages.site.home_view import HomeView, home
-from streaming.pages.site.page_query import Query
+from streaming.pages.site.page_links import Query
 from streaming.pages.site.page_words import PageCell
 from streaming.pages.site.shown_incidents import shown_problems
 

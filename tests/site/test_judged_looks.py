@@ -3,9 +3,9 @@
 from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.circumstances import thresholds_of
 from streaming.common.settings import Settings
+from streaming.pages.api.log_rows import transaction_page
 from streaming.pages.api.looks import Looks
 from streaming.pages.api.paging import PageRequest
-from streaming.pages.api.transaction_rows import transaction_page
 from streaming.pages.site.judged_looks import JudgedLooks
 from streaming.rules.aborting_clients import LEAST_SEEN
 from tests.view.rows import new_observer, new_table, states

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from streaming.broker.protocol.listing_json import PartitionDetail, PartitionRow, SegmentRow
 from streaming.broker.protocol.status_json import Status
-from streaming.pages.site.partition_view import partition_view
+from streaming.pages.site.detail_views import partition_view
 
 NOW_MS = 1_700_000_000_000
 HOUR = 3_600_000

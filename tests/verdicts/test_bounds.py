@@ -12,7 +12,7 @@ from streaming.cluster.verdicts.circumstances import Circumstances, thresholds_o
 from streaming.cluster.view.observer import FAR_LAG_S
 from streaming.common.settings import Settings
 from streaming.kafka.formats.metadata_brokers import Phase
-from streaming.kafka.groups.rebalances import LEAST_OF_STORM
+from streaming.kafka.groups.rebalance_log import LEAST_OF_STORM
 from tests.view.rows import log, new_table
 from tests.worlds.hosts import broker, log_dir
 from tests.worlds.problems import HOUR, MINUTE, NOW_MS, agent, around, group, kinds_of, rebalancing, scrub, well

@@ -10,7 +10,7 @@ import pytest
 from streaming.broker.disk.locate import WINDOW_BYTES
 from streaming.broker.disk.segment_files import OpenSegment
 from streaming.broker.watcher import watcher
-from streaming.broker.watcher.leaving import HOLD_MS
+from streaming.broker.watcher.departures import HOLD_MS
 from streaming.broker.watcher.reading import ZERO_TAIL_LOOK_BYTES
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind

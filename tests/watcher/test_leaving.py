@@ -3,7 +3,7 @@
 import pytest
 
 from streaming.broker.watcher import watcher
-from streaming.broker.watcher.leaving import HOLD_MS
+from streaming.broker.watcher.departures import HOLD_MS
 from streaming.common.rows import Kind
 from streaming.simulator.log import PartitionLog
 from tests.tables import each_row

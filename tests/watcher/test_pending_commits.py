@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.agent.pending import answer
+from streaming.broker.agent.group_answers import answer
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.protocol.status_messages import PendingCommits, StatusRequest
 from streaming.broker.watcher.pending_commits import MOST_GROUPS, READ_BYTES, PendingGroups, waiting_groups

@@ -8,7 +8,7 @@ import pytest
 
 from streaming.broker.journal.blobs import decode_steps, encode_entries
 from streaming.broker.journal.consumers import JournalBounds
-from streaming.broker.watcher.range_transactions import SEEN_WITHIN_MS
+from streaming.broker.watcher.reading import SEEN_WITHIN_MS
 from streaming.broker.watcher.watcher import Doubt
 from streaming.common.event_row import Event
 from streaming.common.rows import COORDINATOR, Kind, StartSource, Step, unpack_rows

@@ -9,8 +9,8 @@ import pytest
 from streaming.broker.disk.calls import bytes_read
 from streaming.broker.journal.blobs import decode_steps
 from streaming.broker.journal.cursor import Replays
-from streaming.broker.watcher import carrying
-from streaming.broker.watcher.carrying import REPLAY_BYTES
+from streaming.broker.watcher import replaying
+from streaming.broker.watcher.replaying import REPLAY_BYTES
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
 from streaming.simulator.batch_writer import Batch
@@ -270,4 +270,4 @@ def test_a_log_that_cannot_be_read_when_a_consumer_begins() -> None:
 @pytest.fixture(autouse=True)
 def nothing_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever has to be replayed is replayed in pieces."""
-    monkeypatch.setattr(carrying, "AT_ONCE_BYTES", -1)
+    monkeypatch.setattr(replaying, "AT_ONCE_BYTES", -1)

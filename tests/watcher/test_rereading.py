@@ -7,7 +7,7 @@ import pytest
 
 from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.watcher import rereading
-from streaming.broker.watcher.tries import TRIES
+from streaming.broker.watcher.unreadable import TRIES
 from streaming.broker.watcher.watcher import Doubt
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.broker.watcher.seen_epochs import MOST_EPOCHS, pack, parted_at, unpack, with_epoch
+from streaming.broker.watcher.cursors import MOST_EPOCHS, pack, parted_at, unpack, with_epoch
 from streaming.kafka.formats.checkpoint_files import EpochEntry
 from tests.tables import each_row
 

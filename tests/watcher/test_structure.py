@@ -157,7 +157,7 @@ def test_in_a_namespace_of_its_own(name: str, tmp_path: Path) -> None:
 def test_what_is_short_and_what_helps_is_logged(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, disk: LogDir) -> None:
     log = partition(disk, "t")
     watched = Watched(disk.path)
-    monkeypatch.setattr("streaming.broker.watcher.inotify.watched", lambda descriptors: {disk.path.stat().st_ino})
+    monkeypatch.setattr("streaming.broker.watcher.log_dir_watch.watched", lambda descriptors: {disk.path.stat().st_ino})
     watched.later(2 * ROUNDS)
     assert watched.structure.unwatched == 1
     (record,) = [record for record in caplog.records if "have no inotify watch" in record.message]
@@ -175,7 +175,7 @@ def test_a_directory_that_may_not_be_read_is_not_put_down_to_a_limit(
 ) -> None:
     log = partition(disk, "t")
     watched = Watched(disk.path)
-    monkeypatch.setattr("streaming.broker.watcher.inotify.watched", lambda descriptors: {disk.path.stat().st_ino})
+    monkeypatch.setattr("streaming.broker.watcher.log_dir_watch.watched", lambda descriptors: {disk.path.stat().st_ino})
     monkeypatch.setattr("os.access", lambda path, mode, **_: path != log.directory or mode == os.F_OK)  # the tests may run as root
     watched.later(2 * ROUNDS)
     (record,) = [record for record in caplog.records if "have no inotify watch" in record.message]
@@ -242,7 +242,7 @@ def test_inotify_that_does_not_report_a_change_is_done_without(watched: Watched,
     watched.until(disk.path)
     watched.later(2 * ROUNDS)
     assert watched.structure.unwatched == 0
-    monkeypatch.setattr("streaming.broker.watcher.observation.Observation.on_any_event", lambda self, event: None)
+    monkeypatch.setattr("streaming.broker.watcher.log_dir_watch.Observation.on_any_event", lambda self, event: None)
     log.append(batch())
     log.roll()
     assert log.directory in watched.later(ROUNDS + 3)
@@ -271,7 +271,7 @@ def test_after_an_overflow_everything_is_compared(watched: Watched, disk: LogDir
     logs = [partition(disk, f"t{number}", topic_id=number + 1) for number in range(3 * ROUNDS)]
     watched.until(disk.path)
     watched.later(2 * ROUNDS)
-    monkeypatch.setattr("streaming.broker.watcher.observation.Observation.on_any_event", lambda self, event: None)
+    monkeypatch.setattr("streaming.broker.watcher.log_dir_watch.Observation.on_any_event", lambda self, event: None)
     for log in logs:
         log.append(batch())
         log.roll()

@@ -18,7 +18,7 @@ import pytest
 
 from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.logdirs import partitions_by_name
-from streaming.broker.watcher import log_listing
+from streaming.broker.watcher import registry
 from streaming.common.rows import Kind
 from streaming.simulator.log_dir import LogDir
 from tests.agents import Agent, Reader
@@ -85,7 +85,7 @@ def test_a_log_dir_that_is_emptied_while_it_is_listed_is_unavailable(worlds: Sce
         return partitions_by_name(log_dir, *args)
 
     with monkeypatch.context() as going:
-        going.setattr(log_listing, "partitions_by_name", listed_while_it_goes)
+        going.setattr(registry, "partitions_by_name", listed_while_it_goes)
         assert worlds.play("look") == "-"
     assert worlds.result("home 4 look") == "3-7"
 

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable
 
-from streaming.broker.agent.polls import Polls
+from streaming.broker.agent.polling_thread import Polls
 
 log = logging.getLogger(__name__)
 

@@ -1,17 +1,17 @@
 """The agent's answers about consumer groups, without the wire. Names that may not leave the host are replaced."""
 
+import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
-from streaming.broker.agent.batch_check import check_batch
 from streaming.broker.agent.dir_calls import DirCalls
 from streaming.broker.agent.group_following import GroupFollowing
 from streaming.broker.agent.ladders import Ladders
-from streaming.broker.agent.position_answers import find_positions
+from streaming.broker.agent.position_answers import check_batch, find_positions
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.journal.consumers import Consumers
@@ -27,9 +27,12 @@ from streaming.broker.protocol.group_messages import (
     RecordsRequest,
 )
 from streaming.broker.protocol.group_stream import groups_messages, records_messages, table_message
+from streaming.broker.protocol.status_messages import PendingCommits
+from streaming.broker.watcher.pending_commits import waiting_groups
 from streaming.broker.watcher.tail import Tail
-from streaming.common.log_key import LogKey
+from streaming.common.log_key import LogKey, key_of
 from streaming.errors import AgentError
+from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.group_rows import GroupChanges
 
 BATCH_SECONDS = 20.0
@@ -118,3 +121,31 @@ def _replaced(rows: pa.RecordBatch, redact: Callable[[str], str], *columns: str)
             changed = pa.ListArray.from_arrays(pa.array(np.cumsum(sizes), pa.int32()), changed)
         rows = rows.set_column(rows.schema.get_field_index(column), rows.schema.field(column), changed)
     return rows
+
+
+log = logging.getLogger(__name__)
+
+MOST_ANSWERED = 20
+"""The most transactions that one request may contain: each needs a read of a log."""
+
+
+def answer(transactions: Iterable[PendingCommits], tails: Iterable[Tail], redact: Callable[[str], str]) -> Iterator[PendingCommits]:
+    """Return those of the transactions whose logs are here and can be read, with their groups.
+
+    Args:
+        redact: makes the name of a group that may leave the host.
+    """
+    wanted = [each for each in transactions if each.topic == OFFSETS_TOPIC][:MOST_ANSWERED]
+    if not wanted:
+        return
+    there = {tail.cursor.log: tail for tail in tails}
+    for each in wanted:
+        tail = there.get(key_of(each))
+        if tail is None or tail.away or not tail.resumed:
+            continue
+        try:
+            found = waiting_groups(list_segments(tail.partition.path), each.producer_id, each.first_offset)
+        except OSError as error:
+            log.warning("groups that wait cannot be read", extra={"path": str(tail.partition.path), "error": str(error)})
+            continue
+        yield replace(each, groups=[redact(group) for group in found.groups], more=found.more)

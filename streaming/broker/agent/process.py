@@ -16,11 +16,10 @@ from streaming.broker.agent.call_server import AgentServer, cannot_listen, refus
 from streaming.broker.agent.ending import Ending, send_address
 from streaming.broker.agent.garbage import collect_rarely
 from streaming.broker.agent.group_following import GroupFollowing
-from streaming.broker.agent.health_server import HealthServer, Pulse
-from streaming.broker.agent.own_page import AgentMetrics
+from streaming.broker.agent.health_server import AgentMetrics, HealthServer, Pulse
 from streaming.broker.agent.parts import AgentOptions, Parts
 from streaming.broker.agent.permissions import Rights
-from streaming.broker.agent.polls import Polls
+from streaming.broker.agent.polling_thread import Polls
 from streaming.broker.agent.security import Security, open_security
 from streaming.broker.agent.service import Service
 from streaming.broker.disk.calls import Calling

@@ -8,30 +8,331 @@ on disk before is listed once, and scanned when it is read, so that a reader cos
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
+from threading import Lock
+from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from streaming.broker.agent.reader_reading import ReaderReading, has_rows
-from streaming.broker.agent.reader_scanning import OpenMemory, Scanning
 from streaming.broker.agent.service import POLL_SECONDS, Service, serve_only
+from streaming.broker.disk.locate import window
 from streaming.broker.disk.logdirs import LogDir, Partition
+from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.excerpts.excerpt_listing import list_excerpts
-from streaming.broker.journal.consumer_states import BacklogExcerpt
+from streaming.broker.excerpts.excerpt_scan import batches_of, ended_rows, ranges_of
+from streaming.broker.excerpts.excerpt_transactions import end_transactions, open_at
+from streaming.broker.excerpts.excerpt_walk import Unread, partition_of
+from streaming.broker.journal.blocks import PlacedEvent, block_of, longs, rows_of
+from streaming.broker.journal.consumer_states import BacklogExcerpt, Loss, without_lost
 from streaming.broker.journal.consumers import MOST_CONSUMERS, Readers
+from streaming.broker.journal.cutting import cut
 from streaming.broker.journal.journal import Point
 from streaming.broker.journal.published import PublishedEnd
+from streaming.broker.protocol.event_tables import blocks_table, events_table
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt, Scan
 from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlan, ReaderPlanRequest, ReaderPosition, ReaderRange
 from streaming.broker.protocol.selection import Selection, check_pattern
 from streaming.broker.watcher.beginnings import Beginning
+from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
+from streaming.common.rows import TRANSACTION_STEPS, Kind
 from streaming.common.start_from import StartFrom
-from streaming.errors import AgentError, quoted
+from streaming.errors import AgentError, GoneError, quoted
+from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions
+
+# --- scans for readers what events say was appended, and what lay on disk before: batches one by one, and transactions that end.
+
 
 log = logging.getLogger(__name__)
+
+REMEMBERED = 20_000
+"""The most logs of which it is remembered what is open: of others it is found on disk."""
+
+Found: TypeAlias = pa.RecordBatch | Event
+"""A row or more: of the columns of what is read, or an event that says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenAt:
+    """What is open in a log at an offset."""
+
+    offset: int
+    transactions: Transactions
+
+
+@dataclass(frozen=True, slots=True)
+class OpenMemory:
+    """What was open where a reader's last range of a log ended, so that the next one need not look for it on disk. For several threads."""
+
+    _of: OrderedDict[tuple[str, LogKey], _OpenAt] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def get(self, reader: str, key: LogKey, offset: int) -> Transactions | None:
+        """What is open at an offset, None if that is not remembered."""
+        with self._lock:
+            found = self._of.get((reader, key))
+        return found.transactions if found is not None and found.offset == offset else None
+
+    def put(self, reader: str, key: LogKey, offset: int, transactions: Transactions) -> None:
+        """Remember what is open at an offset."""
+        with self._lock:
+            self._of[reader, key] = _OpenAt(offset, transactions)
+            self._of.move_to_end((reader, key))
+            if len(self._of) > REMEMBERED:
+                self._of.popitem(last=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Scanning:
+    """Scans for one reader, now. ``log_dirs``: returns those that may be read."""
+
+    reader: str
+    log_dirs: Callable[[], Sequence[LogDir]]
+    memory: OpenMemory
+
+    def backlog(self, excerpt: Excerpt, rows: Scan) -> Iterator[Found]:
+        """The rows of an excerpt of the reader's backlog."""
+        expected = excerpt.bytes if excerpt.end != EVERYTHING else 0
+        try:
+            if rows is Scan.BATCHES:
+                unread = yield from batches_of(self.log_dirs(), excerpt)
+            elif rows is Scan.RANGES:
+                unread = yield from ranges_of(self.log_dirs(), excerpt)
+            else:
+                unread = yield from self._ended_in(excerpt)
+        except GoneError:
+            yield _missing(excerpt, expected, "deleted")
+            return
+        except AgentError as error:  # of one log: the others go on
+            log.warning("an excerpt cannot be read", extra={"error": str(error)})
+            yield _missing(excerpt, expected, f"unreadable: {error}")
+            return
+        if unread is not None:
+            yield _missing(excerpt, unread.bytes, unread.reason)
+
+    def appended(self, event: Event, rows: Scan) -> Iterator[Found]:
+        """The rows of an event of the journal: of what was appended, or of what is missing."""
+        if event.kind is Kind.SKIPPED:
+            yield event
+        elif event.kind is Kind.APPENDED and rows is Scan.TRANSACTIONS:
+            yield from self._ended(event)
+        elif event.kind is Kind.APPENDED:
+            yield from self._batches(event)
+
+    def _batches(self, event: Event) -> Iterator[Found]:
+        excerpt, found = _excerpt_of(event), 0
+        try:
+            for batches in batches_of(self.log_dirs(), excerpt):
+                found += int(np.sum(batches["size"].to_numpy(), dtype=np.int64))
+                yield batches
+        except GoneError:
+            log.info("a range is not there any more", extra={"log": str(event.log), "segment": event.segment, "offset": event.base_offset})
+        if found < event.bytes:
+            yield _missing(excerpt, event.bytes - found, "deleted")
+
+    def _ended_in(self, excerpt: Excerpt) -> Generator[Found, None, Unread | None]:
+        ranges = ranges_of(self.log_dirs(), excerpt)
+        while True:
+            try:
+                event = next(ranges)
+            except StopIteration as end:
+                unread: Unread | None = end.value
+                return unread
+            yield from self._ended(event)
+
+    def _ended(self, event: Event) -> Iterator[Found]:
+        """The transactions that end in a range."""
+        steps = np.frombuffer(event.transactions or b"", TRANSACTION_STEPS)
+        opened = self.memory.get(self.reader, event.log, event.base_offset)
+        if not len(steps):
+            if opened is not None:
+                self.memory.put(self.reader, event.log, event.next_offset, opened)
+            return
+        if opened is None:
+            opened = self._open_before(event)
+        after, ended = end_transactions(opened, steps)
+        self.memory.put(self.reader, event.log, event.next_offset, after)
+        if len(ended):
+            yield ended_rows(event.log, event.log_dir, ended)
+
+    def _open_before(self, event: Event) -> Transactions:
+        try:
+            partition = partition_of(self.log_dirs(), _excerpt_of(event))
+            segments = list_segments(partition.path)
+            if not segments or segments[0].base_offset >= event.base_offset:
+                return NO_TRANSACTIONS
+            there = open_at(partition.path, segments, event.base_offset, window())
+        except (GoneError, OSError) as error:
+            log.warning("what was open before a range is not known", extra={"log": str(event.log), "error": str(error)})
+            return NO_TRANSACTIONS
+        for doubt in there.doubts:
+            log.warning("open transactions of a log may be incomplete", extra={"log": str(event.log), "doubt": doubt})
+        return there.transactions
+
+
+def _excerpt_of(event: Event) -> Excerpt:
+    """The batches of a range, wherever compaction has moved them in their segment."""
+    return Excerpt(
+        broker=event.broker,
+        log_dir=event.log_dir,
+        topic=event.topic,
+        partition=event.partition,
+        topic_id=event.topic_id,
+        segment=event.segment,
+        begin=0,
+        end=EVERYTHING,
+        bytes=event.bytes,
+        from_offset=event.base_offset,
+        until_offset=event.next_offset,
+        until_epoch=event.log_epoch if event.log_epoch >= 0 else EVERYTHING,
+    )
+
+
+def _missing(excerpt: Excerpt, size: int, reason: str) -> Event:
+    return Event(
+        kind=Kind.SKIPPED,
+        broker=excerpt.broker,
+        log_dir=excerpt.log_dir,
+        topic=excerpt.topic,
+        partition=excerpt.partition,
+        topic_id=excerpt.topic_id,
+        segment=excerpt.segment,
+        base_offset=excerpt.from_offset,
+        next_offset=-1 if excerpt.until_offset == EVERYTHING else excerpt.until_offset,
+        reason=reason,
+        bytes=size,
+    )
+
+
+# --- reads what a reader has planned: events of the journal as they are, without what comes again, and the excerpts of its backlog. Rows of
+# ranges are events. Batches and transactions are made from the same events, whose byte ranges are scanned again here, where they are. What
+# is not there any more comes as an event of kind SKIPPED.
+
+
+WANTED = tuple(map(str, (Kind.APPENDED, Kind.TRUNCATED, Kind.SKIPPED, Kind.CORRUPT, Kind.GONE, Kind.FOUND)))
+"""The kinds of events that may become rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderReading:
+    """For several threads. ``agent``: its name; ``broker``: the one that a loss without a log is reported for."""
+
+    agent: str
+    broker: int
+    readers: Readers
+    scanning: Scanning
+    is_of: Callable[[ReaderRange], bool]  # whether a range is still of the journal as its reader knows it
+
+    def rows(self, request: ReaderRange) -> Iterator[pa.RecordBatch]:
+        """The rows of a range: of `EVENTS`, and for batches and transactions of their own columns, too."""
+        selection, rows = request.selected.selection(), Scan(request.rows)
+        if request.events:
+            yield from self._events(request, selection, rows)
+        for excerpt in self.readers.backlog(request.reader, request.begin.excerpts, request.end.excerpts):
+            if selection.has(excerpt.topic, excerpt.partition):
+                for found in self.scanning.backlog(Excerpt(*astuple(excerpt)), rows):
+                    yield self._sent(request, found)
+
+    def _events(self, request: ReaderRange, selection: Selection, rows: Scan) -> Iterator[pa.RecordBatch]:
+        begin, end, journal = request.begin, request.end, self.readers.journal
+        with journal.database.reading():
+            after, total = begin.seq, begin.total
+            if not self.is_of(request):
+                missing = end.total - total if after >= 0 else 0
+                yield self._lost(request, [Event(kind=Kind.SKIPPED, broker=self.broker, reason="agent_lost", bytes=missing)])
+                return
+            if after < 0:  # from the reader's beginning on
+                after = self.readers.begun(request.reader)
+                total = journal.at(after).total
+            losses = self.readers.send(request.reader, after, total, end.seq)
+        if losses:
+            yield self._lost(request, [self._loss(loss) for loss in losses])
+        for block in journal.each_block(after, end.seq):
+            yield from self._of_block(request, new_of(without_lost(losses, block), selection), rows)
+
+    def _of_block(self, request: ReaderRange, block: pa.RecordBatch, rows: Scan) -> Iterator[pa.RecordBatch]:
+        if not len(block):
+            return
+        if rows is Scan.RANGES:
+            yield from blocks_table(self.agent, request.end.journal, [block]).to_batches()
+            return
+        for placed in rows_of(block):
+            for found in self.scanning.appended(placed.event, rows):
+                yield self._sent(request, found, placed.seq)
+
+    def _sent(self, request: ReaderRange, rows: pa.RecordBatch | Event, seq: int = -1) -> pa.RecordBatch:
+        if isinstance(rows, Event):
+            return _one(events_table(self.agent, request.end.journal, [(seq, [rows])]))
+        return rows
+
+    def _lost(self, request: ReaderRange, events: Sequence[Event]) -> pa.RecordBatch:
+        return _one(events_table(self.agent, request.end.journal, [(request.end.seq, events)]))
+
+    def _loss(self, loss: Loss) -> Event:
+        return Event(kind=Kind.SKIPPED, broker=self.broker, reason="journal_trimmed", bytes=loss.bytes)
+
+
+def has_rows(blocks: Iterable[pa.RecordBatch], selection: Selection) -> bool:
+    """Whether any of these events may become a row for a reader."""
+    return any(len(new_of(block, selection)) for block in blocks)
+
+
+def new_of(block: pa.RecordBatch, selection: Selection) -> pa.RecordBatch:
+    """The events of a block that a reader wants, without what the journal had published before.
+
+    The beginning of another job may publish again what this reader has had, or did not want.
+    """
+    found = block.filter(pc.and_(pc.is_in(block["kind"], pa.array(WANTED)), _selected(block, selection)))
+    known, base, following = longs(found, "published_upto"), longs(found, "base_offset"), longs(found, "next_offset")
+    kinds = found["kind"].to_numpy(zero_copy_only=False)
+    listed = (kinds == Kind.FOUND) & ~(_has(found, "rolled") | _has(found, "deleted"))
+    again = (known >= following) & (base < following)
+    empty = (kinds == Kind.TRUNCATED) & (longs(found, "bytes") == 0)  # only the end of a log, published again
+    parted = (base < known) & (known < following)
+    if not (again | empty | listed | parted).any():
+        return found
+    kept = found.filter(pa.array(~(again | empty | listed)))
+    if not parted.any():
+        return kept
+    return block_of([PlacedEvent(each.seq, each.total, _rest(each.event)) for each in rows_of(kept)])
+
+
+def _has(block: pa.RecordBatch, name: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    found: np.ndarray[tuple[int], np.dtype[np.bool_]] = block[name].is_valid().to_numpy(zero_copy_only=False)
+    return found
+
+
+def _rest(event: Event) -> Event:
+    """What of an event was not published before."""
+    if not event.base_offset < event.published_upto < event.next_offset:
+        return event
+    rest = cut(event, event.published_upto) if event.kind is Kind.APPENDED else None
+    if rest is not None:
+        return replace(rest, start_position=rest.end_position - rest.bytes)
+    missing = event.bytes * (event.next_offset - event.published_upto) // (event.next_offset - event.base_offset)
+    reason = event.reason if event.kind is Kind.SKIPPED else "journal_trimmed"
+    of_log = Event(kind=Kind.SKIPPED, **event.log._asdict(), log_dir=event.log_dir, segment=event.segment)
+    return replace(of_log, reason=reason, bytes=missing, base_offset=event.published_upto, next_offset=event.next_offset)
+
+
+def _selected(block: pa.RecordBatch, selection: Selection) -> pa.Array:
+    topics = block["topic"].dictionary_encode()
+    wanted = [selection.has_topic(topic) for topic in topics.dictionary.to_pylist()]
+    selected = np.array(wanted, np.bool_)[topics.indices.to_numpy()] if wanted else np.zeros(len(block), np.bool_)
+    if selection.partitions:
+        selected &= np.isin(block["partition"].to_numpy(), selection.partitions)
+    return pa.array(selected)
+
+
+def _one(table: pa.Table) -> pa.RecordBatch:
+    found = table.combine_chunks().to_batches()
+    return found[0] if found else pa.RecordBatch.from_pylist([], table.schema)
+
 
 EXCERPT_BYTES = 64 << 20
 """What lay on disk before a reader's beginning is planned in excerpts of so many bytes at most."""

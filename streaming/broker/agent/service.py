@@ -2,6 +2,7 @@
 
 import logging
 import re
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,21 +12,18 @@ from operator import attrgetter
 import pyarrow as pa
 
 import streaming
-from streaming.broker.agent.allowance import Allowance
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.consumer_memory import ConsumerArrivals
-from streaming.broker.agent.group_answers import GroupAnswers
+from streaming.broker.agent.group_answers import GroupAnswers, answer
 from streaming.broker.agent.health_server import Pulse
 from streaming.broker.agent.host_status import HostStatus
-from streaming.broker.agent.owners import Owners
-from streaming.broker.agent.pending import answer
-from streaming.broker.agent.polling_thread import HostWatch
-from streaming.broker.agent.polls import Polls
-from streaming.broker.agent.range_reading import RangeReading
-from streaming.broker.journal.consumer_states import Registration
+from streaming.broker.agent.polling_thread import HostWatch, Polls
+from streaming.broker.journal.blocks import longs
+from streaming.broker.journal.consumer_states import Loss, Registration, without_lost
 from streaming.broker.journal.consumers import MOST_CONSUMERS, Consumers
-from streaming.broker.journal.journal import Journal, Point
+from streaming.broker.journal.journal import BLOCKS_AT_ONCE, Journal, Point
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
+from streaming.broker.protocol.event_tables import blocks_table
 from streaming.broker.protocol.problems import TWIN, Reason
 from streaming.broker.protocol.scrub_messages import ScrubStatus
 from streaming.broker.protocol.status_messages import (
@@ -44,10 +42,159 @@ from streaming.broker.watcher.beginnings import Beginning
 from streaming.broker.watcher.unreadable import StuckTail
 from streaming.broker.watcher.watcher import Doubt, Watcher
 from streaming.common.catalog.changes import Version
+from streaming.common.event_row import EVENTS, Event
 from streaming.common.logs import RareLog
+from streaming.common.rows import Kind
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, VersionError, quoted
 from streaming.kafka.formats.names import TRANSACTION_TOPIC
+
+
+class Allowance:
+    """A token bucket for each principal. For several threads.
+
+    Args:
+        most: how many at once.
+        seconds: after so long one more is allowed.
+        clock: seconds of a monotonic clock.
+    """
+
+    def __init__(self, most: int, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most, self._seconds, self._clock = most, seconds, clock
+        self._lock = threading.Lock()
+        self._full_at: dict[str, float] = {}  # when everything is allowed again
+
+    def take(self, principal: str) -> bool:
+        """Whether one more is allowed now."""
+        now = self._clock()
+        with self._lock:
+            full_at = max(now, self._full_at.get(principal, now)) + self._seconds
+            if full_at - now > self._most * self._seconds:
+                return False
+            self._full_at[principal] = full_at
+            return True
+
+
+# --- decides which run of each consumer's query is served. If two runs took turns, each would lose what the other has committed. A run that
+# is not known yet takes over at once: it is a query that was started again, and the run before it is dead. If a run that was replaced still
+# sends requests, both runs are alive. Then they belong to one consumer, for example because a checkpoint was copied.
+
+
+OWNED_SECONDS = 60.0
+"""After this long without a request from the owner, an earlier run may take over. A twin is reported for the same time."""
+
+_MOST_RUNS = 64
+
+_MOST_CONSUMERS = 1024
+
+
+@dataclass(slots=True)
+class _Owner:
+    run: str
+    heard_at: float
+    earlier: list[str] = field(default_factory=list)
+    twin_at: float | None = None  # when a request of an earlier run was last refused
+
+
+class Owners:
+    """The owners of all consumers. For several threads.
+
+    They are kept in memory only. So after a restart of the agent, the last of two runs to send a request becomes the owner.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._owners: dict[str, _Owner] = {}
+
+    def claim(self, consumer: str, run: str) -> bool:
+        """Whether a run that sends a request owns the consumer, or owns it from now on."""
+        now = self._clock()
+        with self._lock:
+            owner = self._owners.get(consumer)
+            if owner is None:
+                if len(self._owners) >= _MOST_CONSUMERS:  # ids that were made up: whoever reads is heard again and again
+                    del self._owners[min(self._owners, key=lambda each: self._owners[each].heard_at)]
+                self._owners[consumer] = _Owner(run, now)
+                return True
+            if owner.run != run:
+                if run in owner.earlier and now - owner.heard_at < OWNED_SECONDS:
+                    owner.twin_at = now
+                    return False
+                owner.earlier = [*[each for each in owner.earlier if each != run][-_MOST_RUNS:], owner.run]
+                owner.run = run
+            owner.heard_at = now
+            return True
+
+    def owns(self, consumer: str, run: str) -> bool:
+        """Whether a run owns the consumer, or no owner is known."""
+        with self._lock:
+            owner = self._owners.get(consumer)
+            return owner is None or owner.run == run
+
+    def twins(self) -> list[str]:
+        """Consumers with requests from two runs lately."""
+        now = self._clock()
+        with self._lock:
+            return sorted(name for name, owner in self._owners.items() if owner.twin_at is not None and now - owner.twin_at < OWNED_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeReading:
+    """For several threads. ``agent``: its name; ``broker``: the one that a loss without a log is reported for."""
+
+    agent: str
+    journal: Journal
+    consumers: Consumers
+    arrivals: ConsumerArrivals
+
+    def rows(self, request: Range, broker: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a range; none if the consumer has no such journal any more.
+
+        Raises:
+            AgentError: the consumer began anew while they were read: it gets none of them.
+        """
+        with self.journal.database.reading():  # the consumer is not forgotten between these two
+            found = self._begin(request) if self._is_of(request) else None
+        if found is None:
+            yield pa.RecordBatch.from_pylist([], EVENTS)
+            return
+        after, losses = found
+        lost = [(loss.upto, self._loss_events(loss, broker)) for loss in losses if loss.upto <= request.upto]
+        while True:
+            with self.journal.database.reading():
+                if not self._is_of(request):
+                    raise AgentError("the consumer has begun anew meanwhile: it has to plan again")
+                blocks = self.journal.blocks(after, request.upto, BLOCKS_AT_ONCE)
+            table = blocks_table(self.agent, request.journal, [without_lost(losses, block) for block in blocks], lost)
+            yield from table.to_batches() or [pa.RecordBatch.from_pylist([], EVENTS)]
+            if len(blocks) < BLOCKS_AT_ONCE:
+                return
+            lost, after = [], int(longs(blocks[-1], "seq")[-1])
+
+    def _is_of(self, request: Range) -> bool:
+        """Whether the range is of the journal as its consumer knows it. Without registering, only readers without an id get rows."""
+        known = not request.consumer or self.consumers.committed(request.consumer) is not None
+        return known and request.journal == self.consumers.journal(request.consumer)
+
+    def _begin(self, request: Range) -> tuple[int, list[Loss]] | None:
+        """The seq from which a range is sent, and the events in it that the journal has trimmed; None if the consumer begins anew."""
+        committed = self.consumers.committed(request.consumer)
+        if committed is None:
+            after, trimmed = max(0, request.after), self.journal.trimmed()
+            size = trimmed.total - request.after_total if request.after >= 0 else 0
+            return after, [Loss(after, trimmed.seq, max(0, size))] if after < trimmed.seq else []
+        if 0 <= request.after < committed and self.arrivals.upto(request.consumer, request.run, request.journal) < 0:
+            if not self.consumers.set_back(request.consumer, request.after):
+                return None
+            committed = request.after
+        return committed, self.consumers.send(request.consumer, request.upto) or []
+
+    def _loss_events(self, loss: Loss, broker: int) -> list[Event]:
+        """The events that report a loss: the lost bytes, and for each coordinator log that its state is not known any more."""
+        missed = [Event(kind=Kind.MISSED, **each.log._asdict()) for each in self.journal.cursors() if each.log.topic == TRANSACTION_TOPIC]
+        return [*([Event(kind=Kind.SKIPPED, broker=broker, reason="journal_trimmed", bytes=loss.bytes)] if loss.bytes else []), *missed]
+
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from streaming.broker.disk.logdirs import LogDir
 from streaming.broker.disk.opening import PROPERTIES_BYTES, read_small
 from streaming.errors import FormatError
-from streaming.kafka.formats.properties import parse_properties
-from streaming.kafka.formats.server_properties import ServerProperties, parse_server_properties
+from streaming.kafka.formats.properties import ServerProperties, parse_properties, parse_server_properties
 from streaming.rules.config_values import Configs, ValueSource, broker_configs
 
 log = logging.getLogger(__name__)

@@ -11,8 +11,7 @@ from streaming.broker.disk.shortage import is_short
 from streaming.common.formatting import format_word
 from streaming.errors import DescriptorsError, FormatError, LogDirError, UsageError
 from streaming.kafka.formats import names
-from streaming.kafka.formats.properties import parse_meta_properties
-from streaming.kafka.formats.server_properties import ServerProperties, parse_server_properties
+from streaming.kafka.formats.properties import ServerProperties, parse_meta_properties, parse_server_properties
 
 UNKNOWN_BROKER = -1
 """The broker of a log dir that was never readable, if the other log dirs do not determine it."""

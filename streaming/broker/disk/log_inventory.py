@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from streaming.broker.disk.active_segment import ActiveRead, read_on
 from streaming.broker.disk.calls import Calling
-from streaming.broker.disk.closed_segments import ClosedSegments
+from streaming.broker.disk.closed_segments import ClosedSegments, ScannedTimes, SegmentKey
 from streaming.broker.disk.contents import bytes_taken
 from streaming.broker.disk.logdirs import NOTHING_WRITTEN, LogDir, Partition, load_offset_checkpoint
 from streaming.broker.disk.oldest_record import Oldest, oldest_record
-from streaming.broker.disk.scanned_timestamps import ScannedTimes, SegmentKey
 from streaming.broker.disk.scanning import kept_window
 from streaming.broker.disk.segment_files import Segment, SegmentListing, another_file, directory_stamp, list_segments, log_start_offset
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.disk.calls import Calling
+from streaming.broker.disk.closed_segments import last_indexed, scanned_largest
 from streaming.broker.disk.index_file import last_entry_below
-from streaming.broker.disk.largest_timestamp import last_indexed, scanned_largest
 from streaming.broker.disk.opening import open_file
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import FileIdentity, Segment

@@ -4,24 +4,190 @@ import logging
 from collections.abc import Generator, Iterator, Sequence
 from itertools import groupby
 
+import numpy as np
 import pyarrow as pa
 
 from streaming.broker.disk.locate import window
 from streaming.broker.disk.logdirs import LogDir
 from streaming.broker.disk.segment_files import list_segments
-from streaming.broker.excerpts.ended_rows import ended_rows, open_rows
-from streaming.broker.excerpts.excerpt_batches import batches_of
-from streaming.broker.excerpts.excerpt_files import name_of, partition_of
-from streaming.broker.excerpts.excerpt_ranges import ranges_of
-from streaming.broker.excerpts.excerpt_transactions import OpenThere, end_transactions, open_at
-from streaming.broker.excerpts.excerpt_walk import Unread
-from streaming.broker.journal.blobs import decode_steps
+from streaming.broker.excerpts.excerpt_transactions import ENDED, Ended, OpenThere, end_transactions, open_at
+from streaming.broker.excerpts.excerpt_walk import OpenExcerpt, Unread, WalkedPart, name_of, opened, partition_of, parts_of
+from streaming.broker.journal.blobs import decode_steps, encode_steps
 from streaming.broker.protocol.event_tables import events_table
 from streaming.broker.protocol.excerpt_messages import Excerpt, Scan, UnreadPart
+from streaming.common.arrays import Longs
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
+from streaming.common.rows import BATCHES, CODECS, TRANSACTION_ROWS, Kind
 from streaming.errors import AgentError, GoneError
+from streaming.kafka.formats.layout import CURRENT_MAGIC, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
+from streaming.kafka.scan.epochs import by_epoch
+from streaming.kafka.scan.pieces import Scanned
+from streaming.kafka.scan.sums import COUNTS
+from streaming.kafka.scan.transaction_steps import Steps, understood_steps
+from streaming.kafka.scan.walk import Bytes
 from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions
+
+# --- the record batches of an excerpt as rows, one for each, made when they are read.
+
+
+_CODECS = pa.array(CODECS)
+_MOST_MS = ((1 << 63) - 1) // 1000
+
+
+def batches_of(log_dirs: Sequence[LogDir], excerpt: Excerpt) -> Generator[pa.RecordBatch, None, Unread | None]:
+    """The rows of an excerpt (`streaming.common.rows.BATCHES`); returns what of it cannot be read, None if that is nothing.
+
+    Raises:
+        GoneError: its segment is not there any more.
+        AgentError: the excerpt is not valid, or its segment cannot be read now.
+    """
+    with opened(log_dirs, excerpt) as segment:
+        parts = parts_of(segment, window())
+        while True:
+            try:
+                part = next(parts)
+            except StopIteration as end:
+                unread: Unread | None = end.value
+                return unread
+            except OSError as error:
+                raise AgentError(f"{name_of(excerpt)} cannot be read: {error}") from error
+            yield _rows(segment, part)
+
+
+def _rows(segment: OpenExcerpt, part: WalkedPart) -> pa.RecordBatch:
+    batches, partition = part.batches, segment.partition
+    count, current = len(batches), batches.magic == CURRENT_MAGIC
+
+    def producer(field: str) -> Longs:
+        values: Longs = np.where(current, batches.headers[field].astype(np.int64), -1)
+        return values
+
+    columns = {
+        "broker": pa.repeat(partition.log_dir.broker, count),
+        "log_dir": pa.repeat(str(partition.log_dir.path), count),
+        "topic": pa.repeat(partition.topic, count),
+        "partition": pa.repeat(partition.partition, count),
+        "topic_id": pa.repeat(partition.topic_id, count),
+        "segment": pa.repeat(segment.excerpt.segment, count),
+        "position": batches.positions + part.position,
+        "size": batches.size,
+        "base_offset": batches.base_offset,
+        "last_offset": batches.last_offset,
+        "records": batches.records,
+        "leader_epoch": batches.leader_epoch,
+        "magic": batches.magic,
+        "codec": _CODECS.take(pa.array(batches.codec)),
+        "transactional": current & ((batches.attributes & TRANSACTIONAL_BIT) != 0),
+        "control": batches.control,
+        "log_append_time": (batches.attributes & TIMESTAMP_TYPE_BIT) != 0,
+        "max_timestamp": _times(batches.max_timestamp),
+        "producer_id": producer("producer_id"),
+        "producer_epoch": producer("producer_epoch"),
+        "base_sequence": producer("base_sequence"),
+    }
+    arrays = [pa.array(values).cast(BATCHES.field(name).type) for name, values in columns.items()]
+    return pa.RecordBatch.from_arrays(arrays, schema=BATCHES)
+
+
+def _times(milliseconds: Longs) -> pa.Array:
+    """None where there is none, or a client has written one that no timestamp can hold."""
+    held = (milliseconds >= 0) & (milliseconds <= _MOST_MS)
+    return pa.array(np.where(held, milliseconds, 0) * 1000, pa.int64(), mask=~held)
+
+
+# --- the batches of an excerpt as ranges with their sums, as an agent publishes those that it sees being appended.
+
+
+NO_FRONTIER = -1
+"""Nothing was published before."""
+
+
+def ranges_of(log_dirs: Sequence[LogDir], excerpt: Excerpt) -> Generator[Event, None, Unread | None]:
+    """Events of kind APPENDED, each of whole batches of one leader epoch, 8 MiB or one batch at most.
+
+    Returns what of the excerpt cannot be read, None if that is nothing. Whether the replica led is not known (``leads`` -1), nor how late
+    batches came.
+
+    Raises:
+        GoneError: its segment is not there any more.
+        AgentError: the excerpt is not valid, or its segment cannot be read now.
+    """
+    with opened(log_dirs, excerpt) as segment:
+        try:
+            return (yield from _ranges(segment, window()))
+        except OSError as error:
+            raise AgentError(f"{name_of(excerpt)} cannot be read: {error}") from error
+
+
+def _ranges(segment: OpenExcerpt, buffer: Bytes) -> Generator[Event, None, Unread | None]:
+    parts, times = parts_of(segment, buffer), segment.times()
+    while True:
+        try:
+            part = next(parts)
+        except StopIteration as end:
+            unread: Unread | None = end.value
+            return unread
+        for piece, start in by_epoch(part.scanned, part.start, NO_FRONTIER):
+            understood, steps = understood_steps(piece, buffer, start, lambda: times)
+            if understood.sums is not None:
+                yield _event(segment, part.position + start, part.position + understood.end, understood, steps)
+            if understood is not piece:
+                return _at_marker(segment, part, understood)
+
+
+def _at_marker(segment: OpenExcerpt, part: WalkedPart, understood: Scanned) -> Unread:
+    """The rest of the excerpt, from a marker on that is not understood."""
+    position = part.position + understood.end
+    next_offset = int(part.batches.base_offset[0]) if understood.sums is None else understood.sums.next_offset
+    end = min(segment.excerpt.end, segment.file.size())
+    return Unread(position, max(0, end - position), next_offset, understood.flaw or "")
+
+
+def _event(segment: OpenExcerpt, start: int, end: int, scanned: Scanned, steps: Steps) -> Event:
+    sums, partition = scanned.sums, segment.partition
+    assert sums is not None
+    return Event(
+        kind=Kind.APPENDED,
+        broker=partition.log_dir.broker,
+        log_dir=str(partition.log_dir.path),
+        topic=partition.topic,
+        partition=partition.partition,
+        topic_id=partition.topic_id,
+        segment=segment.excerpt.segment,
+        start_position=start,
+        end_position=end,
+        base_offset=sums.base_offset,
+        next_offset=sums.next_offset,
+        log_epoch=sums.leader_epoch,
+        seen_at=segment.file.modified_ms(),
+        max_timestamp=sums.max_timestamp,
+        transactions=encode_steps(steps),
+        **{name: getattr(sums, name) for name in COUNTS},
+    )
+
+
+def ended_rows(log: LogKey, log_dir: str, ended: Ended) -> pa.RecordBatch:
+    """The rows of transactions that ended in a log."""
+    count = len(ended)
+    named = log._asdict() | {"log_dir": log_dir}
+    columns = [
+        pa.repeat(pa.scalar(named[each.name], each.type), count)
+        if each.name in named
+        else pa.array(np.ascontiguousarray(ended[each.name])).cast(each.type)
+        for each in TRANSACTION_ROWS
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=TRANSACTION_ROWS)
+
+
+def open_rows(log: LogKey, log_dir: str, transactions: Transactions) -> pa.RecordBatch:
+    """The rows of transactions that are open in a log."""
+    rows = np.zeros(len(transactions), ENDED)
+    for name in transactions.dtype.names or ():
+        rows[name] = transactions[name]
+    rows["end_ms"] = -1
+    return ended_rows(log, log_dir, rows)
+
 
 log = logging.getLogger(__name__)
 

@@ -5,30 +5,117 @@ that is asked for, the last batch. Readers of committed records stop before the 
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+
+import numpy as np
 
 from streaming.broker.disk.locate import find_offset
 from streaming.broker.disk.logdirs import LogDir, OffsetCheckpoint, Partition, load_offset_checkpoint
 from streaming.broker.disk.process_lock import ask_lock
 from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.scanning import window
-from streaming.broker.disk.segment_files import Segment, list_segments, log_start_offset
-from streaming.broker.excerpts.first_at_time import first_offset_at
+from streaming.broker.disk.segment_files import Segment, list_segments, log_start_offset, read_leader_epochs
+from streaming.broker.excerpts.excerpt_transactions import first_open
 from streaming.broker.excerpts.given_dirs import copied_in_part, open_given_dirs, wanted_partitions
 from streaming.broker.excerpts.record_ranges import RecordRange
-from streaming.broker.excerpts.replica_choice import choose_replicas
-from streaming.broker.excerpts.transaction_fates import first_open
+from streaming.broker.excerpts.segment_walk import SegmentReader, Window
+from streaming.broker.excerpts.time_search import is_older
 from streaming.broker.protocol.selection import Selection
 from streaming.common.start_from import StartFrom
-from streaming.errors import LogDirError, UsageError
+from streaming.errors import FormatError, LogDirError, UsageError
+from streaming.kafka.formats.entries import read_entry_times
 from streaming.kafka.formats.names import HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
+from streaming.kafka.formats.records import MAX_RECORDS_BYTES
 from streaming.kafka.scan.walk import Bytes
 from streaming.rules.broker_process import LockState
 
+
+def first_offset_at(segments: Sequence[Segment], timestamp: int, start: int, buffer: Bytes) -> int | None:
+    """The offset of the first record at ``start`` or after it whose timestamp is ``timestamp`` or later; None if there is none.
+
+    The time index of a closed segment says that it can be passed over, if the log proves what the index says. Everything else is read.
+
+    Raises:
+        OSError: a segment is gone or cannot be read.
+    """
+    for number, segment in enumerate(segments):
+        following = segments[number + 1] if number + 1 < len(segments) else None
+        if following is not None and (following.base_offset <= start or is_older(segment, following.base_offset, timestamp)):
+            continue
+        found = _first_in(segment, timestamp, start, buffer, growing=following is None)
+        if found is not None:
+            return found
+    return None
+
+
+def _first_in(segment: Segment, timestamp: int, start: int, buffer: Bytes, *, growing: bool) -> int | None:
+    with SegmentReader.of(segment, lambda _flaw: None, buffer, growing=growing, crcs=False) as reader:
+        for window in reader.windows(reader.proven_start(start)):
+            batches = window.batches
+            for item in np.flatnonzero((batches.max_timestamp >= timestamp) & (batches.last_offset >= start)).tolist():
+                found = _first_of(window, item, timestamp, start)
+                if found is not None:
+                    return found
+    return None
+
+
+def _first_of(window: Window, item: int, timestamp: int, start: int) -> int | None:
+    at, size = int(window.batches.positions[item]), int(window.batches.size[item])
+    try:
+        for offset, time in read_entry_times(window.buffer[at : at + size].data, MAX_RECORDS_BYTES):
+            if time >= timestamp and offset >= start:
+                return offset
+    except FormatError:  # damage is said when records are read: here the batch counts from its beginning
+        return max(start, int(window.batches.base_offset[item]))
+    return None
+
+
 log = logging.getLogger(__name__)
+
+
+def choose_replicas(partitions: Iterable[Partition]) -> tuple[Partition, ...]:
+    """One replica of each partition: the one with the highest leader epoch, of these the one whose log has the most; says which.
+
+    A replica that was cut off from the others may have a longer log, whose end was never replicated. Its leader epoch shows that.
+
+    Raises:
+        LogDirError: the same name is of two topics, one of which was deleted; or a directory cannot be read.
+    """
+    copies: dict[tuple[str, int], list[Partition]] = {}
+    for each in partitions:
+        copies.setdefault((each.topic, each.partition), []).append(each)
+    return tuple(_choose(copies[name]) for name in sorted(copies))
+
+
+def _choose(copies: list[Partition]) -> Partition:
+    if len(copies) == 1:
+        return copies[0]
+    by_id = {each.topic_id: each for each in copies if each.topic_id}
+    if len(by_id) > 1:
+        named = ", ".join(f"{topic_id} in {each.path}" for topic_id, each in by_id.items())
+        raise LogDirError(
+            f"option log_dirs: topic {copies[0].topic} has several topic ids: {named}; it was deleted and made again, so leave one of the "
+            "log dirs out, or select other topics"
+        )
+    try:
+        chosen = max(copies, key=_progress)
+    except OSError as error:
+        raise LogDirError(f"option log_dirs: {error.filename} cannot be read: {error.strerror or error}") from error
+    others = ", ".join(str(each.path) for each in copies if each is not chosen)
+    log.warning("several replicas of %s-%d are given: %s is read, and not %s", chosen.topic, chosen.partition, chosen.path, others)
+    return chosen
+
+
+def _progress(partition: Partition) -> tuple[int, int, int]:
+    """Its leader epoch, and how far its log goes: the base offset of its active segment, and the bytes in it."""
+    epochs = read_leader_epochs(partition.path)
+    segments = list_segments(partition.path)
+    last = (segments[-1].base_offset, segments[-1].size) if segments else (-1, 0)
+    return (epochs[-1].epoch if epochs else -1, *last)
+
 
 ENDLESS = 2**63 - 1
 """The end of a range that reaches to the last batch."""

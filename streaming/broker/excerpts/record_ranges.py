@@ -15,17 +15,236 @@ import pyarrow as pa
 from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.scanning import window as window_buffer
 from streaming.broker.disk.segment_files import Segment, list_segments
-from streaming.broker.excerpts.damaged_records import OnDamage, RecordDamage
+from streaming.broker.excerpts.excerpt_transactions import TransactionFates
+from streaming.broker.excerpts.excerpt_walk import OnDamage, RecordDamage
 from streaming.broker.excerpts.finding import FormatFlaw
-from streaming.broker.excerpts.opened_records import RecordOpener
-from streaming.broker.excerpts.record_arrow import RecordArrow
+from streaming.broker.excerpts.record_arrow import CREATE_TIME, LOG_APPEND_TIME, NO_TIMESTAMP_TYPE, RecordArrow, Stamps
 from streaming.broker.excerpts.segment_walk import SegmentReader, Window
-from streaming.broker.excerpts.transaction_fates import TransactionFates
 from streaming.common.arrays import Flags, Longs
-from streaming.errors import LogDirError
-from streaming.kafka.formats.layout import CONTROL_BIT, PREFIX_BYTES, TRANSACTIONAL_BIT
+from streaming.errors import FormatError, LogDirError
+from streaming.kafka.formats.decompression import decompress
+from streaming.kafka.formats.entries import read_entry_records
+from streaming.kafka.formats.layout import CONTROL_BIT, CURRENT_MAGIC, HEADER_BYTES, PREFIX_BYTES, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
+from streaming.kafka.formats.records import MAX_RECORDS_BYTES, Record
 from streaming.kafka.scan.headers import Batches, find_flaws
-from streaming.kafka.scan.walk import Bytes
+from streaming.kafka.scan.record_fields import RecordFields, read_fields, slice_records, take_records
+from streaming.kafka.scan.record_walk import PADDING, walk_records
+from streaming.kafka.scan.walk import Bytes, Positions
+
+# --- opens the records sections of batches: many in one buffer, so that their records are found together. A section that does not grow
+# beyond some MiB is opened whole. Everything else is opened on its own, record by record: messages of old formats, what grows larger, and
+# what is damaged.
+
+
+GROUP_BYTES = 8 << 20
+"""Sections are opened together until they have so many bytes, or so many records: the more there are, the less each record costs."""
+
+GROUP_RECORDS = 64 << 10
+
+WHOLE_BYTES = 32 << 20
+"""A section that is larger when it is open is read piece by piece."""
+
+_MOST_PLAIN_BYTES = 1 << 30  # positions in Arrow's columns have 31 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Sections:
+    """The open sections of the batches ``items``: each at ``starts`` to ``ends`` of ``data``, which is padded for `walk_records`.
+
+    ``data`` is None for one batch that has to be opened record by record.
+    """
+
+    items: slice
+    data: Bytes | None
+    starts: Positions
+    ends: Positions
+
+
+_NOWHERE = np.empty(0, np.int64)
+
+
+def open_sections(buffer: Bytes, batches: Batches) -> Iterator[Sections]:
+    """The sections of all batches in order; the buffer holds the whole batches, at their positions."""
+    kinds = np.where(batches.magic < CURRENT_MAGIC, -1, np.minimum(batches.codec, 1)).astype(np.int64)
+    kinds[(kinds == 0) & (batches.size > _MOST_PLAIN_BYTES)] = -1
+    changes = np.flatnonzero(np.diff(kinds)) + 1
+    for begin, end in zip([0, *changes.tolist()], [*changes.tolist(), len(batches)], strict=True):
+        if begin == end:
+            continue
+        if kinds[begin] < 0:
+            yield from (_alone(item) for item in range(begin, end))
+        elif kinds[begin] == 0:
+            yield from _plain(buffer, batches, begin, end)
+        else:
+            yield from _compressed(buffer, batches, begin, end)
+
+
+def _alone(item: int) -> Sections:
+    return Sections(slice(item, item + 1), None, _NOWHERE, _NOWHERE)
+
+
+def _plain(buffer: Bytes, batches: Batches, begin: int, end: int) -> Iterator[Sections]:
+    """Batches without a codec: their sections are in the buffer already."""
+    starts, ends = batches.positions + HEADER_BYTES, batches.positions + batches.size
+    so_many = np.cumsum(batches.records)
+    while begin < end:
+        by_bytes = int(np.searchsorted(ends[begin:end], starts[begin] + GROUP_BYTES))
+        by_records = int(np.searchsorted(so_many[begin:end], so_many[begin] + GROUP_RECORDS))
+        following = begin + max(1, min(by_bytes, by_records))
+        items = slice(begin, following)
+        first, last = int(starts[begin]), int(ends[following - 1])
+        if last + PADDING <= len(buffer):
+            yield Sections(items, buffer, starts[items], ends[items])
+        else:
+            yield Sections(items, _padded([buffer[first:last].data]), starts[items] - first, ends[items] - first)
+        begin = following
+
+
+def _compressed(buffer: Bytes, batches: Batches, begin: int, end: int) -> Iterator[Sections]:
+    codecs, records = batches.codec.tolist(), batches.records.tolist()
+    starts, ends = (batches.positions + HEADER_BYTES).tolist(), (batches.positions + batches.size).tolist()
+    made: list[bytearray] = []
+    size, many, first = 0, 0, begin
+    for item in range(begin, end):
+        try:
+            section = decompress(codecs[item], buffer[starts[item] : ends[item]].data, WHOLE_BYTES)
+        except FormatError:  # damaged, or too large: whoever opens it record by record gets as far as possible, and says what is wrong
+            if made:
+                yield _joined(made, slice(first, item))
+            yield _alone(item)
+            made, size, many, first = [], 0, 0, item + 1
+            continue
+        made.append(section)
+        size, many = size + len(section), many + records[item]
+        if size >= GROUP_BYTES or many >= GROUP_RECORDS:
+            yield _joined(made, slice(first, item + 1))
+            made, size, many, first = [], 0, 0, item + 1
+    if made:
+        yield _joined(made, slice(first, end))
+
+
+def _joined(made: list[bytearray], items: slice) -> Sections:
+    ends: Longs = np.cumsum([len(each) for each in made], dtype=np.int64)
+    starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+    return Sections(items, _padded(made), starts, ends)
+
+
+def _padded(parts: list[bytearray] | list[memoryview]) -> Bytes:
+    return np.frombuffer(b"".join([*parts, bytes(PADDING)]), np.uint8)
+
+
+# --- opens the batches of a window of a segment into Arrow rows: what is sound many batches at once, everything else record by record.
+
+
+ROWS_BYTES = 2 << 20
+"""A batch of Arrow rows is made of about so many bytes of the log, ..."""
+
+MOST_ROWS = 32 << 10
+"""... and of no more records than this. That much stays in the processor's cache."""
+
+_OLD_ATTRIBUTES_AT = 17
+_LEAST_COST = 64  # bytes that a record takes in memory, whatever it holds
+
+
+class RecordOpener:
+    """Opens the batches of one segment; gives out the records from the offset ``begin`` up to ``end``, which is not among them."""
+
+    def __init__(self, rows: RecordArrow, damage: RecordDamage, path: Path, begin: int, end: int) -> None:
+        self._rows = rows
+        self._damage = damage
+        self._path = path
+        self._begin = begin
+        self._end = end
+
+    def open(self, buffer: Bytes, position: int, batches: Batches) -> Iterator[pa.RecordBatch]:
+        """The rows of some batches, which lie in a buffer that begins at a position of the file.
+
+        Raises:
+            FormatError: one is damaged, and damage makes the query fail.
+        """
+        for sections in open_sections(buffer, batches):
+            if sections.data is None:
+                yield from self._one_by_one(buffer, position, batches, sections.items.start)
+            else:
+                yield from self._together(buffer, position, batches, sections)
+
+    def _together(self, buffer: Bytes, position: int, batches: Batches, sections: Sections) -> Iterator[pa.RecordBatch]:
+        data, own = sections.data, batches.take(sections.items)
+        assert data is not None
+        walked = walk_records(data, sections.starts, sections.ends, own.records)
+        fields = read_fields(data, walked, headers=self._rows.headers)
+        if fields.sound.all():
+            yield from self._rows_of(data, own, fields)
+            return
+        first = 0
+        for broken in [*np.flatnonzero(~fields.sound).tolist(), len(own)]:
+            between = (fields.section >= first) & (fields.section < broken)
+            yield from self._rows_of(data, own, take_records(fields, between))
+            if broken < len(own):
+                yield from self._one_by_one(buffer, position, own, broken)
+            first = broken + 1
+
+    def _rows_of(self, data: Bytes, batches: Batches, fields: RecordFields) -> Iterator[pa.RecordBatch]:
+        stamps = _stamps(batches, fields)
+        inside: Flags = (stamps.offsets >= self._begin) & (stamps.offsets < self._end)
+        if not inside.all():
+            fields = take_records(fields, inside)
+            stamps = Stamps(stamps.offsets[inside], stamps.timestamps[inside], stamps.types[inside])
+        begin = 0
+        while begin < len(stamps.offsets):
+            near = int(np.searchsorted(fields.keys.starts, fields.keys.starts[begin] + ROWS_BYTES))
+            some = slice(begin, max(begin + 1, min(near, begin + MOST_ROWS)))
+            own = Stamps(stamps.offsets[some], stamps.timestamps[some], stamps.types[some])
+            yield self._rows.of_fields(data, slice_records(fields, some), own)
+            begin = some.stop
+
+    def _one_by_one(self, buffer: Bytes, position: int, batches: Batches, item: int) -> Iterator[pa.RecordBatch]:
+        """A batch whose records are taken singly: memory holds some MiB of them. What is wrong with it is found out here."""
+        at, size = int(batches.positions[item]), int(batches.size[item])
+        entry, kind = buffer[at : at + size].data, _timestamp_type(buffer, at, int(batches.magic[item]), int(batches.attributes[item]))
+        rows: list[Record] = []
+        taken = 0
+        try:
+            if self._damage.on_damage is OnDamage.LEAVE_OUT:
+                _check(entry)
+            for record in read_entry_records(entry, limit=MAX_RECORDS_BYTES, most=MAX_RECORDS_BYTES) or ():
+                if not self._begin <= record.offset < self._end:
+                    continue
+                rows.append(record)
+                taken += _LEAST_COST + len(record.key or b"") + len(record.value or b"")
+                if taken >= ROWS_BYTES:
+                    yield self._rows.of_records(rows, [kind] * len(rows))
+                    rows, taken = [], 0
+        except FormatError as error:
+            self._damage.found(self._path, position + at, f"expected records as Kafka writes them: {error}")
+        if rows:
+            yield self._rows.of_records(rows, [kind] * len(rows))
+
+
+def _check(entry: memoryview) -> None:
+    """Read all records of a batch, and keep none. Raises FormatError where one cannot be read."""
+    for _ in read_entry_records(entry, limit=MAX_RECORDS_BYTES, most=MAX_RECORDS_BYTES) or ():
+        pass
+
+
+def _stamps(batches: Batches, fields: RecordFields) -> Stamps:
+    """Of a batch with LogAppendTime, every record has the batch's largest timestamp."""
+    section = fields.section
+    appended = (batches.attributes & TIMESTAMP_TYPE_BIT) != 0
+    timestamps = batches.headers["base_timestamp"].astype(np.int64)[section] + fields.timestamp_deltas
+    if appended.any():
+        timestamps = np.where(appended[section], batches.max_timestamp[section], timestamps)
+    types = np.where(appended, LOG_APPEND_TIME, CREATE_TIME)[section]
+    return Stamps(batches.base_offset[section] + fields.offset_deltas, timestamps, types)
+
+
+def _timestamp_type(buffer: Bytes, position: int, magic: int, attributes: int) -> int:
+    if magic == 0:
+        return NO_TIMESTAMP_TYPE
+    if magic < CURRENT_MAGIC:
+        attributes = int(buffer[position + _OLD_ATTRIBUTES_AT])
+    return LOG_APPEND_TIME if attributes & TIMESTAMP_TYPE_BIT else CREATE_TIME
+
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from streaming.broker.disk.largest_timestamp import indexed_largest, is_there
+from streaming.broker.disk.closed_segments import indexed_largest, is_there
 from streaming.broker.disk.locate import BatchBoundary, start_near, walk_on
 from streaming.broker.disk.opening import INDEX_BYTES, read_small
 from streaming.broker.disk.segment_files import Segment

@@ -23,7 +23,7 @@ class Cursor(NamedTuple):
     Everything before ``position`` of ``segment`` is published, and ``next_offset`` is the first offset that is not. ``device`` and
     ``inode`` name the segment's file. The other fields:
 
-    - ``log_epoch``: the latest leader epoch that was read; ``epochs``: all that were (`streaming.broker.watcher.seen_epochs`).
+    - ``log_epoch``: the latest leader epoch that was read; ``epochs``: all that were (`streaming.broker.watcher.cursors`).
     - ``anchor``: the header of the last batch read, at ``anchor_position`` of the same segment; b"" at its beginning.
     - ``frontier``: the largest next offset ever published. Events of the offsets before it have been published already.
     - ``stopped``: why the log is not read on, "" while it is read; ``skipped``: bytes after ``position`` that count as skipped because

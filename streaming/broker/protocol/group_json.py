@@ -327,7 +327,7 @@ class RebalancedMember(PublicMessage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRebalance(PublicMessage):
-    """A rebalance of a group. ``kind``: a `streaming.kafka.groups.rebalances.RebalanceKind`."""
+    """A rebalance of a group. ``kind``: a `streaming.kafka.groups.rebalance_log.RebalanceKind`."""
 
     at_ms: int = -1  # when, by its coordinator
     kind: str = ""  # `members`, `metadata` where only partitions or topics came or went, or `rejoined`: a static member came back,

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.broker.watcher.cluster_knowledge import LEADER_UNKNOWN, Cluster
+from streaming.broker.watcher.cursors import unpack
 from streaming.broker.watcher.offset_checkpoints import Checkpoints
 from streaming.broker.watcher.recovery_points import RecoveryPositions
-from streaming.broker.watcher.seen_epochs import unpack
 from streaming.broker.watcher.tail import Tail
 from streaming.common.arrays import Longs
 from streaming.common.catalog.catalog_tables import LOGS, NOTHING_DECIDED, PARTITIONS, TOPICS, UNREADABLE, packed_epochs

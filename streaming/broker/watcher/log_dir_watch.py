@@ -1,18 +1,117 @@
 """Finds what changed in one log dir: by inotify if it works, else by comparing directories."""
 
+import errno
 import logging
 import os
+import re
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+
+from watchdog.events import (
+    DirCreatedEvent,
+    DirDeletedEvent,
+    DirMovedEvent,
+    FileCreatedEvent,
+    FileDeletedEvent,
+    FileMovedEvent,
+    FileSystemEvent,
+    FileSystemEventHandler,
+)
+from watchdog.observers import Observer
+from watchdog.utils import BaseThread
 
 from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.logdirs import live_directories, log_dir_stamp, partition_stamp
 from streaming.broker.disk.segment_files import FileIdentity, Stamp
-from streaming.broker.watcher import inotify
-from streaming.broker.watcher.observation import Observation
+from streaming.broker.watcher import log_dir_watch
 from streaming.broker.watcher.timers import is_due
 from streaming.kafka.formats.names import parse_partition_dir
+
+# --- inotify on one log dir, through a watchdog observer of its own: if it hangs or dies, the other log dirs are not affected.
+
+
+# modifications are not requested: every append is one, and watchdog would lose events under load
+_STRUCTURAL: list[type[FileSystemEvent]] = [
+    DirCreatedEvent,
+    DirDeletedEvent,
+    DirMovedEvent,
+    FileCreatedEvent,
+    FileDeletedEvent,
+    FileMovedEvent,
+]
+
+_starting = threading.Lock()  # only one at a time: new instances and threads between its two listings are its own
+
+
+class Observation(FileSystemEventHandler):
+    """Watches a log dir and the directories in it.
+
+    Args:
+        path: the log dir, as the user gave it.
+        heard: called by watchdog's thread with each path that was created, moved or removed below it, relative to ``path``.
+
+    Raises:
+        OSError: inotify has no instance left, or not a single watch, or the log dir cannot be read.
+    """
+
+    def __init__(self, path: Path, heard: Callable[[Path], None]) -> None:
+        # watchdog does not follow a symbolic link, and a watch on the link itself reports nothing
+        self._real = Path(os.path.realpath(path))
+        self._heard = heard
+        with _starting:
+            instances, threads = log_dir_watch.instances(), _threads()
+            self._observer = Observer()
+            try:
+                self._observer.start()
+                self._observer.schedule(self, str(self._real), recursive=True, event_filter=_STRUCTURAL)
+            except OSError:
+                self.stop()
+                raise
+            except RuntimeError as error:  # no thread can be started
+                self.stop()
+                raise OSError(errno.EAGAIN, str(error)) from error
+            self._threads = _threads() - threads
+            self._instances = self._ours(log_dir_watch.instances() - instances)
+
+    @property
+    def alive(self) -> bool:
+        """Whether all of watchdog's threads are running."""
+        return all(thread.is_alive() for thread in self._threads)
+
+    def watched(self) -> set[int]:
+        """The inodes of the directories that are really watched."""
+        return log_dir_watch.watched(self._instances)
+
+    def _ours(self, new: set[int]) -> set[int]:
+        """The instances of this observation: the new ones, unless one has the number of another that was closed meanwhile."""
+        try:
+            inode = self._real.stat().st_ino
+        except OSError:
+            return new  # gone again: the next check finds that
+        if inode in log_dir_watch.watched(new):
+            return new
+        return {each for each in log_dir_watch.instances() if inode in log_dir_watch.watched({each})}
+
+    def stop(self) -> threading.Thread:
+        """Stop watching. Returns the thread that does it: watchdog waits for its own threads, and one of them may hang on a disk."""
+        stopping = threading.Thread(target=self._observer.stop, daemon=True, name="stop-observer")
+        stopping.start()
+        return stopping
+
+    def on_any_event(self, event: FileSystemEvent) -> None:
+        """Called by watchdog's thread."""
+        for raw in (event.src_path, event.dest_path):
+            if raw:
+                path = Path(os.fsdecode(raw))
+                if path != self._real and path.is_relative_to(self._real):
+                    self._heard(path.relative_to(self._real))
+
+
+def _threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if isinstance(thread, BaseThread)}
+
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +135,7 @@ class LogDirWatch:
 
     Args:
         path: the log dir as the user gave it; hints are this path and those of partition directories in it.
-        hinted: called at once with each hint of inotify.
+        hinted: called at once with each hint of log_dir_watch.
     """
 
     def __init__(self, path: Path, hinted: Callable[[Path], None]) -> None:
@@ -45,7 +144,7 @@ class LogDirWatch:
         self._hinted = hinted
         self._begun = False
         self._observation: Observation | None = None
-        self._limit: inotify.Limit | None = None
+        self._limit: log_dir_watch.Limit | None = None
         self._retry_at, self._retry_ms = 0, RETRY_MS
         self._identity: FileIdentity | None = None  # None while the log dir is away
         self._stamp: Stamp | None = None
@@ -130,7 +229,7 @@ class LogDirWatch:
         if self._observation is not None and is_due(now, self._verify_at, VERIFY_ANEW_MS):
             self._verify(now)
         if self._observation is None and is_due(now, self._retry_at, RETRY_LIMIT_MS):
-            self._limit = inotify.limit("watches")
+            self._limit = log_dir_watch.limit("watches")
             try:
                 with Calling(self.path):  # it walks through the whole log dir
                     self._observation = Observation(self.path, self.heard)
@@ -159,7 +258,7 @@ class LogDirWatch:
         self._missing = self._suspected = missing
         self._verified_at = now
         self._verify_at = now + (VERIFY_MS if missing - self._confirmed else VERIFY_ANEW_MS)
-        if self._confirmed and self._limit != inotify.limit("watches"):
+        if self._confirmed and self._limit != log_dir_watch.limit("watches"):
             self._begin_anew(now)
 
     def _may_read(self, name: str) -> bool:
@@ -221,3 +320,67 @@ class LogDirWatch:
         with self._lock:
             self._heard |= {name for name in heard if self._stamps.get(name) is None}
         return changed
+
+
+# --- reads from the kernel which directories inotify watches, and how many it may watch. See ``proc(5)``, "inotify" below
+# ``/proc/pid/fdinfo``, and ``inotify(7)``. Watchdog does not report which watches it could not add.
+
+
+_DESCRIPTORS = Path("/proc/self/fd")
+_WATCH = re.compile(rb"^inotify wd:\w+ ino:(\w+)", re.MULTILINE)
+
+_LIMITS = {
+    "instances": ("fs.inotify.max_user_instances", "user.max_inotify_instances"),
+    "watches": ("fs.inotify.max_user_watches", "user.max_inotify_watches"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A bound on what one user may have, and the name of its sysctl."""
+
+    sysctl: str
+    value: int
+
+    def __str__(self) -> str:
+        return f"{self.sysctl} = {self.value}"
+
+
+def limit(what: str) -> Limit | None:
+    """The effective bound on ``instances`` or ``watches``: a user namespace may have its own lower bound. None if it is not known."""
+    found = []
+    for sysctl in _LIMITS[what]:
+        try:
+            found.append(Limit(sysctl, int(Path("/proc/sys", *sysctl.split(".")).read_text())))
+        except (OSError, ValueError):
+            continue  # no such sysctl on this kernel
+    return min(found, key=lambda each: each.value, default=None)
+
+
+def instances() -> set[int]:
+    """The descriptors of this process that are inotify instances; none if the kernel does not list them."""
+    found: set[int] = set()
+    try:
+        descriptors = list(_DESCRIPTORS.iterdir())
+    except OSError:
+        return found
+    for descriptor in descriptors:
+        try:
+            target = os.readlink(descriptor)  # noqa: PTH115  # no file: its target is no path
+        except OSError:
+            continue  # closed since the listing
+        if target == "anon_inode:inotify":
+            found.add(int(descriptor.name))
+    return found
+
+
+def watched(descriptors: set[int]) -> set[int]:
+    """The inodes that these instances watch; none for a closed instance, or if the kernel does not list them."""
+    found: set[int] = set()
+    for descriptor in descriptors:
+        try:
+            text = Path(f"/proc/self/fdinfo/{descriptor}").read_bytes()
+        except OSError:
+            continue
+        found.update(int(inode, 16) for inode in _WATCH.findall(text))
+    return found

@@ -8,23 +8,120 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from streaming.broker.disk.locate import beginning, find_offset
+from streaming.broker.disk.locate import BatchBoundary, beginning, find_offset
 from streaming.broker.disk.logdirs import Partition, read_topic_id
-from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment, deleted_segments, list_segments
+from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment, deleted_segments, list_segments, read_leader_epochs
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.journal.producer_pages import KnownProducers
-from streaming.broker.watcher.carrying import open_at
-from streaming.broker.watcher.cursors import holds_anchor, moved
-from streaming.broker.watcher.listed_sizes import ListedSizes
-from streaming.broker.watcher.relocation import LossColumns, Relocation
-from streaming.broker.watcher.same_log import has_files_of
+from streaming.broker.watcher.cursors import holds_anchor, moved, pack, parted_at, unpack
+from streaming.broker.watcher.relocation import ListedSizes, LossColumns, Relocation
+from streaming.broker.watcher.replaying import open_at
 from streaming.broker.watcher.tail import Tail
-from streaming.broker.watcher.truncation import epoch_below, rewind
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
+from streaming.kafka.formats.entry_head import read_base_offset
 from streaming.kafka.formats.layout import PREFIX_BYTES
 from streaming.kafka.formats.names import FileKind, FileStage, segment_file_name
 from streaming.kafka.scan.walk import Bytes
+
+# --- finds where a log was truncated, also when it has already grown past the cursor again. A follower truncates when the leader changes
+# (`ReplicaFetcherThread`, `UnifiedLog.truncateTo`): at a batch boundary, and the batches that follow have a later leader epoch. The size
+# alone cannot show it, so the header of the last batch read (the anchor) is read again before anything after it is believed.
+
+
+def epoch_below(tail: Tail) -> int | None:
+    """The offset before the cursor where a leader epoch begins that is not the one that was read there; None if there is none."""
+    cursor, stored = tail.cursor, read_leader_epochs(tail.partition.path)
+    if stored and stored == tail.parted_by and cursor.log_epoch <= stored[-1].epoch:
+        return None  # these epochs have set the log back already; if the batches contradict them, they would do so for ever
+    if cursor.epochs:
+        return parted_at(unpack(cursor.epochs), stored, cursor.next_offset)
+    if cursor.log_epoch < 0:
+        return None
+    later = [entry.start_offset for entry in stored if entry.epoch > cursor.log_epoch]
+    return later[0] if later and later[0] < cursor.next_offset else None
+
+
+def epoch_before(tail: Tail, boundary: BatchBoundary) -> int:
+    """The leader epoch of the batches before a boundary of the tail's log, -1 if it is not known."""
+    if boundary.anchor:
+        return boundary.log_epoch
+    return max((entry.epoch for entry in read_leader_epochs(tail.partition.path) if entry.start_offset < boundary.next_offset), default=-1)
+
+
+def rewind(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Relocation:
+    """The way back to the last batch that was read and that the log still has, with the bytes that were cut.
+
+    Args:
+        segments: a current listing.
+
+    Raises:
+        OSError: a segment cannot be read.
+    """
+    before = tail.cursor
+    boundary = _shared(tail, segments, buffer)
+    cut = _bytes_between(boundary, tail)
+    # all epochs stored by now count as read: none of them sets the log back once more
+    below, stored = epoch_before(tail, boundary), read_leader_epochs(tail.partition.path)
+    epoch = max((entry.epoch for entry in stored), default=below)
+    epochs = pack(entry for entry in stored or unpack(before.epochs) if entry.start_offset < boundary.next_offset)
+    after = moved(before, boundary)._replace(log_epoch=epoch, epochs=epochs, frontier=min(before.frontier, boundary.next_offset))
+    loss = LossColumns(
+        kind=Kind.TRUNCATED,
+        opened=open_at(tail, after, segments),
+        end_position=boundary.position,
+        next_offset=boundary.next_offset,
+        log_epoch=below,
+        bytes=cut,
+    )
+    return Relocation(after, segments, loss, stored)
+
+
+def _shared(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> BatchBoundary:
+    """The end of the part that was read and that the log still has."""
+    if not tail.cursor.log.topic_id and not any(tail.is_at(segment) for segment in segments):
+        return beginning(segments[0])  # without topic ids nothing else shows that the topic was deleted and made anew
+    cursor, parted = tail.cursor, epoch_below(tail)
+    boundary = find_offset(segments, cursor.next_offset if parted is None else parted, buffer)
+    if parted is not None or boundary.next_offset < cursor.next_offset or not cursor.anchor or boundary.anchor == cursor.anchor:
+        return boundary
+    # truncated and grown again, and no new epoch shows where: the batch that was read last is certainly gone
+    return find_offset(segments, read_base_offset(cursor.anchor), buffer)
+
+
+def _bytes_between(boundary: BatchBoundary, tail: Tail) -> int:
+    cursor, first = tail.cursor, boundary.segment.base_offset
+    if first >= cursor.segment:
+        return max(0, cursor.position - boundary.position)
+    between = sum(size for base, size in tail.listed.sizes.items() if first <= base < cursor.segment)
+    return max(0, between - boundary.position) + cursor.position
+
+
+# --- decides whether a directory contains the log that was read in it before, if its topic id does not show it. A broker writes
+# ``partition.metadata`` anew when it starts, for a log from before topics had ids, or after somebody has removed the file. People remove it
+# because of an InconsistentTopicId. The files stay the same, and so does the log.
+
+
+def has_files_of(tail: Tail, segments: Sequence[Segment]) -> bool:
+    """Whether one of these files was listed for a log before, and the file of its cursor is not shorter than the part that was read."""
+    identities = {segment.identity for segment in tail.segments} | {FileIdentity(tail.cursor.device, tail.cursor.inode)}
+    cut_off = any(tail.is_at(segment) and segment.size < tail.cursor.position for segment in segments)
+    return not cut_off and any(segment.identity in identities for segment in segments)
+
+
+def has_open_file_of(tail: Tail, segments: Sequence[Segment]) -> bool:
+    """Whether one of these files is the open one: while it is open, no other file can have its inode. Raises OSError."""
+    return tail.file is not None and not tail.file.unlinked() and any(segment.identity == tail.file.identity for segment in segments)
+
+
+def holds_cursor(directory: Path, cursor: Cursor) -> bool:
+    """Whether the batch before a cursor is still at its position in the same file. Raises OSError."""
+    for segment in list_segments(directory):
+        if segment.identity == FileIdentity(cursor.device, cursor.inode) and segment.base_offset == cursor.segment:
+            with segment.open() as file:
+                return bool(cursor.anchor) and segment.size >= cursor.position and holds_anchor(file, cursor)
+    return False
+
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.journal.blobs import NO_ENTRIES, encode_entries
 from streaming.broker.journal.cursor import Replays
 from streaming.broker.watcher.tail import Tail
-from streaming.broker.watcher.tries import Tries
+from streaming.broker.watcher.unreadable import Tries
 from streaming.common.event_row import Event
 from streaming.common.rows import NOT_UNDERSTOOD, TOMBSTONE, Kind
 from streaming.errors import FormatError

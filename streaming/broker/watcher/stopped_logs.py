@@ -5,13 +5,11 @@ from dataclasses import replace
 
 from streaming.broker.disk.locate import find_offset, scan_on
 from streaming.broker.disk.segment_files import Segment
-from streaming.broker.watcher.carrying import open_at
 from streaming.broker.watcher.cursors import holds_anchor, moved
-from streaming.broker.watcher.listed_sizes import ListedSizes
-from streaming.broker.watcher.relocate import bytes_lost, list_again, relocate, set_back
-from streaming.broker.watcher.relocation import LossColumns, Relocation
+from streaming.broker.watcher.relocate import bytes_lost, epoch_below, list_again, relocate, set_back
+from streaming.broker.watcher.relocation import ListedSizes, LossColumns, Relocation
+from streaming.broker.watcher.replaying import open_at
 from streaming.broker.watcher.tail import Tail
-from streaming.broker.watcher.truncation import epoch_below
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
 from streaming.kafka.formats.names import FileKind, segment_file_name

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from streaming.broker.disk.logdirs import LogDir
-from streaming.broker.watcher import inotify
+from streaming.broker.watcher import log_dir_watch
 from streaming.broker.watcher.log_dir_watch import LogDirWatch
 from streaming.broker.watcher.timers import is_due
 
@@ -141,7 +141,7 @@ def _log_short(short: int, denied: list[Path]) -> None:
             },
         )
     if short > len(denied):
-        bound = inotify.limit("watches")
+        bound = log_dir_watch.limit("watches")
         log.warning(
             "directories have no inotify watch: they are compared at each poll instead",
             extra={
@@ -158,5 +158,5 @@ def _limits_reached(error: str) -> dict[str, Any]:
 
 
 def _limits(what: str) -> dict[str, Any]:
-    bound = inotify.limit(what)
+    bound = log_dir_watch.limit(what)
     return {} if bound is None else {f"limit_of_{what}": str(bound)}

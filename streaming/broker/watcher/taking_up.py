@@ -9,13 +9,11 @@ from streaming.broker.disk.preallocated import has_data
 from streaming.broker.disk.segment_files import Segment, directory_stamp, list_segments, log_start_offset, read_leader_epochs
 from streaming.broker.journal.cursor import Replays
 from streaming.broker.watcher.beginnings import Beginning, Unmet, as_beginning, as_wanted, most
-from streaming.broker.watcher.carrying import open_at, still_open
-from streaming.broker.watcher.cursors import BROUGHT_ALONG, cursor_at
-from streaming.broker.watcher.relocate import resume
-from streaming.broker.watcher.seen_epochs import pack
+from streaming.broker.watcher.cursors import BROUGHT_ALONG, cursor_at, pack
+from streaming.broker.watcher.relocate import epoch_before, resume
+from streaming.broker.watcher.replaying import open_at, still_open
 from streaming.broker.watcher.stopped_logs import retry, stopped_event
 from streaming.broker.watcher.tail import Tail
-from streaming.broker.watcher.truncation import epoch_before
 from streaming.broker.watcher.watched_logs import WatchedLogs
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey

@@ -18,7 +18,7 @@ from streaming.cluster.view.family import TEXT, labels
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.group_rows import GroupFacts
 from streaming.kafka.groups.group_states import GroupType
-from streaming.kafka.groups.rebalances import (
+from streaming.kafka.groups.rebalance_log import (
     COUNTED,
     LEAST_OF_STORM,
     MINUTE_MS,

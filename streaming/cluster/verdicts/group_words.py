@@ -11,7 +11,7 @@ from streaming.common.formatting import TimeWords, format_count, format_duration
 from streaming.kafka.groups.group_rows import GroupFacts
 from streaming.kafka.groups.group_states import GroupType
 from streaming.kafka.groups.offset_moves import MoveKind
-from streaming.kafka.groups.rebalances import MINUTE_MS, MemberName, RebalanceKind, unpacked_rebalances
+from streaming.kafka.groups.rebalance_log import MINUTE_MS, MemberName, RebalanceKind, unpacked_rebalances
 
 _BY_DURATION = "with by_duration they skip what is older than that"  # KIP-1106, since Kafka 4.1
 _POLICIES = f"with none they fail until the offset is reset, with latest they skip what is left, {_BY_DURATION}"

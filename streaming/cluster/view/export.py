@@ -1,4 +1,4 @@
-"""Which of the table's series are wanted at all: which topics, which metrics, and whether partitions or only topics."""
+"""Which of the table's series are wanted at all, by topic, metric and partition, and which are left out because labels are too long."""
 
 import re
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""How far the metrics are behind what an agent has published, in bytes and in time."""
+"""How far the metrics are behind what agents have published, in bytes and in time, and how far a job that starts is."""
 
 from collections import deque
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""The values of all logs as one matrix of integers: a row of it is a column of `state_row.STATES`, a log is a slot in each."""
+"""The values of all logs: integers as a matrix with a row for each column of `state_row.STATES`, the others beside it."""
 
 import logging
 from collections.abc import Hashable, Sequence

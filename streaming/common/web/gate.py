@@ -1,4 +1,4 @@
-"""Access over HTTP: TLS for each connection and a password for each request, by the current web config file.
+"""Access over HTTP: TLS for each connection, a password for each request by the current web config file, and the names of the server.
 
 The file's format is that of a Go package; `prometheus_client` has TLS with a certificate that it reads once, and no passwords.
 """

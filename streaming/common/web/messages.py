@@ -1,4 +1,4 @@
-"""A request as the servers' parts see it, and an answer to it, with the headers that every answer has."""
+"""A request as the servers' parts see it, an answer with the headers of every answer, and its format and encoding."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

@@ -11,7 +11,7 @@ from itertools import repeat
 from typing import NamedTuple
 
 from streaming.errors import FormatError, quoted
-from streaming.kafka.formats.uuids import check_uuid
+from streaming.kafka.formats.wire import check_uuid
 
 _MAX_INT = 2**31 - 1
 _MAX_LONG = 2**63 - 1

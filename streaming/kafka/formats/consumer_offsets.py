@@ -9,19 +9,21 @@ count only from the COMMIT marker of their producer in the same partition on. Ti
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streaming.kafka.formats.consumer_groups import (
+from streaming.kafka.formats.message_schema import Int8, Int16, Int32, Int64, SchemaMessage, Uint16, Uuid, structure, tagged, versions
+from streaming.kafka.formats.stored_groups import (
     CONSUMER_GROUP_RECORDS,
+    SHARE_GROUP_RECORDS,
     AnyConsumerGroupKey,
     ConsumerGroupKey,
     ConsumerGroupMemberKey,
     ConsumerGroupValue,
+    GroupMetadata,
     GroupRecordKind,
     KeyType,
+    ShareGroupValue,
     TargetAssignment,
+    read_group_metadata,
 )
-from streaming.kafka.formats.group_metadata import GroupMetadata, read_group_metadata
-from streaming.kafka.formats.message_schema import Int8, Int16, Int32, Int64, SchemaMessage, Uint16, Uuid, structure, tagged, versions
-from streaming.kafka.formats.share_groups import SHARE_GROUP_RECORDS, ShareGroupValue
 from streaming.kafka.formats.wire import PlainReader, Reader
 
 # --- streams groups as `__consumer_offsets` stores them (`StreamsGroup*Value`, KIP-1071): the group, its members, and its topology. Keys

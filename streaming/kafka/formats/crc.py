@@ -11,7 +11,7 @@ import numpy as np
 
 from streaming.kafka.formats.entry_head import read_crc
 from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES, MAGIC_AT
-from streaming.kafka.formats.varint import Bytes
+from streaming.kafka.formats.wire import Bytes
 
 CHECKED_FROM = 21
 """First byte of a batch of magic 2 that its CRC covers."""

@@ -18,7 +18,7 @@ import lz4.frame
 import zstandard
 
 from streaming.errors import FormatError, TooLargeError
-from streaming.kafka.formats.varint import Bytes
+from streaming.kafka.formats.wire import Bytes
 
 _GZIP = zlib.MAX_WBITS | 16
 _GZIP_MAGIC = b"\x1f\x8b\x08"

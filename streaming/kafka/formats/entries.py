@@ -19,7 +19,7 @@ from streaming.kafka.formats.records import (
     read_record_times,
     read_records,
 )
-from streaming.kafka.formats.varint import Bytes
+from streaming.kafka.formats.wire import Bytes
 
 # --- messages of magic 0 and 1 (`LegacyRecord`, `AbstractLegacyRecordBatch`). Kafka wrote them before 0.11 and still reads them. Layout,
 # big-endian:: 0 offset i64 | 8 size i32 (bytes after it) | 12 crc u32 (CRC-32 of 16..end) | 16 magic i8 | 17 attributes i8 18 timestamp i64

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from streaming.errors import FormatError, quoted
+from streaming.kafka.formats.configs import READABLE_KEYS
 
 _MAX_INT = 2**31 - 1
 _SPACE = " \t\f"
@@ -108,3 +109,29 @@ def _escaped(match: re.Match[str]) -> str:
     if code == "u":
         raise FormatError(f"malformed \\u escape in {quoted(match.string)}")
     return chr(int(code[1:], 16)) if len(code) > 1 else _CONTROLS.get(code, code)
+
+
+_NODE_KEYS = ("node.id", "broker.id")  # the second was used until ZooKeeper was removed, and as a synonym of the first
+
+
+@dataclass(frozen=True, slots=True)
+class ServerProperties:
+    """The node id of a file, and its configurations that may be read: a file may contain passwords."""
+
+    node_id: int
+    configs: tuple[tuple[str, str], ...]
+
+
+def parse_server_properties(data: bytes) -> ServerProperties:
+    """Parse the file. If a name occurs twice, the last value counts, as in Java.
+
+    Raises:
+        FormatError: it is not in the format of Java's properties, or does not contain the node id.
+    """
+    properties = dict(parse_properties(data))
+    written = next((properties[key].strip() for key in _NODE_KEYS if key in properties), None)
+    if written is None:
+        raise FormatError("neither node.id nor broker.id is in it, so it cannot be matched with a log dir")
+    return ServerProperties(
+        parse_node_id(written, _NODE_KEYS[0]), tuple((name, value) for name, value in properties.items() if name in READABLE_KEYS)
+    )

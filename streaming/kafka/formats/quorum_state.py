@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 
 from streaming.errors import FormatError, quoted
-from streaming.kafka.formats.uuids import check_uuid
+from streaming.kafka.formats.wire import check_uuid
 
 _VERSIONS = (0, 1)
 

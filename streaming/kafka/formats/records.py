@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from streaming.errors import FormatError, TooLargeError
 from streaming.kafka.formats.decompression import decompressed
 from streaming.kafka.formats.record_batches import RecordBatch
-from streaming.kafka.formats.varint import Bytes, read_varint, read_varlong
+from streaming.kafka.formats.wire import Bytes, read_varint, read_varlong
 
 MAX_RECORDS_BYTES = 256 << 20
 """The most bytes to which a batch is decompressed whose records somebody wants to see. A broker accepts 1 MiB compressed by default."""

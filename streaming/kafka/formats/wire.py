@@ -4,12 +4,67 @@ Flexible: an unsigned varint of length + 1 comes before strings, bytes and array
 Plain: an int16 comes before strings, an int32 before bytes and arrays, -1 for null, and there are no tagged fields. Numbers are big-endian.
 """
 
+import base64
+import re
 import struct
 from collections.abc import Callable, Iterator
 
-from streaming.errors import FormatError
-from streaming.kafka.formats.uuids import UUID_BYTES, uuid_text
-from streaming.kafka.formats.varint import Bytes, read_uvarint
+from streaming.errors import FormatError, quoted
+
+Bytes = bytes | bytearray | memoryview
+
+_INT_BYTES = 5
+_LONG_BYTES = 10
+
+
+def read_uvarint(data: Bytes, position: int) -> tuple[int, int]:
+    """Return an unsigned varint of at most 32 bits and the position after it."""
+    if position < len(data) and (raw := data[position]) < 0x80:  # most have one byte: lengths and tags
+        return raw, position + 1
+    return _read(data, position, _INT_BYTES, 32)
+
+
+def read_varint(data: Bytes, position: int) -> tuple[int, int]:
+    """Return a signed varint of at most 32 bits and the position after it."""
+    if position < len(data) and (raw := data[position]) < 0x80:  # most have one byte, and every record has seven of them
+        return (raw >> 1) ^ -(raw & 1), position + 1
+    raw, position = _read(data, position, _INT_BYTES, 32)
+    return (raw >> 1) ^ -(raw & 1), position
+
+
+def read_varlong(data: Bytes, position: int) -> tuple[int, int]:
+    """Return a signed varint of at most 64 bits and the position after it."""
+    raw, position = _read(data, position, _LONG_BYTES, 64)
+    return (raw >> 1) ^ -(raw & 1), position
+
+
+def _read(data: Bytes, position: int, longest: int, bits: int) -> tuple[int, int]:
+    value = shift = 0
+    for at in range(position, min(position + longest, len(data))):
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value >> bits:
+                raise FormatError(f"varint of more than {bits} bits", position)
+            return value, at + 1
+        shift += 7
+    raise FormatError("varint without an end", position)
+
+
+UUID_BYTES = 16
+_TEXT = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
+
+
+def uuid_text(raw: bytes | bytearray | memoryview) -> str:
+    """The text of 16 raw bytes."""
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode("ascii")
+
+
+def check_uuid(text: str) -> str:
+    """Return the UUID in its only spelling, so that texts can be compared; FormatError if it is none."""
+    if not _TEXT.fullmatch(text):
+        raise FormatError(f"{quoted(text)} is not a UUID")
+    return uuid_text(base64.urlsafe_b64decode(text + "=="))
 
 
 def _number(form: str) -> "Callable[[Reader], int]":

@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterable
 
 from streaming.common.short_names import short_name
 from streaming.errors import FormatError
-from streaming.kafka.formats.consumer_groups import CurrentMember
-from streaming.kafka.formats.group_metadata import GroupMetadata
-from streaming.kafka.formats.share_groups import CurrentShareMember
+from streaming.kafka.formats.stored_groups import CurrentMember, CurrentShareMember, GroupMetadata
 from streaming.kafka.formats.wire import PlainReader
 from streaming.kafka.groups.offset_ranges import Ranges, joined, pairs
 

@@ -17,9 +17,8 @@ from streaming.kafka.groups.group_rows import COMMITS, NOT_UNDERSTOOD, PENDING, 
 from streaming.kafka.groups.group_states import GroupColumns
 from streaming.kafka.groups.log_replay import FORGET_AT_LEAST, LogReplay
 from streaming.kafka.groups.membership import HAS_MEMBERS, NO_RECORD, Membership
-from streaming.kafka.groups.moved_offsets import MovedOffsets, NotedMove
 from streaming.kafka.groups.numbered_names import NumberedNames, named
-from streaming.kafka.groups.offset_moves import MOST_BY_HAND, GroupPresence, OffsetMove
+from streaming.kafka.groups.offset_moves import MOST_BY_HAND, GroupPresence, MovedOffsets, NotedMove, OffsetMove
 from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, GroupRecords, NotUnderstood, group_records
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.walk import Bytes

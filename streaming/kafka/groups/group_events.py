@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from streaming.common.log_key import LogKey
 from streaming.common.short_names import short_name
 from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommit, OffsetCommitKey, OtherKey
-from streaming.kafka.formats.group_metadata import GroupMetadata
+from streaming.kafka.formats.stored_groups import GroupMetadata
 from streaming.kafka.groups.commit_log import CommitLog
 from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.group_rows import REMOVED
-from streaming.kafka.groups.group_states import MOST_NAMED
-from streaming.kafka.groups.moved_offsets import NotedMove
-from streaming.kafka.groups.newer_groups import DELETING
-from streaming.kafka.groups.offset_moves import MoveKind, counts, kind_of
+from streaming.kafka.groups.group_states import DELETING, MOST_NAMED
+from streaming.kafka.groups.offset_moves import MoveKind, NotedMove, counts, kind_of
 from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, GroupRecords, NotUnderstood
 
 MOST_EVENTS = 1_000

@@ -6,14 +6,22 @@ from typing import Any
 import pyarrow as pa
 
 from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommitKey, OtherKey
-from streaming.kafka.formats.group_metadata import GroupMetadata
+from streaming.kafka.formats.stored_groups import GroupMetadata
 from streaming.kafka.groups.followed_groups import FollowedGroups
 from streaming.kafka.groups.group_rows import GROUPS, REMOVED, batch_of
-from streaming.kafka.groups.group_states import SIMPLE, UNREADABLE, GroupColumns, GroupState, GroupType, NewerGroup, classic_summary
-from streaming.kafka.groups.moved_offsets import MovedOffsets
-from streaming.kafka.groups.newer_groups import APPLIED, DELETING
-from streaming.kafka.groups.rebalance_log import RebalanceLog
-from streaming.kafka.groups.rebalances import packed_rebalances
+from streaming.kafka.groups.group_states import (
+    APPLIED,
+    DELETING,
+    SIMPLE,
+    UNREADABLE,
+    GroupColumns,
+    GroupState,
+    GroupType,
+    NewerGroup,
+    classic_summary,
+)
+from streaming.kafka.groups.offset_moves import MovedOffsets
+from streaming.kafka.groups.rebalance_log import RebalanceLog, packed_rebalances
 from streaming.kafka.groups.rhythm import Rhythm
 from streaming.kafka.scan.group_records import GroupRecord
 

@@ -14,9 +14,8 @@ from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.group_rows import COMMITS, GROUPS, NOT_UNDERSTOOD, PENDING, REMOVED, batch_of
 from streaming.kafka.groups.log_replay import FORGET_AT_LEAST, LogReplay
 from streaming.kafka.groups.offset_ranges import Ranges, joined, pairs
-from streaming.kafka.scan.group_records import NotUnderstood
+from streaming.kafka.scan.group_records import NotUnderstood, ShareRecord, ShareRecords, share_records
 from streaming.kafka.scan.headers import Batches
-from streaming.kafka.scan.share_records import ShareRecord, ShareRecords, share_records
 from streaming.kafka.scan.walk import Bytes
 
 

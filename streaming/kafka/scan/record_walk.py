@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from streaming.common.arrays import Flags, Longs
 from streaming.errors import FormatError
 from streaming.kafka.formats.records import LEAST_RECORD_BYTES
-from streaming.kafka.formats.varint import read_varint
+from streaming.kafka.formats.wire import read_varint
 from streaming.kafka.scan.walk import Bytes, Positions
 
 PADDING = 16

@@ -3,7 +3,8 @@
 The producer of a batch is in its header. Whether a marker commits or aborts is only in its one record (`ControlRecordType`).
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,8 @@ from streaming.kafka.formats.layout import CONTROL_BIT, DELETE_HORIZON_BIT, HEAD
 from streaming.kafka.formats.record_batches import read_batch
 from streaming.kafka.formats.records import read_records
 from streaming.kafka.scan.headers import Batches
-from streaming.kafka.scan.walk import Bytes
+from streaming.kafka.scan.pieces import Piece, Scanned, scan
+from streaming.kafka.scan.walk import Bytes, Stop
 
 Steps = NDArray[np.void]
 """An array of `TRANSACTION_STEPS`."""
@@ -248,3 +250,29 @@ def order_by_producer(producer_ids: Longs) -> NDArray[np.intp]:
     if producer_ids.max() - lowest < 1 << 16:  # ids are given out in sequence; numpy sorts 16 bits by counting, many times faster
         return np.argsort((producer_ids - lowest).astype(np.uint16), kind="stable")
     return np.argsort(producer_ids, kind="stable")
+
+
+def understood_steps(
+    scanned: Scanned, buffer: Bytes, start: int, times: Callable[[], AppendTimes], *, singly: bool = False
+) -> tuple[Scanned, Steps]:
+    """The piece up to there, whose ``flaw`` says what is not understood, and its steps.
+
+    Args:
+        scanned: its batches begin at ``start`` of the buffer.
+        times: the limits for when they were appended; asked for if there are transactional batches.
+        singly: a row for every batch, so that a consumer can cut the range at any of them.
+    """
+    if not (scanned.batches.attributes & TRANSACTIONAL_BIT).any():
+        return scanned, NO_STEPS
+    limits = times()
+    try:
+        return scanned, steps_of(scanned.batches, buffer, limits, singly=singly)
+    except FormatError as error:
+        before = _before(scanned, buffer, start, start if error.position is None else error.position)
+        return replace(before, flaw=error.what), steps_of(before.batches, buffer, limits, singly=singly)
+
+
+def _before(scanned: Scanned, buffer: Bytes, start: int, position: int) -> Scanned:
+    if position == start:
+        return Scanned(start, Stop.END, None, scanned.batches.take(slice(0, 0)), None)
+    return scan(buffer, [Piece(start, position, int(scanned.batches.base_offset[0]))])[0]

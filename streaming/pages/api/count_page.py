@@ -8,8 +8,8 @@ from streaming.broker.protocol.listing_json import BY, BY_PARTITION, BY_TOPIC, C
 from streaming.cluster.verdicts.log_problems import why_uncounted
 from streaming.errors import UsageError
 from streaming.pages.api.judged_look import JudgedLook
+from streaming.pages.api.log_rows import partition_columns
 from streaming.pages.api.paging import TOPIC, filter_of, limit_of, offset_of, parameters_of, topics_of
-from streaming.pages.api.partition_rows import partition_columns
 from streaming.pages.listings.partition_list import by_topic, uncounted
 
 

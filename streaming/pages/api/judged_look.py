@@ -12,11 +12,10 @@ from streaming.cluster.verdicts.cases import NOTHING, RETENTION_KINDS, Cases, Ro
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import not_whole, unknown
 from streaming.common.arrays import Flags
-from streaming.pages.api.listed_groups import ListedGroups
+from streaming.pages.api.history import NO_RATES, RateColumns
+from streaming.pages.api.listed_groups import ListedGroups, groups_by_topic
 from streaming.pages.api.look import Look
 from streaming.pages.api.number_hours import NumberHours
-from streaming.pages.api.rates import NO_RATES, RateColumns
-from streaming.pages.api.topic_readers import groups_by_topic
 
 _MOST_DOUBTS = 100
 

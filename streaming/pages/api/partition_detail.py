@@ -6,10 +6,8 @@ from streaming.broker.protocol.listing_json import MOST_SEGMENTS, PartitionDetai
 from streaming.cluster.verdicts.log_problems import why_uncounted
 from streaming.cluster.view.replica_health import role_of
 from streaming.pages.api.judged_look import JudgedLook, with_verdicts
+from streaming.pages.api.log_rows import partition_columns, partition_rows, retention_rows, transaction_rows
 from streaming.pages.api.look import Look
-from streaming.pages.api.partition_rows import partition_columns, partition_rows
-from streaming.pages.api.retention_rows import retention_rows
-from streaming.pages.api.transaction_rows import transaction_rows
 from streaming.rules.growth import growth_now
 from streaming.rules.retention_rule import RetentionRule, SegmentDeletions
 

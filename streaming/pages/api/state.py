@@ -40,8 +40,7 @@ from streaming.cluster.verdicts.first_lines import not_whole
 from streaming.cluster.view.disk_use import disk_found
 from streaming.cluster.view.process_reports import away_brokers
 from streaming.errors import NotYetError
-from streaming.pages.api import partition_rows, retention_rows, transaction_rows
-from streaming.pages.api.broker_rows import broker_page
+from streaming.pages.api import log_rows
 from streaming.pages.api.cluster_numbers import cluster_numbers
 from streaming.pages.api.count_page import count_page
 from streaming.pages.api.disk_page import disk_page
@@ -49,10 +48,10 @@ from streaming.pages.api.event_log import EventLog
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.kept_moments import KeptMoment, KeptMoments
 from streaming.pages.api.listed_groups import JUDGED_BY, ListedGroups
+from streaming.pages.api.log_rows import broker_page, topic_detail, topic_page
 from streaming.pages.api.paging import page_request
 from streaming.pages.api.partition_detail import partition_detail
 from streaming.pages.api.status_message import problem_page, status_of
-from streaming.pages.api.topic_rows import topic_detail, topic_page
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.partition_list import BROKERS, PARTITIONS, RETENTION, TOPICS
 from streaming.pages.listings.transaction_list import TRANSACTIONS
@@ -127,17 +126,17 @@ class State:
     def partitions(self, query: str = "") -> PartitionPage:
         """Partitions."""
         request, judged = page_request(query, PARTITIONS, self._largest), self._look()
-        return _answered(partition_rows.partition_page(judged.look, request, judged.partition_verdicts, judged.rates), judged)
+        return _answered(log_rows.partition_page(judged.look, request, judged.partition_verdicts, judged.rates), judged)
 
     def transactions(self, query: str = "") -> TransactionPage:
         """Open transactions."""
         request, judged = page_request(query, TRANSACTIONS, self._largest), self._look()
-        return _answered(transaction_rows.transaction_page(judged.look, judged.circumstances, request), judged)
+        return _answered(log_rows.transaction_page(judged.look, judged.circumstances, request), judged)
 
     def retention(self, query: str = "") -> RetentionPage:
         """What is kept of partitions."""
         request, judged = page_request(query, RETENTION, self._largest), self._look()
-        return _answered(retention_rows.retention_page(judged, request), judged)
+        return _answered(log_rows.retention_page(judged, request), judged)
 
     def count(self, query: str = "") -> CountPage:
         """How many records there are."""

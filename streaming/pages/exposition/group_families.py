@@ -22,7 +22,7 @@ from streaming.common.arrays import Flags, Longs
 from streaming.common.definitions import group_metrics
 from streaming.common.definitions.metric import Metric
 from streaming.common.short_names import is_short_form
-from streaming.kafka.groups.rebalances import COUNTED
+from streaming.kafka.groups.rebalance_log import COUNTED
 
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 APPEND, RECORD = "append", "record"

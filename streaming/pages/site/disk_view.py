@@ -6,8 +6,7 @@ from streaming.broker.protocol.disk_json import BY, DISK_PATH, FULL, DiskAnswer,
 from streaming.broker.protocol.status_json import Status
 from streaming.common.formatting import format_count
 from streaming.pages.listings.disk_list import DISK, LOG_DIRS
-from streaming.pages.site.page_links import DISKS, link
-from streaming.pages.site.page_query import Query
+from streaming.pages.site.page_links import DISKS, Query, link
 from streaming.pages.site.page_tables import FormChoice, PageTable, columns_of, draw, paging
 from streaming.pages.site.page_views import Filter, PageView
 

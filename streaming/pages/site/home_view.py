@@ -8,10 +8,9 @@ from streaming.pages.listings.details import listed_facts
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.listing import Field
 from streaming.pages.listings.problem_list import CLUSTER_NUMBERS, FIGURES
-from streaming.pages.site.event_view import event_table
+from streaming.pages.site.listing_views import event_table
 from streaming.pages.site.page_charts import SmallLine
-from streaming.pages.site.page_links import HOME, group_link, link, log_dir_link, moment_link
-from streaming.pages.site.page_query import Query
+from streaming.pages.site.page_links import HOME, Query, group_link, link, log_dir_link, moment_link
 from streaming.pages.site.page_tables import Column, FormChoice, PageTable, Paging, draw, paging
 from streaming.pages.site.page_views import Fact, Filter, PageView, badge, counted, drawn_facts
 from streaming.pages.site.page_words import NOTHING, Link, PageCell, hour_line, size, span

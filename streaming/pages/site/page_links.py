@@ -1,7 +1,13 @@
-"""Where each view of the page is, with names percent-encoded: a name may contain anything."""
+"""Where each view of the page is, with names percent-encoded, and what somebody asks of its table in an address."""
 
-from collections.abc import Mapping
-from urllib.parse import quote, urlencode
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qsl, quote, urlencode
+
+from streaming.broker.protocol.shown import ASC, DESC
+from streaming.broker.protocol.status_json import SEVERITIES
+from streaming.errors import UsageError
+from streaming.pages.api.paging import no_such_word
 
 HOME, PARTITIONS, TRANSACTIONS, RETENTION, GROUPS, COST = "/", "/partitions", "/transactions", "/retention", "/groups", "/cost"
 EVENTS = "/events"
@@ -52,3 +58,83 @@ def link(path: str, parameters: Mapping[str, str]) -> str:
 
 def _encode(name: str) -> str:
     return quote(name, safe="", errors="replace")
+
+
+# --- what somebody asks of a table in an address: sort, order, filter, offset. What is not understood is named, and never guessed.
+
+
+_MOST_DIGITS = 13  # those of Unix milliseconds
+_MOST_PARAMETERS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """The parameters of an address. The last one counts if one comes twice."""
+
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def filter(self) -> str:
+        """A text that rows hold."""
+        return self.values.get("filter", "")
+
+    @property
+    def offset(self) -> int:
+        """The number of the first row."""
+        return self._number("offset", 0)
+
+    def word(self, name: str, words: Collection[str], otherwise: str) -> str:
+        """One of some words.
+
+        Raises:
+            UsageError: it is another one.
+        """
+        value = self.values.get(name, "") or otherwise
+        if value not in words:
+            raise no_such_word(name, value, words)
+        return value
+
+    def order(self, otherwise: str) -> str:
+        """The direction of sorting."""
+        return self.word("order", (ASC, DESC), otherwise)
+
+    @property
+    def severity(self) -> str:
+        """A severity, "" for all."""
+        return self.word("severity", ("", *SEVERITIES), "")
+
+    def given(self, *names: str) -> dict[str, str]:
+        """Those of some parameters that are given."""
+        return {name: self.values[name] for name in names if self.values.get(name)}
+
+    def text(self, *names: str) -> str:
+        """The same as they are written in an address."""
+        return urlencode(self.given(*names))
+
+    def number(self, name: str) -> int:
+        """A number from 0 on.
+
+        Raises:
+            UsageError: it is none.
+        """
+        return self._number(name, -1)
+
+    def _number(self, name: str, otherwise: int) -> int:
+        text = self.values.get(name, "")
+        if not text and otherwise >= 0:
+            return otherwise
+        if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+            raise UsageError(f"{name} is not a number from 0 on, of {_MOST_DIGITS} digits at most")
+        return int(text)
+
+
+def parse_query(text: str) -> Query:
+    """The parameters of what comes after "?".
+
+    Raises:
+        UsageError: there are too many, or they are not UTF-8.
+    """
+    try:
+        return Query(values=dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST_PARAMETERS)))
+    except ValueError as error:
+        raise UsageError("the parameters cannot be read: they are too many, or not UTF-8") from error

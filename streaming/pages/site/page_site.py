@@ -23,11 +23,10 @@ from streaming.common.web.messages import HttpRequest, Response
 from streaming.errors import NotYetError, UsageError
 from streaming.pages.api.state import State
 from streaming.pages.site.cost_view import cost_view
+from streaming.pages.site.detail_views import group_view, partition_view, topic_view
 from streaming.pages.site.disk_view import PARAMETERS, disks_view
-from streaming.pages.site.event_view import event_view
-from streaming.pages.site.group_view import group_view
 from streaming.pages.site.home_view import MOST_PROBLEMS, home
-from streaming.pages.site.listing_views import LIST_VIEWS
+from streaming.pages.site.listing_views import LIST_VIEWS, event_view
 from streaming.pages.site.page_links import (
     COST,
     DISKS,
@@ -39,14 +38,13 @@ from streaming.pages.site.page_links import (
     SEARCH,
     STATIC,
     TOPICS,
+    Query,
+    parse_query,
 )
-from streaming.pages.site.page_query import Query, parse_query
 from streaming.pages.site.page_views import ErrorView, PageView
-from streaming.pages.site.partition_view import partition_view
 from streaming.pages.site.runbook_view import runbook_view
 from streaming.pages.site.search_view import SearchView, search_view
 from streaming.pages.site.state_routes import no_cost
-from streaming.pages.site.topic_view import topic_view
 
 _SCRIPT = "text/javascript; charset=utf-8"
 ASSETS = {"site.css": "text/css; charset=utf-8", "site.js": _SCRIPT, "readings.js": _SCRIPT, "icon.svg": "image/svg+xml"}

@@ -24,7 +24,7 @@ from streaming.common.targets import Scheme, is_loopback
 from streaming.errors import AgentError, FormatError, UsageError
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.kafka.formats.properties import known_clusters
-from streaming.spark.client import connections
+from streaming.spark.client import address_lookup
 from streaming.spark.client.agent_client import credentials
 from streaming.spark.client.client_files import ClientFiles
 from streaming.spark.source import agent_connections
@@ -168,7 +168,7 @@ class AgentWatch:
             name = address if address in refused else self._names.get(address, address)
             if name not in found:
                 found[name] = self._down(name, Reason(error.reason), str(error))
-        for target in connections.unresolved(self._options.agents):
+        for target in address_lookup.unresolved(self._options.agents):
             found[target] = self._down(target, Reason.UNRESOLVED)
         missed = self._expected.missed(self._statuses, found, self._clock())
         found |= {name: self._down(name, Reason.UNRESOLVED) for name in (*self._always, *missed) if name not in found}

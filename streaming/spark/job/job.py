@@ -42,8 +42,8 @@ from streaming.spark.job.spark import Spark, is_local, within
 from streaming.spark.query.failure import reason, was_too_slow
 from streaming.spark.query.query import fold_events
 from streaming.spark.source.agent_connections import PATIENCE_SECONDS
+from streaming.spark.source.job_data_source import FORMAT, JobDataSource
 from streaming.spark.source.source_options import parse_options
-from streaming.spark.source.stream import FORMAT, JobDataSource
 
 log = logging.getLogger(__name__)
 

@@ -15,9 +15,9 @@ from streaming.broker.disk.log_dir_search import open_below, unsearched_words
 from streaming.broker.disk.logdirs import Partition
 from streaming.broker.disk.process_lock import ask_lock
 from streaming.broker.disk.segment_files import list_segments
-from streaming.broker.excerpts.damaged_records import OnDamage, RecordDamage
 from streaming.broker.excerpts.excerpt_listing import excerpts_of, partitions_with_start, topics_of
 from streaming.broker.excerpts.excerpt_scan import scan_excerpts
+from streaming.broker.excerpts.excerpt_walk import OnDamage, RecordDamage
 from streaming.broker.excerpts.given_dirs import copied_in_part
 from streaming.broker.excerpts.record_plan import WantedRecords, plan_records
 from streaming.broker.excerpts.record_ranges import RangeReader, RecordRange

@@ -7,8 +7,8 @@ from pathlib import Path
 from streaming.common.start_from import StartFrom
 from streaming.common.targets import FORM, Target
 from streaming.errors import UsageError
+from streaming.spark.client.address_lookup import addresses
 from streaming.spark.client.client_files import ClientFiles
-from streaming.spark.client.connections import addresses
 
 FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")
 KNOWN = (

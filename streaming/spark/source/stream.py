@@ -16,10 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
-from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.broker.protocol.event_tables import events_table
@@ -34,38 +33,8 @@ from streaming.common.workers import freeze_imports
 from streaming.errors import AgentError, SameAgentError, quoted
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.source import agent_connections, offsets
-from streaming.spark.source.source_options import SourceOptions, parse_options
-
-# --- the data source of segtail's own job: the events of all agents as a stream of packed rows. The job registers it itself. Spark imports
-# this module in four processes, of which one only asks for the schema. So it imports little; the reader brings the rest.
-
-
-FORMAT = "segtail-job"
-
-SCHEMA = StructType([StructField("shard", IntegerType()), StructField("rows", BinaryType())])
-"""That of `streaming.common.rows.PACKED`, which is Arrow's."""
-
-
-class JobDataSource(DataSource):
-    """Options: `streaming.spark.source.source_options`."""
-
-    @classmethod
-    def name(cls) -> str:
-        """The format's name."""
-        return FORMAT
-
-    def schema(self) -> StructType:
-        """The schema of packed rows; it checks the options."""
-        parse_options(self.options)
-        return SCHEMA
-
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """The reader for the events."""
-        from streaming.spark.source import stream
-
-        del schema
-        reader: DataSourceStreamReader = stream.EventStreamReader(parse_options(self.options))
-        return reader
+from streaming.spark.source.job_data_source import SCHEMA
+from streaming.spark.source.source_options import SourceOptions
 
 
 def shard_of(topic: str, partition: int, shards: int) -> int:

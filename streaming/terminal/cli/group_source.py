@@ -178,7 +178,7 @@ class GroupSource:
         if self._reading is None:
             return [row.group for row in self._list.page(GROUPS_PATH, GroupPage).rows]
         from streaming.broker.disk.log_dir_search import open_below
-        from streaming.terminal.offline.group_names import group_names
+        from streaming.terminal.offline.group_history import group_names
 
         return group_names(open_below(self._settings.log_dirs), self._settings)
 

@@ -11,7 +11,6 @@ from streaming.broker.disk.kafka_files import FileType, KafkaFile
 from streaming.broker.excerpts.finding import FormatFlaw, Report
 from streaming.broker.excerpts.segment_walk import Window
 from streaming.errors import FormatError
-from streaming.kafka.formats.consumer_groups import KeyType
 from streaming.kafka.formats.consumer_offsets import read_key_type, read_offsets_key, read_offsets_value
 from streaming.kafka.formats.control import ControlType, read_control, read_control_type
 from streaming.kafka.formats.entries import read_entry_records
@@ -19,6 +18,7 @@ from streaming.kafka.formats.metadata_records import MetadataKind, read_metadata
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
 from streaming.kafka.formats.records import MAX_RECORDS_BYTES, Header, Record
 from streaming.kafka.formats.share_group_state import ShareKeyType, read_share_key, read_share_value
+from streaming.kafka.formats.stored_groups import KeyType
 from streaming.kafka.formats.transaction_state import read_transaction_key, read_transaction_value
 from streaming.kafka.scan.headers import Batches
 from streaming.terminal.dump.plain import plain

@@ -21,9 +21,8 @@ from streaming.kafka.formats.names import HIGH_WATERMARK_CHECKPOINT, OFFSETS_TOP
 from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.replays import COORDINATED_TOPICS, new_replay
 from streaming.kafka.groups.share_log import ShareLog
-from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, group_records
+from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, group_records, share_records
 from streaming.kafka.scan.headers import Batches
-from streaming.kafka.scan.share_records import share_records
 from streaming.kafka.scan.walk import Bytes
 from streaming.terminal.offline.coordinator_replay import Replayed
 

@@ -15,8 +15,7 @@ from streaming.kafka.groups.assignments import of_record, packed
 from streaming.kafka.groups.group_rows import GroupChanges
 from streaming.kafka.groups.replays import Replay
 from streaming.kafka.groups.share_log import ShareLog
-from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, GroupRecords
-from streaming.kafka.scan.share_records import ShareRecord, ShareRecords
+from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, GroupRecords, ShareRecord, ShareRecords
 
 CommitKey = tuple[str, str, int]
 """Group, topic, partition."""

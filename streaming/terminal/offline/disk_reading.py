@@ -14,8 +14,7 @@ from streaming.broker.agent.process_watch import ProcessWatch
 from streaming.broker.agent.strays import StrayKind, strays_in
 from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.contents import was_shut_down_cleanly
-from streaming.broker.disk.deleted_open import deleted_open
+from streaming.broker.disk.contents import deleted_open, was_shut_down_cleanly
 from streaming.broker.disk.dir_usage import DirUsage
 from streaming.broker.disk.file_kinds import DiskFileKind
 from streaming.broker.disk.logdirs import LogDir, load_offset_checkpoint

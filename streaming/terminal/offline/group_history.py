@@ -13,13 +13,14 @@ from streaming.broker.protocol.group_history_json import GroupHistory, GroupHist
 from streaming.broker.protocol.group_json import RebalancedMember
 from streaming.broker.watcher.cursors import log_id
 from streaming.common.formatting import format_word
+from streaming.common.settings import Settings
 from streaming.common.short_names import is_short_form, possible_names
 from streaming.errors import FormatError
-from streaming.kafka.formats.names import CLEANER_CHECKPOINT, OFFSETS_TOPIC
-from streaming.kafka.formats.partitioning import coordinator_partition
+from streaming.kafka.formats.names import CLEANER_CHECKPOINT, OFFSETS_TOPIC, coordinator_partition
 from streaming.kafka.groups.group_events import GroupEvent, GroupEvents
 from streaming.kafka.scan.group_records import group_records
 from streaming.terminal.offline.coordinator_logs import coordinators_logs, whole_batches
+from streaming.terminal.offline.group_reading import replay_groups
 from streaming.terminal.offline.unseen_dirs import unseen_dirs
 
 
@@ -102,3 +103,10 @@ def _messages(events: Sequence[GroupEvent]) -> Iterator[HistoryEvent]:
             members=each.member_count,
             first_members=[RebalancedMember(client=client, host=host) for client, host in each.members],
         )
+
+
+def group_names(log_dirs: LogDirs, settings: Settings) -> set[str]:
+    """Of those that have commits, and of those that have members."""
+    replayed = replay_groups(log_dirs, (), settings, time.time, time.sleep, lambda _: None).logs.replayed
+    changes = [each.replay.changes(0) for each in replayed]
+    return {name for each in changes for rows in (each.commits, each.groups) for name in rows["group"].to_pylist()}

@@ -42,8 +42,7 @@ from streaming.common.log_key import LogKey
 from streaming.common.settings import Settings
 from streaming.common.short_names import is_short_form, possible_names
 from streaming.kafka.formats.metadata_brokers import server_of_any
-from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
-from streaming.kafka.formats.partitioning import coordinator_partition
+from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC, coordinator_partition
 from streaming.kafka.groups.assignments import existing
 from streaming.kafka.groups.commit_table import CoordinatorLog, Current, LogName
 from streaming.kafka.groups.offset_ranges import pairs

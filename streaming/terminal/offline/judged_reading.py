@@ -10,10 +10,10 @@ from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.view import View
 from streaming.common.settings import Settings
 from streaming.kafka.formats.metadata_brokers import server_of_any
+from streaming.pages.api.history import MeanRates
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import ListedGroups
 from streaming.pages.api.look import Look
-from streaming.pages.api.rates import MeanRates
 from streaming.terminal.offline.offline_agent import NAME
 from streaming.terminal.offline.single_reading import SingleReading
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.broker.agent.cluster_view import ClusterView
-from streaming.broker.agent.pending import answer
+from streaming.broker.agent.group_answers import answer
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.journal.cutting import cut, overwritten_from
 from streaming.broker.protocol.listing_json import AwayBroker

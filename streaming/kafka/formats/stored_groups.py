@@ -1,13 +1,55 @@
-"""Groups of the newer consumer protocol as `__consumer_offsets` stores them (`GroupCoordinatorRecordSerde`, `ConsumerGroup*Value`).
-
-A key is `type i16` and then plain. A value is `version i16 (0)` and a flexible message. Timeouts are milliseconds, times Unix milliseconds.
-"""
+"""Groups as `__consumer_offsets` stores them: classic, of the newer consumer protocol, share groups (`GroupCoordinatorRecordSerde`)."""
 
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeVar
 
-from streaming.kafka.formats.message_schema import Int8, Int32, Int64, SchemaMessage, Uuid, tagged
+from streaming.kafka.formats.message_schema import Int8, Int32, Int64, SchemaMessage, Uuid, tagged, versions
+
+# --- A group of the classic protocol as `__consumer_offsets` stores it (`GroupMetadataValue`). The value is `version i16` and
+# `GroupMetadata`. Times are Unix milliseconds, timeouts milliseconds.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMember:
+    """A member. `subscription` and `assignment` are bytes of its own protocol, which brokers do not parse."""
+
+    member_id: str
+    group_instance_id: str | None = versions("3+", None)
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: Int32 = versions("1+", -1)
+    session_timeout_ms: Int32
+    subscription: bytes
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupMetadata:
+    """A generation of a group; -1 is used for a time that the version does not have."""
+
+    protocol_type: str
+    generation: Int32
+    protocol: str | None
+    leader: str | None
+    current_state_timestamp: Int64 = versions("2+", -1)
+    members: tuple[GroupMember, ...]
+
+
+_VALUE = SchemaMessage(GroupMetadata, "0-4", flexible="4+")
+
+
+def read_group_metadata(value: bytes) -> GroupMetadata:
+    """Parse the value of a group's record that is no tombstone.
+
+    Raises:
+        FormatError: it is damaged, or of a version that is not known.
+    """
+    return _VALUE.read(value, "group metadata")
+
+
+# --- groups of the newer consumer protocol as `__consumer_offsets` stores them (`GroupCoordinatorRecordSerde`, `ConsumerGroup*Value`). A
+# key is `type i16` and then plain. A value is `version i16 (0)` and a flexible message. Timeouts are milliseconds, times Unix milliseconds.
 
 
 class KeyType(IntEnum):
@@ -198,5 +240,76 @@ CONSUMER_GROUP_RECORDS: dict[KeyType, GroupRecordKind[ConsumerGroupValue]] = {
     KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: (ConsumerGroupMemberKey, SchemaMessage(TargetMember, "0")),
     KeyType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: (ConsumerGroupMemberKey, SchemaMessage(CurrentMember, "0")),
     KeyType.CONSUMER_GROUP_REGULAR_EXPRESSION: (ConsumerGroupRegexKey, SchemaMessage(RegexTopics, "0")),
+}
+"""The records by the types of their keys."""
+
+
+# --- share groups as `__consumer_offsets` stores them (`ShareGroup*Value`, KIP-932): the group and its members, not what it has read. Keys
+# and values are encoded as those of `consumer_groups`. The offsets of a share group are in another topic: `share_group_state`.
+
+
+@dataclass(frozen=True, slots=True)
+class ShareGroupMember:
+    """A member as it has described itself."""
+
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    topics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShareGroup:
+    """A group: its epoch, and the hash of its topics' metadata."""
+
+    epoch: Int32
+    metadata_hash: Int64
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentShareMember:
+    """The partitions that a member is assigned; `state` as in `MemberState`, a number."""
+
+    epoch: Int32
+    previous_epoch: Int32
+    state: Int8
+    assigned: tuple[TargetPartitions, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SharePartitions:
+    """Partitions of one topic."""
+
+    topic_id: Uuid
+    topic: str
+    partitions: tuple[Int32, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShareTopic:
+    """One topic."""
+
+    topic_id: Uuid
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPartitions:
+    """The partitions whose state in `__share_group_state` is being made, exists, or is being deleted."""
+
+    initializing_topics: tuple[SharePartitions, ...]
+    initialized_topics: tuple[SharePartitions, ...]
+    deleting_topics: tuple[ShareTopic, ...]
+
+
+ShareGroupValue = ShareGroupMember | ShareGroup | TargetAssignment | TargetMember | CurrentShareMember | SharedPartitions
+
+SHARE_GROUP_RECORDS: dict[KeyType, GroupRecordKind[ShareGroupValue]] = {
+    KeyType.SHARE_GROUP_MEMBER_METADATA: (ConsumerGroupMemberKey, SchemaMessage(ShareGroupMember, "0")),
+    KeyType.SHARE_GROUP_METADATA: (ConsumerGroupKey, SchemaMessage(ShareGroup, "0")),
+    KeyType.SHARE_GROUP_TARGET_ASSIGNMENT_METADATA: (ConsumerGroupKey, SchemaMessage(TargetAssignment, "0")),
+    KeyType.SHARE_GROUP_TARGET_ASSIGNMENT_MEMBER: (ConsumerGroupMemberKey, SchemaMessage(TargetMember, "0")),
+    KeyType.SHARE_GROUP_CURRENT_MEMBER_ASSIGNMENT: (ConsumerGroupMemberKey, SchemaMessage(CurrentShareMember, "0")),
+    KeyType.SHARE_GROUP_STATE_PARTITION_METADATA: (ConsumerGroupKey, SchemaMessage(SharedPartitions, "0")),
 }
 """The records by the types of their keys."""

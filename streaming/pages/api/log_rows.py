@@ -1,0 +1,407 @@
+"""The lists of what a job watches: rows of partitions, of what is kept of them, of topics, brokers and open transactions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streaming.broker.protocol.listing_json import (
+    MOST_PROBLEMS,
+    MOST_READERS,
+    BrokerPage,
+    BrokerRow,
+    PartitionPage,
+    PartitionRow,
+    RetentionPage,
+    RetentionRow,
+    TopicDetail,
+    TopicPage,
+    TopicRow,
+    TransactionPage,
+    TransactionRow,
+)
+from streaming.broker.protocol.status_json import Problem
+from streaming.cluster.verdicts import kinds
+from streaming.cluster.verdicts.cases import RowVerdicts, transaction_verdict
+from streaming.cluster.verdicts.circumstances import Circumstances
+from streaming.cluster.verdicts.kinds import KINDS, ORDER
+from streaming.cluster.verdicts.log_problems import FUTURE, REMEDIES, wrong_unit
+from streaming.cluster.verdicts.transaction_problems import aborts, committers, held_back_groups, remedy_for
+from streaming.cluster.view.broker_status import BrokerPhase
+from streaming.cluster.view.observer import AgentStatus
+from streaming.cluster.view.transaction_columns import Late
+from streaming.common.arrays import Flags, Longs, whole_sum
+from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.names import METADATA_TOPIC
+from streaming.pages.api.history import NO_RATES, RateColumns
+from streaming.pages.api.judged_look import JudgedLook, with_verdicts
+from streaming.pages.api.listed_groups import readers_of
+from streaming.pages.api.look import Look
+from streaming.pages.api.paging import PageRequest, Sheet, columns_of_rows, cut, natural_order, worst_first
+from streaming.pages.listings.partition_list import BROKERS, PARTITIONS, RETENTION
+from streaming.pages.listings.transaction_list import TRANSACTIONS
+from streaming.rules.limits import Limits
+from streaming.rules.retention_rule import BLOCKED
+
+
+def partition_page(look: Look, request: PageRequest, verdicts: RowVerdicts, rates: RateColumns = NO_RATES) -> PartitionPage:
+    """A page of partitions."""
+    columns = partition_columns(look, rates)
+    natural = natural_order(look.topics, look.partitions, look.brokers)
+    worst = worst_first(verdicts.place, natural, -columns["bytes_rate"])
+    sheet = Sheet(columns=columns | {"kind": worst}, texts=look.texts, natural=natural, topics=look.topics)
+    some = cut(sheet, request)
+    rows = with_verdicts(partition_rows(look, columns, some.items, rates), verdicts.of_rows(some.items))
+    return some.page(PartitionPage, look.now_ms, rows)
+
+
+def partition_columns(look: Look, rates: RateColumns = NO_RATES) -> dict[str, NDArray[Any]]:
+    """All numbers of the listing, by field: a column for each that the list can be sorted by, but the topic."""
+    logs, columns = look.view.logs, look.columns_of(PARTITIONS)
+    for name in ("appended_bytes", "appended_records"):  # they are exported once the backlog is read
+        columns[name] = np.where((logs["settled"] == 1) & rates.counts, columns[name], -1)
+    columns["retention_blocked"] = logs["retention_blocked"]
+    columns["records_data"], columns["records_aborted"], columns["records_control"] = look.view.records[:, logs.columns["slot"]]
+    columns["bytes_rate"], columns["records_rate"] = rates.bytes_rate(look), rates.records_rate(look)
+    return columns
+
+
+def partition_rows(look: Look, columns: dict[str, NDArray[Any]], items: Sequence[int], rates: RateColumns = NO_RATES) -> list[PartitionRow]:
+    """Some of the rows."""
+    numbers = {name: column[list(items)].tolist() for name, column in columns.items() if name != "retention_blocked"}
+    blocked = columns["retention_blocked"][list(items)].tolist()
+    hours = rates.hours(look, items)
+    return [
+        PartitionRow(
+            **{name: values[place] for name, values in numbers.items()},
+            topic=look.topics[item],
+            retention_blocked=BLOCKED[blocked[place]] if blocked[place] >= 0 else "",
+            rates=hours[place],
+        )
+        for place, item in enumerate(items)
+    ]
+
+
+def retention_page(judged: JudgedLook, request: PageRequest) -> RetentionPage:
+    """A page of what is kept."""
+    look, logs = judged.look, judged.look.view.logs
+    columns = look.columns_of(RETENTION) | {"retention_blocked": logs["retention_blocked"]}
+    natural = natural_order(look.topics, look.partitions, look.brokers)
+    columns["kind"] = worst_first(judged.retention_verdicts.place, natural, -logs["retention_overdue_ms"])
+    sheet = Sheet(columns=columns, texts=look.texts, natural=natural, topics=look.topics)
+    some = cut(sheet, request)
+    rows = retention_rows(judged, some.items)
+    return some.page(RetentionPage, look.now_ms, rows)
+
+
+def retention_rows(judged: JudgedLook, items: Sequence[int]) -> list[RetentionRow]:
+    """Some of the rows."""
+    look, chosen = judged.look, np.array(items, np.int64)
+    columns = look.columns_of(RETENTION) | {"retention_overdue": judged.overdue}
+    copied = {name: column[chosen].tolist() for name, column in columns.items()}
+    rows = [_row(look, item, {name: values[place] for name, values in copied.items()}) for place, item in enumerate(items)]
+    return with_verdicts(rows, judged.retention_verdicts.of_rows(items))
+
+
+def _row(look: Look, item: int, copied: dict[str, Any]) -> RetentionRow:
+    logs, limits = look.view.logs, look.view.logs.limits[item]
+    code, directory, millionths = (int(logs[name][item]) for name in ("retention_blocked", "log_dir", "dirty_millionths"))
+    reason = BLOCKED[code] if code >= 0 else ""
+    return RetentionRow(
+        **copied,
+        topic=look.topics[item],
+        topic_id=logs.topic_ids[item],
+        log_dir=look.view.observed.log_dirs[directory][1] if directory >= 0 else "",
+        retention_blocked=reason,
+        retention_blocked_why=f"{REMEDIES[reason].why} {_unit(look, item) if reason == FUTURE else ''}".rstrip() if reason else "",
+        dirty_ratio=-1.0 if millionths < 0 else millionths / 1e6,
+        **_of_limits(limits),
+    )
+
+
+def _unit(look: Look, item: int) -> str:
+    ahead_ms = int(look.view.logs["max_timestamp_ahead_ms"][item])
+    return wrong_unit(look.now_ms + ahead_ms, look.now_ms) if ahead_ms > 0 else ""
+
+
+def _of_limits(limits: Limits | None) -> dict[str, Any]:
+    if limits is None:
+        return {}
+    return {
+        "cleanup_policy": limits.cleanup_policy,
+        "limit_source": str(limits.source),
+        "limits_assumed": limits.assumed,
+    }
+
+
+# --- the listing of brokers: the phase of each, what it leads and holds, its agent, and the worst problem of its own.
+
+
+def broker_page(judged: JudgedLook, request: PageRequest) -> BrokerPage:
+    """A page of brokers."""
+    rows = broker_rows(judged)
+    some = cut(_sheet(rows), request)
+    return some.page(BrokerPage, judged.look.now_ms, [rows[item] for item in some.items])
+
+
+def broker_rows(judged: JudgedLook) -> list[BrokerRow]:
+    """All brokers, by their ids: those that the metadata log knows, that an agent watches, and that a replica is of."""
+    circumstances, observed = judged.circumstances, judged.look.view.observed
+    agents = {broker: each for each in sorted(circumstances.agents, key=lambda each: each.up) for broker in each.brokers}
+    every = {*circumstances.phases, *agents, *np.unique(observed.columns["broker"]).tolist()}
+    rates = judged.rates.bytes_rate(judged.look)
+    data = np.fromiter((name != METADATA_TOPIC for name in observed.names), np.bool_, len(observed.names))  # its copies are in no ISR
+    return [_row_of_rows(judged, broker, agents.get(broker), rates, data) for broker in sorted(every)]
+
+
+def _row_of_rows(judged: JudgedLook, broker: int, agent: AgentStatus | None, rates: NDArray[np.float64], data: Flags) -> BrokerRow:
+    circumstances, look = judged.circumstances, judged.look
+    observed, logs = look.view.observed, look.view.logs
+    here = np.flatnonzero(observed.columns["broker"] == broker)
+    in_sync = observed.replica_offsets["in_sync"][here[data[here]]]
+    known = (observed.replica_offsets["in_sync_replicas"][here[data[here]]] >= 0).all()
+    led = np.flatnonzero((look.brokers == broker) & (logs["leader"] > 0))
+    led_rates, phase = rates[led], _phase(circumstances, broker)
+    _, lag_s = circumstances.lags.get(agent.name, (None, -1.0)) if agent is not None else (None, -1.0)
+    worst = _worst(judged.problems, broker, "" if agent is None else agent.name)
+    return BrokerRow(
+        broker=broker,
+        phase="" if phase is None else str(phase.phase),
+        phase_ms=-1 if phase is None or phase.since is None else round(phase.since * 1000),
+        agent="" if agent is None else agent.name,
+        agent_up=agent is not None and agent.up,
+        behind_ms=-1 if lag_s < 0 else round(lag_s * 1000),
+        leaders=int(observed.roles.leads[here].sum()) if len(here) else -1,
+        replicas=len(here) if len(here) else -1,
+        out_of_sync=int((in_sync == 0).sum()) if len(here) and known else -1,
+        bytes_rate=float(led_rates.sum()) if len(led) and (led_rates >= 0).all() else -1.0,
+        size_bytes=whole_sum(observed.replica_offsets["size_bytes"][here]),
+        log_dirs=-1 if agent is None else sum(each.broker == broker for each in agent.log_dirs),
+        kind="" if worst is None else worst.kind,
+        severity="" if worst is None else worst.severity,
+        since_ms=-1 if worst is None else worst.since_ms,
+    )
+
+
+def _phase(circumstances: Circumstances, broker: int) -> BrokerPhase | None:
+    """The phase, None if it is not known: of a broker that writes nothing, the last metadata log still has it that it runs."""
+    phase = circumstances.phases.get(broker)
+    is_silent = broker in circumstances.idle or broker in circumstances.not_writing
+    return None if phase is not None and phase.phase is Phase.RUNNING and is_silent else phase
+
+
+def _worst(problems: Sequence[Problem], broker: int, agent: str) -> Problem | None:
+    """The worst problem that is about the broker itself; those of its partitions are theirs."""
+    own = [each for each in problems if not each.topic and not each.group and (each.broker == broker or (agent and each.agent == agent))]
+    return min(own, key=lambda each: ORDER.get(each.kind, len(ORDER)), default=None)
+
+
+def _sheet(rows: Sequence[BrokerRow]) -> Sheet:
+    natural = np.arange(len(rows))
+    place = np.array([ORDER.get(row.kind, -1) for row in rows], np.int64)
+    return Sheet(
+        columns=columns_of_rows(BROKERS, rows) | {"kind": worst_first(place, natural, natural)},
+        texts=[f"broker {row.broker} {row.agent} {row.phase}" for row in rows],
+        natural=natural,
+    )
+
+
+# --- the listing of topics: sums over the partitions of each, on columns, so that ten thousand partitions cost little.
+
+
+_NOT_KNOWN = -1
+_FAR = np.iinfo(np.int64).max
+_LAST = len(KINDS)
+"""After the place of every kind."""
+
+
+def topic_page(judged: JudgedLook, request: PageRequest) -> TopicPage:
+    """A page of topics."""
+    topics = TopicSums(judged)
+    some = cut(topics.sheet, request)
+    return some.page(TopicPage, judged.look.now_ms, topics.rows(some.items))
+
+
+def topic_detail(judged: JudgedLook, topic: str) -> TopicDetail | None:
+    """One topic, None if none of its partitions is shown."""
+    topics = TopicSums(judged)
+    if topic not in topics.names:
+        return None
+    readers = None if judged.groups is None else readers_of(judged.groups, topic)
+    return TopicDetail(
+        at_ms=judged.at_ms,
+        row=topics.rows([topics.names.index(topic)])[0],
+        problems=judged.with_roots([each for each in judged.problems if each.topic == topic])[:MOST_PROBLEMS],
+        readers=None if readers is None else readers[:MOST_READERS],
+        more_readers=0 if readers is None else max(0, len(readers) - MOST_READERS),
+    )
+
+
+@dataclass(frozen=True, eq=False)  # no slots: what follows from the look is computed once
+class TopicSums:
+    """What the partitions of each topic come to; each item is a topic, in the order of their names."""
+
+    judged: JudgedLook
+
+    @property
+    def _shown(self) -> Longs:
+        return self.judged.look.one_of_each
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The topics."""
+        topics = self.judged.look.topics
+        return sorted({topics[item] for item in self._shown.tolist()})
+
+    @cached_property
+    def _topic(self) -> Longs:
+        """The item of the topic of each partition."""
+        items, topics = {name: item for item, name in enumerate(self.names)}, self.judged.look.topics
+        return np.fromiter((items[topics[item]] for item in self._shown.tolist()), np.int64, len(self._shown))
+
+    def _sum(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Of the partitions of each topic; not known where a part is not."""
+        of_partitions = values[self._shown]
+        sums = np.bincount(self._topic, of_partitions, len(self.names))
+        unknown = np.bincount(self._topic, of_partitions < 0, len(self.names)) > 0
+        found: NDArray[np.float64] = np.where(unknown, _NOT_KNOWN, sums)
+        return found
+
+    def _first(self, values: Longs) -> Longs:
+        """The least one that is known."""
+        found = np.full(len(self.names), _FAR, np.int64)
+        of_partitions = values[self._shown]
+        np.minimum.at(found, self._topic, np.where(of_partitions < 0, _FAR, of_partitions))
+        return np.where(found == _FAR, _NOT_KNOWN, found)
+
+    @cached_property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """All numbers of the listing, by field."""
+        look, rates = self.judged.look, self.judged.rates
+        logs = look.view.logs
+        last = np.full(len(self.names), _NOT_KNOWN, np.int64)
+        np.maximum.at(last, self._topic, logs["last_append_ms"][self._shown])
+        next_ms = self._first(logs["next_deletion_ms"])
+        by_size = (logs["next_deletion_by_size"] > 0) & (logs["next_deletion_ms"] >= 0)
+        soonest = self._first(np.where(by_size, logs["next_deletion_ms"], _NOT_KNOWN)) == next_ms
+        first = np.full(len(self.names), len(self._shown), np.int64)
+        np.minimum.at(first, self._topic, np.arange(len(self._shown)))
+        limits = self._shown[first] if len(self._shown) else first
+        counts = self.judged.groups_by_topic
+        return {
+            "partitions": np.bincount(self._topic, minlength=len(self.names)),
+            "bytes_rate": self._sum(rates.bytes_rate(look)),
+            "records_rate": self._sum(rates.records_rate(look)),
+            "size_bytes": self._sum(logs["size_bytes"]).astype(np.int64),
+            "unread_offsets": self._sum(logs["unread_offsets"]).astype(np.int64),
+            "open_transactions": self._sum(logs["open_transactions"]).astype(np.int64),
+            "out_of_sync": self._sum(look.out_of_sync).astype(np.int64),
+            "groups": np.array([_NOT_KNOWN if counts is None else counts.get(name, 0) for name in self.names], np.int64),
+            "last_append_ms": last,
+            "oldest_record_ms": self._first(logs["oldest_record_ms"]),
+            "next_deletion_ms": next_ms,
+            "next_deletion_start_of": self._first(logs["next_deletion_start_of"]),
+            "next_deletion_by_size": soonest & (next_ms >= 0),
+            "retention_limit_ms": logs["retention_limit_ms"][limits],
+            "retention_limit_bytes": logs["retention_limit_bytes"][limits],
+            "_first": limits,
+        }
+
+    @cached_property
+    def _worst(self) -> Longs:
+        """The exported log with the worst verdict of each topic, -1 where nothing is wrong."""
+        place = self.judged.partition_verdicts.place
+        key = np.where(place < 0, _LAST, place)[self._shown]
+        order = np.lexsort((key, self._topic))
+        first = np.ones(len(order), np.bool_)
+        first[1:] = np.diff(self._topic[order]) != 0
+        chosen = order[first]
+        return np.where(key[chosen] == _LAST, _NOT_KNOWN, self._shown[chosen])
+
+    @property
+    def sheet(self) -> Sheet:
+        """The rows to be sorted and filtered."""
+        natural, worst = np.arange(len(self.names)), self._worst
+        place = np.where(worst < 0, _NOT_KNOWN, self.judged.partition_verdicts.place[worst])
+        columns = self.columns | {"topic": natural, "kind": worst_first(place, natural, -self.columns["bytes_rate"])}
+        return Sheet(columns=columns, texts=self.names, natural=natural, topics=self.names)
+
+    def rows(self, items: Sequence[int]) -> list[TopicRow]:
+        """Some of the rows."""
+        some = list(items)
+        numbers = {name: column[some].tolist() for name, column in self.columns.items() if not name.startswith("_")}
+        limits = [self.judged.look.view.logs.limits[log] for log in self.columns["_first"][some].tolist()]
+        return [
+            TopicRow(
+                **{name: values[place] for name, values in numbers.items()},
+                topic=self.names[item],
+                cleanup_policy="" if limit is None else limit.cleanup_policy,
+                limits_assumed=limit is not None and limit.assumed,
+                rates=self.judged.rates.hour_sum(self.judged.look, self._shown[self._topic == item].tolist()),
+                **self._verdict(item),
+            )
+            for place, (item, limit) in enumerate(zip(some, limits, strict=True))
+        ]
+
+    def _verdict(self, item: int) -> dict[str, Any]:
+        log = int(self._worst[item])
+        if log < 0:
+            return {}
+        (worst,) = self.judged.partition_verdicts.of_rows([log])
+        return {"kind": worst.name, "severity": worst.severity, "since_ms": worst.since_ms}
+
+
+_SAME = {each.name for each in fields(Late)} & {each.name for each in fields(TransactionRow)} - {"groups"}
+
+
+def transaction_page(look: Look, circumstances: Circumstances, request: PageRequest) -> TransactionPage:
+    """A page of open transactions: those that are open for longer than ``late_after``."""
+    rows = transaction_rows(look, circumstances, look.view.logs.late)
+    some = cut(_sheet_of_rows(rows), request)
+    listed = [rows[item] for item in some.items]
+    omitted, every = look.view.logs.late_omitted, look.view.logs.open
+    young = int(np.count_nonzero(every.young))
+    after_ms = every.late_after_ms
+    aborting = [
+        f"{kinds.CLIENT_ABORTS.about(client=each.transactional_id)}: {aborts(each, look.now_ms)}" for each in circumstances.aborting
+    ]
+    return some.page(TransactionPage, look.now_ms, listed, omitted=omitted, late_after_ms=after_ms, young=young, aborting=aborting)
+
+
+def transaction_rows(look: Look, circumstances: Circumstances, some: Sequence[Late]) -> list[TransactionRow]:
+    """Some of the rows."""
+    rows, waiting = [], held_back_groups(circumstances.groups)
+    for late in some:
+        remedy, holds = remedy_for(circumstances, late, waiting), circumstances.view.logs.held_by(late)
+        partition = look.topics[late.log], int(look.partitions[late.log])
+        rows.append(
+            TransactionRow(
+                broker=int(look.brokers[late.log]),
+                topic=partition[0],
+                partition=partition[1],
+                **{name: getattr(late, name) for name in _SAME},
+                holds_offsets=holds,
+                held_groups=None if circumstances.groups is None else waiting.readers(partition) if holds >= 0 else [],
+                groups=committers(late, partition, waiting),
+                command=remedy.command.line,
+                no_command=remedy.command.reason,
+                advice=remedy.advice,
+            )
+        )
+    return with_verdicts(rows, [transaction_verdict(circumstances, late) for late in some])
+
+
+def _sheet_of_rows(rows: Sequence[TransactionRow]) -> Sheet:
+    columns = columns_of_rows(TRANSACTIONS, rows)
+    natural = natural_order([row.topic for row in rows], columns["partition"], columns["broker"], columns["first_offset"])
+    place = np.fromiter((ORDER.get(row.kind, -1) for row in rows), np.int64, len(rows))
+    columns["verdict"] = worst_first(place, natural, columns["start_ms"])
+    return Sheet(
+        columns=columns,
+        texts=[" ".join((f"{row.topic}-{row.partition}", row.transactional_id, str(row.producer_id), row.verdict)) for row in rows],
+        natural=natural,
+        topics=[row.topic for row in rows],
+    )
