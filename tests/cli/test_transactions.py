@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import streaming
-from streaming.broker.protocol.listing_json import TransactionPage
+from streaming.broker.protocol.listing_json import TransactionPage, TransactionRow
 from tests.builders import NOW
 from tests.commands import run_command
 from tests.frozen import Frozen, unpack
@@ -156,7 +156,7 @@ def test_what_cannot_be_reported_has_its_own_status(cluster: Frozen, tmp_path: P
     assert [line for line in done.stderr.splitlines() if "the metadata log cannot be read" in line and "(broker 1; " in line]
     assert "kafka-transactions.sh" not in done.stdout
     counted, doubt = done.stdout.splitlines()[-2:]
-    assert counted.endswith("0 hanging, as far as is known here:")
+    assert counted == "3 open, of 3 it is not known whether they hang, as far as is known here:"
     assert doubt.startswith("- no metadata log can be read here")
     json_form = segtail_transactions((second,), *at(cluster, 3600), "--format", "json")
     assert doubt.removeprefix("- ") in json_form.stderr
@@ -205,3 +205,12 @@ def test_clients_that_abort_most_of_their_transactions_are_named_below_the_table
     with answering(lambda _: (200, page.encode())) as url:
         done = run_command("transactions", "--job", url)
     assert (done.returncode, done.stdout.splitlines()) == (0, [sentence, "0 open, 0 hanging"])
+
+
+def test_what_a_job_cannot_tell_yet_is_not_known_and_no_zero() -> None:
+    """A job that has just begun has not read the logs of all coordinators once more."""
+    row = TransactionRow(broker=1, topic="pay", partition=0, producer_id=9, verdict="unknown", start_ms=NOW - 3_600_000)
+    page = TransactionPage(at_ms=NOW, total=1, matched=1, offset=0, sort="", order="asc", rows=[row])
+    with answering(lambda _: (200, page.encode())) as url:
+        done = run_command("transactions", "--job", url)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (4, "1 open, of 1 it is not known whether they hang")

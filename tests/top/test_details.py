@@ -109,7 +109,7 @@ def test_the_facts_partitions_and_verdicts_of_a_group() -> None:
     assert (found["records left"], found["bytes"], found["partitions"]) == ("2+", "3.0 MiB", "2")
     assert (found["last commit"], found["clients"], found["hosts"]) == ("2h ago", "c1, c2", "/h")
     texts = [line.text for line in lines]
-    assert any(text.startswith("t-0: held: held up by an open transaction") for text in texts)
+    assert any(text.startswith("t-0: held up by an open transaction") for text in texts)
     assert "nothing to do for 1 of 2 partitions" in texts
     assert "partitions, 3 left out" in texts
     assert ["t-0", "-", "2", "1h", "ago", "-", "3.0", "MiB", "-", "5", "9", "-", "-"] in words(lines)

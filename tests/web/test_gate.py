@@ -20,6 +20,7 @@ from streaming.common.web.messages import HttpRequest, Response
 from streaming.common.web.server import Server as WebServer
 from streaming.common.web.web_config import read_web_config
 from streaming.errors import UsageError
+from streaming.terminal.cli.job_answers import fetch
 from tests.certificates import Authority, Files, trusting
 from tests.limits import SECONDS
 
@@ -177,6 +178,16 @@ def test_with_tls_only_who_speaks_it_is_answered(encrypted: Server, authority: A
     old = trusting(authority)
     old.maximum_version = ssl.TLSVersion.TLSv1_2
     assert encrypted.ask(context=old) == 200
+
+
+def test_who_asks_in_the_wrong_way_is_told_what_to_write(encrypted: Server, open_server: Server) -> None:
+    for address, words in (
+        (f"http://127.0.0.1:{encrypted.port}", "it closes the connection: if it speaks TLS, write https://"),
+        (f"https://127.0.0.1:{open_server.port}", "it speaks no TLS: write http://"),
+        (f"https://127.0.0.1:{encrypted.port}", r"its certificate is not trusted here \(.*\): the variable SSL_CERT_FILE names"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            fetch(address, "/metrics", SECONDS)
 
 
 def test_a_client_that_never_ends_its_handshake_keeps_nobody_waiting(encrypted: Server, authority: Authority) -> None:

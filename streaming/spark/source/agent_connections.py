@@ -207,10 +207,14 @@ def unwelcome(
         other, journal = taken.setdefault(status.agent, (address, status.journal))
         if other != address:
             is_same = journal == status.journal
-            same = "it is the agent" if is_same else "it has the name of another agent, which is the one"
+            same = (
+                f"it is the agent at {other} ({status.agent}), which takes part once: name one of its addresses"
+                if is_same
+                else f"it has the name of another agent, which is the one at {other} ({status.agent}): start each agent with a name of its "
+                "own: segtail agent --name NAME"
+            )
             found[address] = (SameAgentError if is_same else AgentError)(
-                f"agent at {address}: {same} at {other} ({status.agent}): each takes part once; start each agent with a name of its own: "
-                "segtail agent --name NAME",
+                f"agent at {address}: {same}",
                 Reason.SAME_NAME,
             )
     return found

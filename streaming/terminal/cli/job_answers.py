@@ -1,6 +1,7 @@
 """Asks a running job over HTTP for a message."""
 
 import http.client
+import ssl
 import urllib.error
 import urllib.request
 from base64 import b64encode
@@ -62,11 +63,14 @@ def fetch(job: str, path: str, seconds: float) -> bytes | None:
             if error.code == 404:
                 return None
             kind_of_error = NotYetError if error.code == 503 else UsageError
+            if error.code == 405:  # an agent answers calls alone
+                raise UsageError(
+                    f"{shown(job)} is no job: an agent answers there. Name the job's address, which is its --listen"
+                ) from error
             raise kind_of_error(f"{shown(job)}: {error.code} {error.reason}{_why(error)}") from error
-    except urllib.error.URLError as error:
-        raise UsageError(f"{shown(job)} cannot be asked: {getattr(error.reason, 'strerror', None) or error.reason}") from error
     except (OSError, ValueError, http.client.HTTPException) as error:
-        raise UsageError(f"{shown(job)} cannot be asked: {error}") from error
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        raise UsageError(f"{shown(job)} cannot be asked: {_explained(reason)}") from error
     if len(data) > _MOST_BYTES:
         raise UsageError(f"{shown(job)}: its answer is too large")
     return data
@@ -75,6 +79,17 @@ def fetch(job: str, path: str, seconds: float) -> bytes | None:
 def _opener(host: str) -> urllib.request.OpenerDirector:
     """What opens a URL: a job of this host without the proxy of ``http_proxy``, which could not reach it, and would read the password."""
     return urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if is_loopback(host) else []))
+
+
+def _explained(reason: object) -> str:
+    """Why there is no answer, and what to write instead where that is plain."""
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted here ({reason.verify_message}): the variable SSL_CERT_FILE names the file of its CA"
+    if isinstance(reason, ssl.SSLError):
+        return "it speaks no TLS: write http://"
+    if isinstance(reason, http.client.RemoteDisconnected):
+        return "it closes the connection: if it speaks TLS, write https://"
+    return str(getattr(reason, "strerror", None) or reason)
 
 
 def _why(error: urllib.error.HTTPError) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not
 NOTHING_FOUND, FOUND, NOT_KNOWN = 0, 3, 4
 """Exit status."""
 
-HANGING = "hanging"
+HANGING, UNKNOWN = "hanging", "unknown"
 
 _NAMED = 5
 
@@ -51,7 +51,8 @@ def command(settings: Settings, wanted: ListRequest) -> int:
         print_page(page)
     else:
         echo_lines(_lines(page, wanted.width), wanted.width)
-    return FOUND if _wrong(page) else NOT_KNOWN if page.doubts else NOTHING_FOUND
+    not_known = page.doubts or any(row.verdict == UNKNOWN for row in page.rows)
+    return FOUND if _wrong(page) else NOT_KNOWN if not_known else NOTHING_FOUND
 
 
 def _read(settings: Settings, wanted: ListRequest) -> "State":
@@ -99,5 +100,7 @@ def _sum(rows: Sequence[TransactionRow]) -> str:
     """How many are open, and of how many of them there is a problem, by the kind that the page and alerts have."""
     stuck, overdue = (sum(row.kind == kind.name for row in rows) for kind in (kinds.STUCK, kinds.OVERDUE))
     words = [f"{count:,} of them {word}" for count, word in ((stuck, "stuck"), (overdue, "overdue")) if count]
-    hanging = sum(row.verdict == HANGING for row in rows)
-    return ", ".join([f"{len(rows):,} open", *words, f"{hanging:,} hanging"])
+    hanging, unknown = (sum(row.verdict == verdict for row in rows) for verdict in (HANGING, UNKNOWN))
+    words += [f"{hanging:,} hanging"] if hanging or not unknown else []
+    words += [f"of {unknown:,} it is not known whether they hang"] if unknown else []
+    return ", ".join([f"{len(rows):,} open", *words])

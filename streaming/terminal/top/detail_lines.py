@@ -20,7 +20,7 @@ from streaming.pages.listings.details import (
     transaction_facts,
 )
 from streaming.pages.listings.group_list import GROUP_PARTITIONS
-from streaming.pages.listings.list_cells import Times, curve, place, size
+from streaming.pages.listings.list_cells import Times, curve, place, size, words
 from streaming.pages.listings.listing import Listing
 from streaming.pages.listings.text_table import text_table
 from streaming.pages.listings.transaction_list import TRANSACTIONS, advice, open_long
@@ -84,7 +84,8 @@ def group_lines(group: GroupDetail, times: Times, width: int) -> list[DetailLine
     lines = [*title(format_name(group.summary.group), width), *fact_lines(group_facts(group, times), width)]
     for each in found[:_MOST_VERDICTS]:
         where = f"{place(each.topic, each.partition)}: " if each.topic else ""
-        lines += title(f"{where}{each.verdict}: {each.text}", width)
+        word = words(each.verdict)
+        lines += title(f"{where}{each.text if each.text.startswith(word) else f'{word}: {each.text}'}", width)
         lines += command_lines(each.command, each.no_command, width)
     if len(found) > _MOST_VERDICTS:
         lines += title(f"and {len(found) - _MOST_VERDICTS:,} more: `segtail why` has all of them", width)
