@@ -102,7 +102,7 @@ def _opened(value: bytes | None) -> dict[LogKey, bytes]:
     return dict(zip(map(LogKey, *keys), lists, strict=True))
 
 
-_VERSION_STATE = 3
+_STATE_VERSION = 3
 SCHEMA = pa.schema([each for each in columns_of(LogState) if each.name != "segments"])
 """The columns of the table: all of a `LogState` except its list of segments."""
 
@@ -233,7 +233,7 @@ def _spelled(rows: pa.Table | pa.RecordBatch) -> pa.Array:
 
 
 def _open(value: bytes) -> pa.Table:
-    check_version("state", value[0], _VERSION_STATE)
+    check_version("state", value[0], _STATE_VERSION)
     table = pa.ipc.open_stream(pa.py_buffer(value)[1:]).read_all()
     return table if table.schema.equals(SCHEMA) else _with_defaults(table)
 
@@ -251,7 +251,7 @@ def _encoded(table: pa.Table, marks: Mapping[str, Mark]) -> bytes:
     metadata = {_MARKS: json.dumps({agent: [mark.journal, mark.seq] for agent, mark in marks.items()})}
     table = table.combine_chunks().replace_schema_metadata(metadata)
     sink = pa.BufferOutputStream()
-    sink.write(bytes([_VERSION_STATE]))
+    sink.write(bytes([_STATE_VERSION]))
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return bytes(memoryview(sink.getvalue()))

@@ -25,7 +25,8 @@ MESSAGE_BYTES = 256 << 20
 
 _LENGTH = struct.Struct("!I")
 _END = (1 << 32) - 1
-_MOST_REFUSAL = 64 << 10
+MOST_REFUSAL = 64 << 10
+"""The most bytes that a client reads of a refusal."""
 
 
 class Call(StrEnum):
@@ -97,7 +98,7 @@ def messages_of(read: Callable[[int], bytes]) -> Iterator[bytes]:
             raise AgentError("its answer is cut off", "protocol")
         (length,) = _LENGTH.unpack(head)
         if length == _END:
-            end = read(_MOST_REFUSAL)
+            end = read(MOST_REFUSAL)
             if end != b"{}":
                 raise refusal_of(end, HTTPStatus.CONFLICT)
             return

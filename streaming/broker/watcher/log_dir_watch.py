@@ -25,7 +25,6 @@ from watchdog.utils import BaseThread
 from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.logdirs import live_directories, log_dir_stamp, partition_stamp
 from streaming.broker.disk.segment_files import FileIdentity, Stamp
-from streaming.broker.watcher import log_dir_watch
 from streaming.broker.watcher.timers import is_due
 from streaming.kafka.formats.names import parse_partition_dir
 
@@ -61,7 +60,7 @@ class Observation(FileSystemEventHandler):
         self._real = Path(os.path.realpath(path))
         self._heard = heard
         with _starting:
-            instances, threads = log_dir_watch.instances(), _threads()
+            before, threads = instances(), _threads()
             self._observer = Observer()
             try:
                 self._observer.start()
@@ -73,7 +72,7 @@ class Observation(FileSystemEventHandler):
                 self.stop()
                 raise OSError(errno.EAGAIN, str(error)) from error
             self._threads = _threads() - threads
-            self._instances = self._ours(log_dir_watch.instances() - instances)
+            self._instances = self._ours(instances() - before)
 
     @property
     def alive(self) -> bool:
@@ -82,7 +81,7 @@ class Observation(FileSystemEventHandler):
 
     def watched(self) -> set[int]:
         """The inodes of the directories that are really watched."""
-        return log_dir_watch.watched(self._instances)
+        return watched(self._instances)
 
     def _ours(self, new: set[int]) -> set[int]:
         """The instances of this observation: the new ones, unless one has the number of another that was closed meanwhile."""
@@ -90,9 +89,9 @@ class Observation(FileSystemEventHandler):
             inode = self._real.stat().st_ino
         except OSError:
             return new  # gone again: the next check finds that
-        if inode in log_dir_watch.watched(new):
+        if inode in watched(new):
             return new
-        return {each for each in log_dir_watch.instances() if inode in log_dir_watch.watched({each})}
+        return {each for each in instances() if inode in watched({each})}
 
     def stop(self) -> threading.Thread:
         """Stop watching. Returns the thread that does it: watchdog waits for its own threads, and one of them may hang on a disk."""
@@ -135,7 +134,7 @@ class LogDirWatch:
 
     Args:
         path: the log dir as the user gave it; hints are this path and those of partition directories in it.
-        hinted: called at once with each hint of log_dir_watch.
+        hinted: called at once with each hint of inotify.
     """
 
     def __init__(self, path: Path, hinted: Callable[[Path], None]) -> None:
@@ -144,7 +143,7 @@ class LogDirWatch:
         self._hinted = hinted
         self._begun = False
         self._observation: Observation | None = None
-        self._limit: log_dir_watch.Limit | None = None
+        self._limit: Limit | None = None
         self._retry_at, self._retry_ms = 0, RETRY_MS
         self._identity: FileIdentity | None = None  # None while the log dir is away
         self._stamp: Stamp | None = None
@@ -229,7 +228,7 @@ class LogDirWatch:
         if self._observation is not None and is_due(now, self._verify_at, VERIFY_ANEW_MS):
             self._verify(now)
         if self._observation is None and is_due(now, self._retry_at, RETRY_LIMIT_MS):
-            self._limit = log_dir_watch.limit("watches")
+            self._limit = limit("watches")
             try:
                 with Calling(self.path):  # it walks through the whole log dir
                     self._observation = Observation(self.path, self.heard)
@@ -258,7 +257,7 @@ class LogDirWatch:
         self._missing = self._suspected = missing
         self._verified_at = now
         self._verify_at = now + (VERIFY_MS if missing - self._confirmed else VERIFY_ANEW_MS)
-        if self._confirmed and self._limit != log_dir_watch.limit("watches"):
+        if self._confirmed and self._limit != limit("watches"):
             self._begin_anew(now)
 
     def _may_read(self, name: str) -> bool:

@@ -275,7 +275,7 @@ def incidents(problems: Iterable[LinkedProblem], circumstances: Circumstances) -
     made = []
     for number, root in enumerate(roots):
         if root == number:
-            those = sorted((_consequence_of_incidents(every, of, root, ids) for of in following[root]), key=_place)
+            those = sorted((_message_of(every, of, root, ids) for of in following[root]), key=_place)
             made.append((_root(every[root].problem, ids[root], those, circumstances), those))
     for head, those in sorted(made, key=lambda each: _place(each[0])):
         yield head
@@ -295,7 +295,7 @@ def _root(problem: Problem, own_id: str, those: Sequence[Problem], circumstances
     )
 
 
-def _consequence_of_incidents(every: Sequence[LinkedProblem], number: int, root: int, ids: Sequence[str]) -> Problem:
+def _message_of(every: Sequence[LinkedProblem], number: int, root: int, ids: Sequence[str]) -> Problem:
     problem, of = every[number].problem, every[root].problem
     mended = replace(problem, id=ids[number], because=ids[root], worst=problem.severity)
     part = problem.group and (problem.group, problem.topic) == (of.group, of.topic) and not every[number].links.waits

@@ -283,7 +283,7 @@ def share_records(batches: Batches, buffer: Bytes) -> ShareRecords:
     data = (~batches.control & (batches.records > 0)).nonzero()[0]
     for position, size in zip(batches.positions[data].tolist(), batches.size[data].tolist(), strict=True):
         try:
-            opened, unknown = _open_of_records(buffer.data[position : position + size])
+            opened, unknown = _share_records_of(buffer.data[position : position + size])
         except FormatError:
             unreadable += 1
             continue
@@ -292,19 +292,19 @@ def share_records(batches: Batches, buffer: Bytes) -> ShareRecords:
     return ShareRecords(tuple(found), unreadable)
 
 
-def _open_of_records(entry: memoryview) -> tuple[list[ShareRecord], int]:
+def _share_records_of(entry: memoryview) -> tuple[list[ShareRecord], int]:
     """What is understood of a batch's records, and how many are not. Raises FormatError: then nothing of the batch counts."""
     found: list[ShareRecord] = []
     unknown = 0
     for record in read_entry_records(entry) or ():
-        one = _read_of_records(record)
+        one = _share_record(record)
         unknown += one is None or one.value is NOT_UNDERSTOOD
         if one is not None:
             found.append(one)
     return found, unknown
 
 
-def _read_of_records(record: Record) -> ShareRecord | None:
+def _share_record(record: Record) -> ShareRecord | None:
     """None for a key that is not understood."""
     try:
         key = read_share_key(record.key or b"")

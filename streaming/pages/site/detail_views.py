@@ -192,11 +192,11 @@ def topic_view(detail: TopicDetail, partitions: Callable[[str], PartitionPage], 
             empty="No groups are read." if detail.readers is None else "No consumer group has committed offsets in it.",
         ),
         more=f"{format_count(omitted, 'more group')} not listed." if omitted else "",
-        table=_table_of_view(name, partitions, query),
+        table=_partitions_of_topic(name, partitions, query),
     )
 
 
-def _table_of_view(name: str, partitions: Callable[[str], PartitionPage], query: Query) -> PageTable:
+def _partitions_of_topic(name: str, partitions: Callable[[str], PartitionPage], query: Query) -> PageTable:
     path = topic_link(name).partition("?")[0]
     own = {"topic": name} if path == TOPICS else {}
     asked = query.given("sort", "order", "offset")

@@ -59,7 +59,7 @@ def _escaped(text: str) -> str:
 _FEW = 2
 """From three neighbours of one kind on, all but the first are folded away."""
 
-_MOST_FOLLOWING_INCIDENTS = 5
+_MOST_OPEN = 5
 """So much of what follows from a root is open to be seen."""
 
 
@@ -132,8 +132,8 @@ def _shown(key: str, problem: Problem, now_ms: int, status: Status | None) -> Sh
         since=moment(problem.since_ms, now_ms, otherwise="not known"),
         due=PageCell(text="now") if 0 <= problem.deadline_ms <= now_ms else moment(problem.deadline_ms, now_ms),
         about=tuple(_about(problem)),
-        follows=follows[:_MOST_FOLLOWING_INCIDENTS],
-        folded=follows[_MOST_FOLLOWING_INCIDENTS:],
+        follows=follows[:_MOST_OPEN],
+        folded=follows[_MOST_OPEN:],
         more=f"{problem.more_consequences:,} more are left out here." if problem.more_consequences else "",
         markdown=() if status is None else tuple(incident_markdown(problem, status).splitlines()),
     )

@@ -10,10 +10,9 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import cast
 
-from streaming.broker.protocol.agent_calls import PATH, messages_of, refusal_of
+from streaming.broker.protocol.agent_calls import MOST_REFUSAL, PATH, messages_of, refusal_of
 
 _KEPT = 8
-_MOST_REFUSAL = 64 << 10
 
 
 class Connections:
@@ -52,7 +51,7 @@ class Connections:
         connection, answer = self._begun(name, request, dict(headers), ends_at)
         try:
             if answer.status != HTTPStatus.OK:
-                raise refusal_of(answer.read(_MOST_REFUSAL), answer.status)
+                raise refusal_of(answer.read(MOST_REFUSAL), answer.status)
 
             def read(most: int) -> bytes:
                 _limit(connection, ends_at)
