@@ -6,7 +6,7 @@ from threading import Thread
 import pytest
 
 from streaming.errors import UsageError
-from streaming.pages.exposition.render import write_textfile
+from streaming.pages.exposition.textfile import write_textfile
 from tests.exposition.reading import page, samples
 from tests.view.rows import log, new_table
 

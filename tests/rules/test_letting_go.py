@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from streaming.rules.broker_process import NEVER_LOOKED, ProcessLook, ProcessState
-from streaming.rules.whereabouts import PATIENCE, lets_go
+from streaming.rules.letting_go import PATIENCE, lets_go
 from tests.tables import each_row
 
 T = 1_700_000_000_000

@@ -39,7 +39,7 @@ from streaming.common.short_names import redacted
 from streaming.common.units import Address
 from streaming.kafka.formats.names import PartitionDir, parse_partition_dir
 from streaming.rules.broker_process import NEVER_LOOKED, ProcessLook, ProcessState
-from streaming.rules.whereabouts import ends_ms, lets_go
+from streaming.rules.letting_go import ends_ms, lets_go
 
 MOST_NAMED = 50
 """The most damaged positions, logs and files of a log dir that are named; the others are counted."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from streaming.cluster.consumers.commit_history import Invalid
-from streaming.cluster.consumers.commit_times import AppendedNext
 from streaming.cluster.consumers.group_counting import PAIR_BITS
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, REASONS, LagReason, Lags
+from streaming.cluster.consumers.group_past import AppendedNext
 from streaming.cluster.view.fading_rates import Rates
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows

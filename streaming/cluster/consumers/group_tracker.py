@@ -11,7 +11,8 @@ import pyarrow as pa
 from streaming.broker.protocol.history_json import KeptCommit
 from streaming.cluster.consumers.below_start import holders
 from streaming.cluster.consumers.commit_history import CommitHistory, Invalid
-from streaming.cluster.consumers.commit_times import AHEAD_MS, DataAges, GroupPast, PendingTimes, believed, watched
+from streaming.cluster.consumers.commit_times import AHEAD_MS, PendingTimes, believed
+from streaming.cluster.consumers.data_ages import DataAges
 from streaming.cluster.consumers.group_ends import EndMemory
 from streaming.cluster.consumers.group_expiration import expirations, left_over, offsets_retention_ms
 from streaming.cluster.consumers.group_isolation import Isolations
@@ -43,6 +44,7 @@ from streaming.cluster.consumers.group_logs import (
 )
 from streaming.cluster.consumers.group_memory import GroupMemory, LastKnown
 from streaming.cluster.consumers.group_moves import MoveCounting
+from streaming.cluster.consumers.group_past import GroupPast, watched
 from streaming.cluster.consumers.group_questions import (
     MOST_ASKED,
     OF_DELETED,

@@ -21,7 +21,8 @@ from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds, order
 from streaming.cluster.verdicts.group_findings import GroupFindings, JudgedPartition, with_damage, with_verdict, without_offsets
 from streaming.cluster.verdicts.group_judge import FINE, JudgedGroups, Judgement, judge_groups
-from streaming.cluster.verdicts.group_words import listed_rebalances, query_notes
+from streaming.cluster.verdicts.group_words import listed_rebalances
+from streaming.cluster.verdicts.query_words import query_notes
 from streaming.common.arrays import Longs, whole_sum
 from streaming.common.short_names import possible_names
 from streaming.kafka.formats.names import SHARE_STATE_TOPIC

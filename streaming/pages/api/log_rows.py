@@ -25,10 +25,10 @@ from streaming.broker.protocol.listing_json import (
 )
 from streaming.broker.protocol.status_json import Problem
 from streaming.cluster.verdicts import kinds
+from streaming.cluster.verdicts.blocked_remedies import FUTURE, REMEDIES, wrong_unit
 from streaming.cluster.verdicts.cases import RowVerdicts, transaction_verdict
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.kinds import KINDS, ORDER
-from streaming.cluster.verdicts.log_problems import FUTURE, REMEDIES, wrong_unit
 from streaming.cluster.verdicts.transaction_problems import aborts, committers, held_back_groups, remedy_for
 from streaming.cluster.view.broker_status import BrokerPhase
 from streaming.cluster.view.observer import AgentStatus
@@ -154,10 +154,10 @@ def broker_rows(judged: JudgedLook) -> list[BrokerRow]:
     every = {*circumstances.phases, *agents, *np.unique(observed.columns["broker"]).tolist()}
     rates = judged.rates.bytes_rate(judged.look)
     data = np.fromiter((name != METADATA_TOPIC for name in observed.names), np.bool_, len(observed.names))  # its copies are in no ISR
-    return [_row_of_rows(judged, broker, agents.get(broker), rates, data) for broker in sorted(every)]
+    return [_broker_row(judged, broker, agents.get(broker), rates, data) for broker in sorted(every)]
 
 
-def _row_of_rows(judged: JudgedLook, broker: int, agent: AgentStatus | None, rates: NDArray[np.float64], data: Flags) -> BrokerRow:
+def _broker_row(judged: JudgedLook, broker: int, agent: AgentStatus | None, rates: NDArray[np.float64], data: Flags) -> BrokerRow:
     circumstances, look = judged.circumstances, judged.look
     observed, logs = look.view.observed, look.view.logs
     here = np.flatnonzero(observed.columns["broker"] == broker)
@@ -360,7 +360,7 @@ _SAME = {each.name for each in fields(Late)} & {each.name for each in fields(Tra
 def transaction_page(look: Look, circumstances: Circumstances, request: PageRequest) -> TransactionPage:
     """A page of open transactions: those that are open for longer than ``late_after``."""
     rows = transaction_rows(look, circumstances, look.view.logs.late)
-    some = cut(_sheet_of_rows(rows), request)
+    some = cut(_transaction_sheet(rows), request)
     listed = [rows[item] for item in some.items]
     omitted, every = look.view.logs.late_omitted, look.view.logs.open
     young = int(np.count_nonzero(every.young))
@@ -394,7 +394,7 @@ def transaction_rows(look: Look, circumstances: Circumstances, some: Sequence[La
     return with_verdicts(rows, [transaction_verdict(circumstances, late) for late in some])
 
 
-def _sheet_of_rows(rows: Sequence[TransactionRow]) -> Sheet:
+def _transaction_sheet(rows: Sequence[TransactionRow]) -> Sheet:
     columns = columns_of_rows(TRANSACTIONS, rows)
     natural = natural_order([row.topic for row in rows], columns["partition"], columns["broker"], columns["first_offset"])
     place = np.fromiter((ORDER.get(row.kind, -1) for row in rows), np.int64, len(rows))

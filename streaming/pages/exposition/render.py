@@ -1,10 +1,8 @@
-"""The page of the exporter, in Prometheus' text format 0.0.4 or in OpenMetrics 1.0: as bytes, packed or not, and as a file."""
+"""The page of the exporter as bytes, in Prometheus' text format 0.0.4 or in OpenMetrics 1.0; packed or not."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from prometheus_client.exposition import generate_latest as write_text
 from prometheus_client.openmetrics.exposition import generate_latest as write_openmetrics
@@ -16,8 +14,6 @@ from streaming.cluster.view.observer import AgentStatus, Families, Observer
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import View, view
 from streaming.common.definitions.metric import Metric, Type
-from streaming.common.whole_files import write_whole
-from streaming.errors import UsageError
 from streaming.pages.exposition.costs import Costs
 from streaming.pages.exposition.family_lines import lines_of, text_of
 from streaming.pages.exposition.group_families import NO_GROUPS, ShownGroups, shown_groups
@@ -129,30 +125,3 @@ def _head(metric: Metric, openmetrics: bool) -> bytes:
 @cache
 def _packed_head(metric: Metric, openmetrics: bool) -> GzipPiece:
     return pack(_head(metric, openmetrics))
-
-
-def require_place(path: Path) -> None:
-    """A file can be put there, and nothing that is no file is put away for it.
-
-    Raises:
-        UsageError: no directory is above it, or a device, a pipe or a socket is there: a rename would take the place of /dev/null.
-    """
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"--textfile {path}: the directory {path.absolute().parent} does not exist")
-    if path.exists() and not path.is_file():
-        raise UsageError(f"--textfile {path}: it is no regular file, and would be replaced by one; name a file that ends with .prom")
-
-
-def write_textfile(path: Path, page: bytes) -> None:
-    """Write ``page`` (text format 0.0.4) to ``path``: every reader finds the old page or the new one, whole.
-
-    Raises:
-        UsageError: the file cannot be written there, as for ``require_place``.
-    """
-    require_place(path)
-    # Hidden and without .prom, the only ending that the collector reads.
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        write_whole(path, page, unfinished, mode=0o666)  # for a node exporter, which is another user
-    except OSError as error:
-        raise UsageError(f"--textfile {path}: {error.strerror}; name a file in a directory that exists and can be written") from error

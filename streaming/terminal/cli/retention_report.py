@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from streaming.broker.protocol.listing_json import RetentionRow
+from streaming.cluster.verdicts.blocked_remedies import FUTURE, REMEDIES, shows
 from streaming.cluster.verdicts.commands import Commands
-from streaming.cluster.verdicts.log_problems import FUTURE, REMEDIES, shows
 from streaming.common.formatting import format_count, format_list, format_size
 from streaming.kafka.formats.names import INTERNAL_TOPICS
 from streaming.pages.listings.list_cells import Times

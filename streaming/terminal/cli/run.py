@@ -13,7 +13,7 @@ import click
 from streaming.common.formatting import format_size
 from streaming.common.settings import Settings
 from streaming.errors import SegtailError, UsageError
-from streaming.pages.exposition.render import require_place, write_textfile
+from streaming.pages.exposition.textfile import require_place, write_textfile
 from streaming.terminal.cli.options import follow_log_level, keep_spark, keep_spark_file, with_settings
 from streaming.terminal.cli.spark_extra import require_spark_extra
 from streaming.terminal.cli.start_lines import start_shown

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from streaming.cluster.consumers.commit_times import AppendedNext, with_seen
 from streaming.cluster.consumers.group_lag import ABSENT, Lags
 from streaming.cluster.consumers.group_logs import GroupLogs
+from streaming.cluster.consumers.group_past import AppendedNext, with_seen
 from streaming.cluster.consumers.group_questions import distinct
 from streaming.common.arrays import Longs
 from streaming.common.log_key import LogKey
