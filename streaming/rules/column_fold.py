@@ -129,11 +129,7 @@ def _found(states: pa.Table, rows: _RowsByLog) -> dict[str, Any]:
     """The values that the last row decides: the last list of segments, for some of them also the last append."""
     found, every = ~rows.appended, np.ones(len(rows.appended), np.bool_)
     last = rows.last(found)
-    before = np.maximum.accumulate(np.where(rows.appended, np.arange(len(found)), _NONE))[last]
-    end_then = np.where(before >= rows.starts, rows["next_offset"][before], ints(states["log_end_offset"]))
-    log_start = np.where(last != _NONE, np.minimum(rows["log_start_offset"][last], end_then), ints(states["log_start_offset"]))
     return {
-        "log_start_offset": log_start,
         **{name: _chosen(rows, name, last, states, name) for name in FOUND_COLUMNS},
         "high_watermark": _chosen(rows, "high_watermark", rows.last(found | (rows["high_watermark"] != _NONE)), states, "high_watermark"),
         "active_producers": rows["active_producers"][rows.last(every)],

@@ -25,7 +25,10 @@ _SHARES = tuple(
 )
 
 
-FOUND_COLUMNS = ("leader", "leader_epoch", "local_log_start_offset", "oldest_timestamp", "active_first_timestamp", "active_created_ms")
+FOUND_COLUMNS = (
+    *("leader", "leader_epoch", "log_start_offset", "local_log_start_offset"),
+    *("oldest_timestamp", "active_first_timestamp", "active_created_ms"),
+)
 """The columns of a log that stay as last published with its list of segments."""
 
 BY = "\t"
@@ -231,14 +234,14 @@ def corrupt(state: LogState, row: EventRow) -> LogState:
 def listed(state: LogState, row: EventRow) -> LogState:
     """The facts about a log from other files than its segments. They never change counted bytes or offsets that are read.
 
-    These files may be newer than what was read. So the log start may be after the offsets that have been folded.
+    These files may be newer than what was read: the log start is kept as it is told, even if it is after the offsets that have been folded.
+    No list comes again when these are read or skipped. Who shows it cuts it (`streaming.cluster.view.value_matrix.read_values`).
     """
     noted = _noted(state, row)
     if _is_of_a_former_place(noted, row):
         return noted
     after = replace(
         inventory_changes.listed(noted, row.segments),
-        log_start_offset=min(row.log_start_offset, state.log_end_offset),
         high_watermark=row.high_watermark,
         active_producers=row.active_producers,
         **{name: getattr(row, name) for name in FOUND_COLUMNS},

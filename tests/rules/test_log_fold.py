@@ -263,11 +263,13 @@ def test_facts_set_starts_and_leaders_and_no_counter() -> None:
     assert (log.appended_bytes, log.log_end_offset, log.log_epoch) == (before.appended_bytes, before.log_end_offset, 3)
 
 
-def test_a_log_never_starts_behind_what_was_read_of_it() -> None:
-    """The look at the files may be ahead of what was read."""
+def test_a_log_start_ahead_of_what_was_read_is_kept_for_when_it_is_read_or_skipped() -> None:
+    """The look at the files may be ahead, and it is not published again when the rest was deleted unread."""
     shard = Shard()
     shard.fold(APPEARED, appended(2, 0, 10), row(Kind.FOUND, 3, log_start_offset=25))
-    assert shard.log().log_start_offset == 10
+    skipped = row(Kind.SKIPPED, 4, base_offset=10, next_offset=25, bytes=150, reason="deleted")
+    shard.fold(skipped, appended(5, 25, 30))
+    assert (shard.log().log_start_offset, shard.log().log_end_offset) == (25, 30)
 
 
 def test_a_log_settles_with_the_row_that_ends_its_backlog_and_stays_so() -> None:

@@ -26,8 +26,14 @@ def test_every_number_of_a_state_is_read() -> None:
         elif field.name in LISTS:
             row[field.name] = expected[field.name] = [1000 * value + each for each in range(LISTS[field.name])]
     columns = read_values(states(row))
+    expected["local_log_start_offset"] = expected["log_end_offset"]  # it was told ahead of what is read
     assert {name: columns[name][..., 0].tolist() for name in expected} == expected
     assert (columns["kind"][0], columns["broker"][0], columns["partition"][0]) == (LOG, 3, 7)
+
+
+def test_a_log_never_starts_behind_what_was_read_of_it() -> None:
+    columns = read_values(states(log(log_start_offset=25, log_end_offset=10), log(log_start_offset=5, log_end_offset=10)))
+    assert columns["log_start_offset"].tolist() == [10, 5]
 
 
 def test_what_a_row_does_not_fill_counts_as_0() -> None:

@@ -115,6 +115,8 @@ def read_values(states: pa.Table) -> Columns:
     for name in _NUMBERS:
         column = states[name].cast(pa.int64())
         columns[name][:] = pc.fill_null(column, 0).to_numpy()
+    for name in ("log_start_offset", "local_log_start_offset"):  # as told; the end is as read, so that it may be behind
+        np.minimum(columns[name], columns["log_end_offset"], out=columns[name])
     for name, width in LISTS.items():
         columns[name][:] = _read_list(states[name].combine_chunks(), name, width)
     return columns
