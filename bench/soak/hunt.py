@@ -273,6 +273,10 @@ def run_hunt(directory: Path, minutes: float, seed: int) -> Report:
         while time.monotonic() < ends and not problems:
             drawn += _draw(kafka, writer, watchers, chance)
             writer.rest()
+            if not any(topic == "kept" for topic, _ in consuming.ends()):
+                # Killed, it may throw its only metadata log away as damaged (Kafka's `LogLoader.recoverSegment`): all topics are gone then.
+                print("the broker has begun a new cluster: Kafka found its metadata damaged after a kill; this hunt ends here", flush=True)
+                break
             archive.look()
             found, problems = _at_rest(consuming, archive, watchers, url)
             compared += found
