@@ -41,7 +41,6 @@ from streaming.broker.protocol.status_json import (
     Status,
 )
 from streaming.errors import NotYetError
-from streaming.pages.api.kept_moments import KeptMoment
 from streaming.pages.api.paging import page_request
 from streaming.pages.api.state import State
 from streaming.pages.api.status_message import problem_page
@@ -428,10 +427,6 @@ class MadeUpJob:
         rows = [each for each in self.event_rows if given.get("filter", [""])[0] in each.what]
         page = {"total": len(self.event_rows), "matched": len(rows), "offset": offset, "rows": rows[offset : offset + limit]}
         return EventPage(at_ms=NOW, since_ms=NOW - HOUR if self.event_rows else -1, **page)
-
-    def moment(self, at_ms: int) -> KeptMoment | None:
-        problems = replace(self.problems("roots=true"), at_ms=NOW - HOUR)
-        return KeptMoment(status=replace(self.state, at_ms=NOW - HOUR), problems=problems) if at_ms >= NOW - HOUR else None
 
     def partitions(self, query: str) -> PartitionPage:
         return PartitionPage(**_page(self.partition_rows, query, PARTITIONS))

@@ -46,7 +46,7 @@ def test_it_has_what_since_when_what_follows_the_command_and_the_ways_to_page_an
         "kafka-transactions.sh abort --topic orders",
         "```",
         "",
-        "segtail, [as of 2025-11-13T02:13:20Z](https://ops/segtail/?at=1763000000000), cluster 5L6g; "
+        "segtail, [as of 2025-11-13T02:13:20Z](https://ops/segtail/), cluster 5L6g; "
         "runbook [TransactionHanging](https://ops/segtail/runbooks/TransactionHanging)",
     ]
 

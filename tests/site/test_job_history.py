@@ -61,7 +61,6 @@ def test_the_next_start_goes_on_with_what_a_job_has_seen(tmp_path: Path) -> None
     after = _Job(path, NOW + 90)
     assert after.recalled == [COMMIT]
     assert after.judged.events.kept() == before.judged.events.kept() is not None
-    assert after.judged.moments.kept() == before.judged.moments.kept() != []
     assert after.table.transactions.kept() == before.table.transactions.kept() != []
 
 
@@ -74,14 +73,14 @@ def foreign(packed: bytes) -> bytes:
 
 
 def no_history(_: bytes) -> bytes:
-    return zlib.compress(b'{"moments": [7]}')
+    return zlib.compress(b'{"commits": [7]}')
 
 
-def no_moment(packed: bytes) -> bytes:
+def other_changes(packed: bytes) -> bytes:
     return zlib.compress(zlib.decompress(packed).replace(b'"epochs": {}', b'"epochs": {"one": 1}'))
 
 
-@pytest.mark.parametrize("damage", [cut, foreign, no_history, no_moment])
+@pytest.mark.parametrize("damage", [cut, foreign, no_history, other_changes])
 def test_a_file_that_is_damaged_is_said_and_the_job_begins_anew(
     damage: Callable[[bytes], bytes], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -94,7 +93,7 @@ def test_a_file_that_is_damaged_is_said_and_the_job_begins_anew(
         after = _Job(path, NOW + 90)
     (warning,) = caplog.records
     assert (warning.getMessage()[:44], vars(warning)["path"]) == ("what the job had seen before its start cannot be read"[:44], path)
-    assert (after.judged.events.kept(), after.judged.moments.kept(), after.recalled, after.table.transactions.kept()) == (None, [], [], [])
+    assert (after.judged.events.kept(), after.recalled, after.table.transactions.kept()) == (None, [], [])
     after.history.save()
     assert KeptHistory.decode(zlib.decompress(path.read_bytes())).commits == [COMMIT]
 

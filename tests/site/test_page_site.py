@@ -92,18 +92,6 @@ def test_what_has_changed_is_below_the_problems_with_the_way_to_all_of_it(site: 
     assert "No change matches" in read(site, "/events?filter=nothing").one("rows").text
 
 
-def test_a_moment_that_is_past_is_as_it_was_and_does_not_change(site: PageSite) -> None:
-    page = read(site, "/")
-    assert page.one("moment").attributes["href"] == f"/?at={NOW}"
-    past = read(site, f"/?at={NOW - 60_000}")
-    assert "This is how it was at 2025-11-13T01:13:20Z" in past.one("frozen").text
-    assert past.one("verdict").text == page.one("verdict").text
-    assert next(each for each in past.all("body")).attributes["data-refresh"] == "0"
-    assert 'http-equiv="refresh"' not in past.html
-    assert "Nothing is kept of that time" in read(site, "/?at=7", HTTPStatus.NOT_FOUND).html
-    assert "at is not a number" in read(site, "/?at=yesterday", HTTPStatus.BAD_REQUEST).html
-
-
 def test_an_incident_can_be_copied_as_markdown(site: PageSite) -> None:
     text = read(site, "/").one("problem-0-text").text
     assert text.startswith("**critical: A transaction of producer 4012 in payments-3 hangs")
@@ -113,7 +101,6 @@ def test_an_incident_can_be_copied_as_markdown(site: PageSite) -> None:
 def test_while_no_change_is_known_that_is_stated() -> None:
     site = site_of(MadeUpJob(event_rows=()))
     assert "No change is known." in read(site, "/").one("changes").text
-    assert "moment" not in {each.attributes.get("id") for each in read(site, "/").all("a")}
     assert "once it has read everything that was on the disks" in read(site, "/events").html
 
 

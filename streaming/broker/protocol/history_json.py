@@ -7,7 +7,6 @@ Times are Unix milliseconds.
 from dataclasses import dataclass, field
 
 from streaming.broker.protocol.json_message import Message
-from streaming.broker.protocol.json_values import Packed
 from streaming.broker.protocol.status_json import ClusterEvent, Problem
 
 
@@ -98,19 +97,9 @@ class KeptChanges(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptStatus(Message):
-    """How everything was: `Status` and `ProblemPage` as JSON."""
-
-    at_ms: int
-    status: Packed
-    problems: Packed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class KeptHistory(Message):
     """All of it. ``changes``: None as long as a job has compared nothing."""
 
     changes: KeptChanges | None = None
-    moments: list[KeptStatus] = field(default_factory=list)
     transactions: list[KeptTransaction] = field(default_factory=list)
     commits: list[KeptCommit] = field(default_factory=list)

@@ -193,7 +193,6 @@ class ClusterEvent(PublicMessage):
     lasted_ms: Duration = -1  # of a problem that ended: for how long it was known
     times: Annotated[Count, Heading("Again", 4)] = 1  # how often the same has come, an hour apart at most
     first_ms: Moment = -1  # when it came first, if more than once
-    seen_ms: Moment = -1  # when the job saw it: the page shows how everything was then at `/?at=` with this
     broker: Id = -1  # what it is about
     topic: Name = ""  # likewise
     partition: Id = -1  # likewise

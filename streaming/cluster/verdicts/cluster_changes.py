@@ -228,8 +228,7 @@ class ClusterChanges:
 def changes(before: ClusterMoment, after: ClusterMoment) -> ClusterChanges:
     """What has changed."""
     found = [*_of_brokers(before, after), *_of_agents(before, after), *_of_leaders(before, after), *_of_problems(before, after)]
-    events = [replace(each, seen_ms=after.at_ms) for each in found]
-    return ClusterChanges(events=tuple(sorted(events, key=lambda each: each.at_ms)), now=_carried(before, after))
+    return ClusterChanges(events=tuple(sorted(found, key=lambda each: each.at_ms)), now=_carried(before, after))
 
 
 def _carried(before: ClusterMoment, after: ClusterMoment) -> ClusterMoment:

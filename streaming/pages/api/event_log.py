@@ -33,31 +33,30 @@ class EventLog:
         self._recalled: ClusterMoment | None = None  # the last moment of a job before
         self._ready_ms = -1
 
-    def notice(self, judged: JudgedLook) -> bool:
-        """Compare a look with the one before; whether anything has changed.
+    def notice(self, judged: JudgedLook) -> None:
+        """Compare a look with the one before.
 
         Until the job has read its disks, nothing is compared: what is found then was there. What a job before has kept is the look before
         the first one.
         """
         with self._lock:
             if not judged.ready:
-                return False
+                return
             before, first, now_ms = self._last or self._recalled, self._last is None, judged.look.now_ms
             if before is not None and (self._is_settling(now_ms) if first else now_ms - before.at_ms < APART_MS):
-                return False
+                return
             if first and judged.started_ms >= 0:
-                self._add([_started(judged.started_ms, now_ms)])
+                self._add([_started(judged.started_ms)])
             young = self._recalled is not None and now_ms - judged.started_ms < YOUNG_MS
             now = moment_of(judged.circumstances, judged.problems, young=young)
             if before is None:
                 self._last, self._since_ms = now, now.at_ms
-                return True
+                return
             found = changes(before, now)
             if any(each.problem for each in found.events):  # only then are other sentences worth their time
                 found = changes(before, moment_of(judged.circumstances, judged.lasting_problems(), young=young))
             self._last = found.now
             self._add(found.events)
-            return first or bool(found.events)
 
     def _is_settling(self, now_ms: int) -> bool:
         """Whether a job that goes on with another's looks is just ready: what its first ones lack or have too much is no change."""
@@ -112,8 +111,8 @@ class EventLog:
         )
 
 
-def _started(at_ms: int, seen_ms: int) -> ClusterEvent:
-    return ClusterEvent(kind=EventKind.JOB_STARTED, at_ms=at_ms, seen_ms=seen_ms, what="This job of segtail was started")
+def _started(at_ms: int) -> ClusterEvent:
+    return ClusterEvent(kind=EventKind.JOB_STARTED, at_ms=at_ms, what="This job of segtail was started")
 
 
 def _key(event: ClusterEvent) -> tuple[object, ...]:

@@ -46,7 +46,6 @@ from streaming.pages.api.count_page import count_page
 from streaming.pages.api.disk_page import disk_page
 from streaming.pages.api.event_log import EventLog
 from streaming.pages.api.judged_look import JudgedLook
-from streaming.pages.api.kept_moments import KeptMoment, KeptMoments
 from streaming.pages.api.listed_groups import JUDGED_BY, ListedGroups
 from streaming.pages.api.log_rows import broker_page, topic_detail, topic_page
 from streaming.pages.api.paging import page_request
@@ -63,7 +62,7 @@ class State:
     Args:
         look: returns a look that is young enough to be shown.
         largest_limit: the most rows of an answer.
-        events, moments: what has changed while a job looked, and how everything was then; one reading of log dirs has nothing of that.
+        events: what has changed while a job looked; one reading of log dirs has nothing of that.
 
     Raises (all methods with a query):
         UsageError: a parameter is not understood; the sentence names it.
@@ -74,11 +73,9 @@ class State:
         look: Callable[[], JudgedLook],
         largest_limit: int = LARGEST_LIMIT,
         events: EventLog | None = None,
-        moments: KeptMoments | None = None,
     ) -> None:
         self._look = look
         self._events = EventLog() if events is None else events
-        self._moments = moments
         self._largest = largest_limit
         self._lists: Mapping[str, Callable[[str], PublicMessage]] = {
             STATUS_PATH: lambda _: self.status(),
@@ -108,10 +105,6 @@ class State:
     def status(self) -> Status:
         """What is wrong all in all, up to when that is whole, and every agent."""
         return status_of(self._look())
-
-    def moment(self, at_ms: int) -> KeptMoment | None:
-        """How everything was at a time, Unix milliseconds: as of the last change before it. None if nothing is kept of that time."""
-        return None if self._moments is None else self._moments.at(at_ms)
 
     def numbers(self) -> ClusterNumbers:
         """Six numbers, and what comes next."""

@@ -44,7 +44,7 @@ class Cell:
     """One value. ``text`` is what every face writes; a command is written by those that can have it copied, and its text is "" there.
 
     ``note``: more about it. ``topic``, ``partition``, ``group``, ``groups``, ``log_dir``: what it names, to lead there. ``at_ms``: the time
-    that the text is about. ``moment_ms``: a past moment, to show how everything was then. ``curve``: values that a face may draw instead of
+    that the text is about. ``curve``: values that a face may draw instead of
     the blocks of the text.
     """
 
@@ -56,7 +56,6 @@ class Cell:
     groups: tuple[str, ...] = ()
     log_dir: str = ""
     at_ms: int = -1
-    moment_ms: int = -1
     curve: tuple[float, ...] = ()
     command: str = ""
 

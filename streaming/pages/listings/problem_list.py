@@ -65,7 +65,7 @@ _WORDS = {
 
 
 def _when(row: ClusterEvent, times: Times) -> Cell:
-    return Cell(text=times.of(row.at_ms), at_ms=row.at_ms, moment_ms=row.seen_ms)
+    return Cell(text=times.of(row.at_ms), at_ms=row.at_ms)
 
 
 def _change(row: ClusterEvent, _: Times) -> Cell:

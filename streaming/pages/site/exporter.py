@@ -137,7 +137,7 @@ class Exporter:
         self._looks = Looks(table, clock)
         judged_by = thresholds or thresholds_of(Settings())
         self._judged_looks = JudgedLooks(table, observer, self._looks, groups, details, judged_by, redacted=redacted)
-        self.state = State(self._judged_looks.look, events=self._judged_looks.events, moments=self._judged_looks.moments)
+        self.state = State(self._judged_looks.look, events=self._judged_looks.events)
         """What the page shows and `/api/v1/` answers."""
         self._costs = Costs()
         self._state_answers = StateAnswers(self.state, self._cost)

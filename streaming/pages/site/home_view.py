@@ -10,7 +10,7 @@ from streaming.pages.listings.listing import Field
 from streaming.pages.listings.problem_list import CLUSTER_NUMBERS, FIGURES
 from streaming.pages.site.listing_views import event_table
 from streaming.pages.site.page_charts import SmallLine
-from streaming.pages.site.page_links import HOME, Query, group_link, link, log_dir_link, moment_link
+from streaming.pages.site.page_links import HOME, Query, group_link, link, log_dir_link
 from streaming.pages.site.page_tables import Column, FormChoice, PageTable, Paging, draw, paging
 from streaming.pages.site.page_views import Fact, Filter, PageView, badge, counted, drawn_facts
 from streaming.pages.site.page_words import NOTHING, Link, PageCell, hour_line, size, span
@@ -65,7 +65,6 @@ class HomeView(PageView):
     severities: tuple[FormChoice, ...]
     filter: Filter | None
     paging: Paging
-    moment: str
     changes: PageTable
     more_changes: int
     agents: PageTable
@@ -78,15 +77,8 @@ class HomeView(PageView):
         return self.status.verdict.partition(". ")
 
 
-def home(
-    status: Status, page: ProblemPage, events: EventPage, query: Query, numbers: ClusterNumbers | None = None, *, frozen: bool = False
-) -> HomeView:
-    """The verdict, what is wrong, what has changed, and up to when that is whole.
-
-    Args:
-        numbers: of now; None for none.
-        frozen: this is how it was at a moment that is past.
-    """
+def home(status: Status, page: ProblemPage, events: EventPage, query: Query, numbers: ClusterNumbers | None = None) -> HomeView:
+    """The verdict, what is wrong, what has changed, and up to when that is whole. ``numbers`` are of now; None for none."""
     parameters = query.given("severity", "filter")
     counts = dict(zip(SEVERITIES, (page.critical, page.warning, page.info), strict=True))
     severities = [FormChoice(value=HOME, text=f"all {page.total:,}", chosen=not query.severity)]
@@ -98,8 +90,7 @@ def home(
         title=status.verdict,
         here=HOME,
         status=status,
-        json="" if frozen else link("/api/v1/problems", parameters),
-        frozen=frozen,
+        json=link("/api/v1/problems", parameters),
         figures=() if numbers is None else figures_of(numbers),
         coming=() if numbers is None else coming_of(numbers),
         problems=by_kind(shown_problems(page.rows, status.at_ms, status)),
@@ -110,7 +101,6 @@ def home(
         paging=paging(
             HOME, parameters, offset=page.offset, rows=len(page.rows), matched=page.matched, total=page.total, limit=MOST_PROBLEMS
         ),
-        moment=moment_link(status.at_ms) if events.since_ms >= 0 else "",
         changes=event_table("changes", events.rows, events.at_ms, empty=_unchanged(events)),
         more_changes=events.total - len(events.rows),
         agents=draw(

@@ -25,7 +25,7 @@ class JobHistory:
 
     Args:
         path: the file.
-        looks, transactions: what remembers changes, moments and transactions.
+        looks, transactions: what remembers changes and transactions.
         commits: what rounds over groups have to keep.
     """
 
@@ -49,7 +49,6 @@ class JobHistory:
                 return
             if kept.changes is not None:
                 self._looks.events.recall(kept.changes)
-            self._looks.moments.recall(kept.moments)
         except (OSError, ValueError, zlib.error, AgentError) as error:
             log.warning(
                 "what the job had seen before its start cannot be read: it begins anew", extra={"path": self._path, "error": str(error)}
@@ -79,7 +78,6 @@ class JobHistory:
         self._saved_at = self._monotonic()
         kept = KeptHistory(
             changes=self._looks.events.kept(),
-            moments=self._looks.moments.kept(),
             transactions=self._transactions.kept(),
             commits=self._commits(),
         )

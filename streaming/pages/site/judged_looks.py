@@ -13,7 +13,6 @@ from streaming.cluster.view.table import Table
 from streaming.pages.api.cluster_numbers import shown_numbers
 from streaming.pages.api.event_log import EventLog
 from streaming.pages.api.judged_look import JudgedLook
-from streaming.pages.api.kept_moments import KeptMoments
 from streaming.pages.api.listed_groups import GroupResults, ListedGroups, MakeDetails
 from streaming.pages.api.look import Look
 from streaming.pages.api.looks import Looks
@@ -29,7 +28,7 @@ class JudgedLooks:
         details: asks agents for what only they know of a group.
         redacted: names of groups and transactional ids are not Kafka's own.
 
-    ``events`` has what changed from look to look, and ``moments`` how everything was then.
+    ``events`` has what changed from look to look.
     """
 
     def __init__(
@@ -44,7 +43,6 @@ class JudgedLooks:
         redacted: bool,
     ) -> None:
         self.events = EventLog()
-        self.moments = KeptMoments()
         self._numbers = NumberMemory()
         self._table = table
         self._observer = observer
@@ -76,8 +74,7 @@ class JudgedLooks:
 
     def _notice(self, judged: JudgedLook) -> None:
         self._numbers.record(judged.at_ms, shown_numbers(judged))
-        if self.events.notice(judged):
-            self.moments.keep(judged)
+        self.events.notice(judged)
 
     def forget(self) -> None:
         """Keep the last look, and what follows from it, no longer."""

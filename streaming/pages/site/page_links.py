@@ -46,11 +46,6 @@ def group_link(group: str) -> str:
     return link(GROUPS, {"group": group}) if group in _DOTS else f"{GROUPS}/{_encode(group)}"
 
 
-def moment_link(at_ms: int) -> str:
-    """How everything was at a time, Unix milliseconds."""
-    return link(HOME, {"at": str(at_ms)})
-
-
 def link(path: str, parameters: Mapping[str, str]) -> str:
     """A path with parameters."""
     return f"{path}?{urlencode(parameters, errors='replace')}" if parameters else path

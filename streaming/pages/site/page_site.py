@@ -147,8 +147,7 @@ class PageSite:
         view: PageView
         try:
             query = parse_query(request.query)
-            is_past = request.path == HOME and "at" in query.values
-            view = self._past(query) if is_past else self._view(request.path, segments, query, status)
+            view = self._view(request.path, segments, query, status)
             if isinstance(view, SearchView) and view.only:
                 return _moved(view.only)
         except NotYetError as error:
@@ -179,13 +178,6 @@ class PageSite:
         if path in _LISTS:
             return _LISTS[path](self._state, query, status)
         return self._one(segments, query, status)
-
-    def _past(self, query: Query) -> PageView:
-        """How everything was at a moment that is past."""
-        kept = self._state.moment(query.number("at"))
-        if kept is None:
-            raise NotThereError(words="Nothing is kept of that time: it is before the last changes, or before this job was started.")
-        return home(kept.status, kept.problems, self._state.events(f"limit={_FEW_EVENTS}"), Query(), frozen=True)
 
     def _one(self, segments: list[str], query: Query, status: Status) -> PageView:
         names = [_decoded(each) for each in segments[1:]]

@@ -14,15 +14,13 @@ from streaming.pages.site.page_words import PageCell, drawn
 class PageView:
     """What all views have.
 
-    ``here``: the entry of the navigation; ``json``: the same for programs, "" if there is none. ``frozen``: it is about a moment that is
-    past, and does not change any more.
+    ``here``: the entry of the navigation; ``json``: the same for programs, "" if there is none.
     """
 
     title: str
     here: str
     status: Status
     json: str = ""
-    frozen: bool = False
 
     @property
     def as_of(self) -> PageCell:
@@ -42,7 +40,7 @@ class PageView:
     @property
     def not_current(self) -> str:
         """The band above everything, "" if what is below is current."""
-        return f"Not current: {lower_first(self.status.not_current)}." if self.status.not_current and not self.frozen else ""
+        return f"Not current: {lower_first(self.status.not_current)}." if self.status.not_current else ""
 
     @property
     def counts(self) -> str:

@@ -7,7 +7,7 @@ from streaming.broker.protocol.shown import Unit
 from streaming.common.formatting import NONE, format_age, format_count, format_duration, format_name, format_size, format_time
 from streaming.pages.listings.list_cells import Cell, count
 from streaming.pages.site.page_charts import SmallLine, spark
-from streaming.pages.site.page_links import group_link, moment_link, partition_link, topic_link
+from streaming.pages.site.page_links import group_link, partition_link, topic_link
 
 NOTHING = NONE
 """Stands in a table where there is nothing to say."""
@@ -61,8 +61,6 @@ def drawn(cell: Cell, tone: str = "", *, name: bool = False) -> PageCell:
         return PageCell(text=cell.text, links=(Link(text=cell.note, href=partition_link(*cell.partition)),), time=at)
     if cell.group is not None:
         return PageCell(text=cell.text, href=group_link(cell.group), name=True)
-    if cell.moment_ms >= 0:
-        return PageCell(text=cell.text, href=moment_link(cell.moment_ms), time=at)
     if cell.groups:
         return PageCell(links=tuple(map(group_reference, cell.groups)), note=cell.note)
     return PageCell(text=cell.text, time=at, note=cell.note, tone=tone, name=name)

@@ -7,7 +7,7 @@ from itertools import groupby
 from streaming.broker.protocol.status_json import Consequence, Problem, Status
 from streaming.common.formatting import format_name, format_time
 from streaming.pages.listings.list_cells import place
-from streaming.pages.site.page_links import BROKERS, broker_link, group_link, link, log_dir_link, moment_link, partition_link, topic_link
+from streaming.pages.site.page_links import BROKERS, broker_link, group_link, link, log_dir_link, partition_link, topic_link
 from streaming.pages.site.page_views import badge
 from streaming.pages.site.page_words import Link, PageCell, moment
 
@@ -44,12 +44,12 @@ def _command(problem: Problem) -> list[str]:
 
 
 def _sources(problem: Problem, status: Status) -> str:
-    """Where it is from: the cluster, the moment and the runbook, with links where people reach the page."""
+    """Where it is from: the cluster, the time and the runbook, with links where people reach the page."""
     at, url = format_time(status.at_ms), status.url.rstrip("/")
     cluster = f", cluster {_escaped(status.cluster_id)}" if status.cluster_id else ""
-    moment = f"[as of {at}]({url}{moment_link(status.at_ms)})" if url else f"as of {at}"
+    time = f"[as of {at}]({url}/)" if url else f"as of {at}"
     runbook = f"[{problem.runbook}]({url}/runbooks/{problem.runbook})" if url else f"`segtail runbook {problem.runbook}`"
-    return f"segtail, {moment}{cluster}" + (f"; runbook {runbook}" if problem.runbook else "")
+    return f"segtail, {time}{cluster}" + (f"; runbook {runbook}" if problem.runbook else "")
 
 
 def _escaped(text: str) -> str:

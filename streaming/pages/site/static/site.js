@@ -38,7 +38,7 @@ let failed = "", asking = false;  // why the last attempt failed, "" if it did n
 
 const pause = document.querySelector(".pause");
 let paused = false;
-pause.hidden = interval() === 0;  // how it was at a past moment stays so
+pause.hidden = false;  // without scripts nothing is updated
 pause.addEventListener("click", () => {
   paused = !paused;
   pause.setAttribute("aria-pressed", String(paused));
@@ -57,12 +57,10 @@ function lookNow() {
   tell();
   if (!paused && !selecting()) refresh();
 }
-if (interval() > 0) {
-  setTimeout(goOn, interval());
-  setInterval(tell, 1000);
-  document.addEventListener("visibilitychange", lookNow);
-  addEventListener("pageshow", (event) => { if (event.persisted) lookNow(); });
-}
+setTimeout(goOn, interval());
+setInterval(tell, 1000);
+document.addEventListener("visibilitychange", lookNow);
+addEventListener("pageshow", (event) => { if (event.persisted) lookNow(); });
 
 async function refresh() {
   if (asking) return;
