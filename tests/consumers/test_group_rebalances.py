@@ -8,7 +8,7 @@ from streaming.cluster.consumers.group_rebalances import RebalanceMemory, lately
 from streaming.cluster.verdicts.conditions import rebalance_storms
 from streaming.cluster.view.export import EVERYTHING
 from streaming.kafka.groups.group_rows import GroupFacts
-from streaming.kafka.groups.group_states import simple_group
+from streaming.kafka.groups.group_states import SIMPLE
 from streaming.kafka.groups.rebalance_log import COUNTED, MINUTE_MS, MemberName, Rebalance, RebalanceKind, packed_rebalances
 from tests.consumers.group_agents import GROUP, FakeAgent
 from tests.consumers.group_world import GroupJob, world
@@ -106,7 +106,7 @@ def test_a_job_that_is_started_again_counts_on_where_it_was() -> None:
 
 def test_groups_of_which_nothing_is_known_have_no_counters() -> None:
     memory = RebalanceMemory(EVERYTHING)
-    assert memory.update({"s": simple_group("s", 0), "old": group(57, -1, -1)}).names == ()
+    assert memory.update({"s": SIMPLE.facts("s", 0, -1), "old": group(57, -1, -1)}).names == ()
 
 
 def test_the_same_groups_are_looked_at_once() -> None:

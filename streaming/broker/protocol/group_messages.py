@@ -13,9 +13,9 @@ import pyarrow as pa
 from streaming.broker.protocol.json_message import UNNAMED_SENDER, Message
 from streaming.broker.protocol.json_values import AnyName, Natural, Small
 from streaming.broker.protocol.versions import PROTOCOL
+from streaming.common.column_types import LATER
 from streaming.errors import AgentError
 from streaming.kafka.formats.names import METADATA_TOPIC
-from streaming.kafka.groups.group_rows import LATER
 
 _TEXT, _INT, _LONG = pa.string(), pa.int32(), pa.int64()
 
@@ -23,7 +23,7 @@ _OF_LOG = [("broker", _INT), ("topic", _TEXT), ("topic_id", _TEXT), ("partition"
 
 
 def _later(name: str) -> pa.Field:
-    return pa.field(name, _LONG, metadata={LATER: b""})
+    return pa.field(name, _LONG, metadata={LATER: ""})
 
 
 MOST_POSITIONS = 4_096
@@ -61,7 +61,7 @@ RECORDS = pa.schema(
     [
         *_OF_LOG,
         *[(name, _LONG) for name in ("log_start", "next_offset", "data", "aborted", "control")],
-        pa.field("error", _TEXT, metadata={LATER: b""}),
+        pa.field("error", _TEXT, metadata={LATER: ""}),
     ]
 )
 """The records of each log from its log start to ``next_offset``; ``aborted`` are counted in ``data``, too.

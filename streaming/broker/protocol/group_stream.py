@@ -1,7 +1,7 @@
 """The messages of an answer about consumer groups: JSON that says what follows, and tables of Arrow. A message holds `MOST_ROWS` rows."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pyarrow as pa
@@ -9,11 +9,16 @@ import pyarrow as pa
 from streaming.broker.protocol.group_messages import RECORDS, FollowedLog, Following, JournalEnd, RecordsHeader
 from streaming.broker.protocol.json_values import load
 from streaming.common.arrow_streams import cast_columns, read_stream
+from streaming.common.column_types import LATER
 from streaming.errors import AgentError
-from streaming.kafka.groups.group_rows import COMMITS, GROUPS, LATER, PENDING, GroupChanges
+from streaming.kafka.groups.group_rows import COMMITS, GROUPS, PENDING, GroupChanges
 
 MOST_ROWS = 65_536
 """The most rows of a table."""
+
+_TABLES = {"commits": COMMITS, "pending": PENDING, "groups": GROUPS}
+_HEADER = tuple(each.name for each in fields(GroupChanges) if each.name not in _TABLES)
+"""What a `FollowedLog` says of changes."""
 
 MESSAGE_BYTES = 8 << 20
 """Rows of more bytes are cut into several messages."""
@@ -70,7 +75,7 @@ def read_table(message: pa.Buffer, schema: pa.Schema) -> pa.Table:
     try:
         found = read_stream(message)
         for field in schema:
-            if field.name not in found.schema.names and LATER in (field.metadata or {}):
+            if field.name not in found.schema.names and LATER.encode() in (field.metadata or {}):
                 found = found.append_column(field, _absent(field.type, len(found)))
         return cast_columns(found, schema)
     except (pa.ArrowException, KeyError) as error:
@@ -87,29 +92,12 @@ def groups_messages(answers: Iterable[GroupChanges | FollowedLog], end: Callable
         if isinstance(each, FollowedLog):
             yield each.encode()
             continue
-        tables = [_cut(each.commits), _cut(each.pending), _cut(each.groups)]
-        yield _header(each, *map(len, tables)).encode()
+        tables = [_cut(getattr(each, name)) for name in _TABLES]
+        header = FollowedLog(**{name: getattr(each, name) for name in _HEADER})
+        yield replace(header, commits=len(tables[0]), pending=len(tables[1]), groups=len(tables[2])).encode()
         for parts in tables:
             yield from map(table_message, parts)
     yield end().encode()
-
-
-def _header(changes: GroupChanges, commits: int, pending: int, groups: int) -> FollowedLog:
-    return FollowedLog(
-        broker=changes.broker,
-        topic=changes.topic,
-        topic_id=changes.topic_id,
-        coordinator=changes.coordinator,
-        edition=changes.edition,
-        version=changes.version,
-        whole=changes.whole,
-        upto=changes.upto,
-        unreadable=changes.unreadable,
-        omitted=changes.omitted,
-        commits=commits,
-        pending=pending,
-        groups=groups,
-    )
 
 
 def read_groups(messages: Iterator[pa.Buffer]) -> GroupsAnswer:
@@ -129,27 +117,8 @@ def read_groups(messages: Iterator[pa.Buffer]) -> GroupsAnswer:
         if header.following != Following.READ:
             others.append(header)
             continue
-        tables = [
-            _joined(messages, count, schema)
-            for count, schema in ((header.commits, COMMITS), (header.pending, PENDING), (header.groups, GROUPS))
-        ]
-        changes.append(
-            GroupChanges(
-                broker=header.broker,
-                topic=header.topic,
-                topic_id=header.topic_id,
-                coordinator=header.coordinator,
-                edition=header.edition,
-                version=header.version,
-                whole=header.whole,
-                upto=header.upto,
-                commits=tables[0],
-                pending=tables[1],
-                groups=tables[2],
-                unreadable=header.unreadable,
-                omitted=header.omitted,
-            )
-        )
+        tables = {name: _joined(messages, getattr(header, name), schema) for name, schema in _TABLES.items()}
+        changes.append(GroupChanges(**{name: getattr(header, name) for name in _HEADER}, **tables))
     raise AgentError("its answer about groups has no end", "protocol")
 
 

@@ -74,7 +74,7 @@ from streaming.kafka.formats.names import OFFSETS_TOPIC, SHARE_STATE_TOPIC
 from streaming.kafka.groups.commit_store import CommitStore
 from streaming.kafka.groups.commit_table import Commits, CoordinatorLog, Current, LogName
 from streaming.kafka.groups.group_rows import GroupFacts
-from streaming.kafka.groups.group_states import simple_group
+from streaming.kafka.groups.group_states import SIMPLE
 from streaming.rules.group_loss import NOTHING, Losses
 
 UNREAD_MS = 60_000
@@ -461,7 +461,7 @@ def _commit_reasons(commits: Commits, logs: GroupLogs, history: CommitHistory) -
 def _with_waiting(commits: Commits) -> Mapping[str, GroupFacts]:
     """The groups; one that was deleted while commits of it wait for a transaction is what it will be when these count."""
     waiting = {each.group: each.coordinator for each in commits.pending if each.group not in commits.groups}
-    simple = {name: simple_group(name, coordinator) for name, coordinator in waiting.items()}
+    simple = {name: SIMPLE.facts(name, coordinator, -1) for name, coordinator in waiting.items()}
     return {**commits.groups, **simple} if simple else commits.groups
 
 

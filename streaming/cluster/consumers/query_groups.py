@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pyarrow as pa
 
 from streaming.cluster.consumers.group_lag import Lags
 from streaming.cluster.consumers.group_logs import GroupLogs
@@ -21,7 +20,17 @@ from streaming.common.query_checkpoints import Isolation, QueryCheckpoint
 from streaming.errors import QueryCheckpointError
 from streaming.kafka.groups.commit_store import CommitStore
 from streaming.kafka.groups.commit_table import CommitRows, CoordinatorLog, Current, LogName
-from streaming.kafka.groups.group_rows import COMMITS, GROUPS, NOT_UNDERSTOOD, PENDING, GroupChanges, batch_of
+from streaming.kafka.groups.group_rows import (
+    COMMITS,
+    GROUPS,
+    NOT_UNDERSTOOD,
+    PENDING,
+    CommittedOffset,
+    GroupChanges,
+    GroupFacts,
+    batch_of,
+    batch_of_rows,
+)
 from streaming.kafka.groups.group_states import GroupState, GroupType
 from streaming.kafka.groups.rhythm import Rhythm
 from streaming.queries.query_looks import QueryLook
@@ -241,26 +250,20 @@ def _facts(query: _Query, *, unread: bool) -> QueryFacts:
 
 def _changes(query: _Query, look: QueryLook | None) -> GroupChanges:
     at = look or QueryLook(query_id="")
-    count = len(at.positions)
-    none = [-1] * count
-    commits = batch_of(
-        COMMITS,
-        group=[query.group] * count,
-        topic=[each.topic for each in at.positions],
-        topic_id=[""] * count,
-        partition=[each.partition for each in at.positions],
-        coordinator=[query.partition] * count,
-        offset=[each.offset for each in at.positions],
-        commit_ms=[at.committed_ms] * count,
-        expire_ms=none,
-        record_offset=[0] * count,
-        effective_offset=[0] * count,
-        share=[False] * count,
-        delivered=[0] * count,
-        done=[None] * count,
-        leader_epoch=none,
-        former_ms=none,
-    )
+    commits = [
+        CommittedOffset(
+            group=query.group,
+            topic=each.topic,
+            topic_id="",
+            partition=each.partition,
+            coordinator=query.partition,
+            offset=each.offset,
+            commit_ms=at.committed_ms,
+            record_offset=0,
+            effective_offset=0,
+        )
+        for each in at.positions
+    ]
     return GroupChanges(
         broker=-1,
         topic=CHECKPOINTS,
@@ -270,32 +273,28 @@ def _changes(query: _Query, look: QueryLook | None) -> GroupChanges:
         version=query.version,
         whole=True,
         upto=1,
-        commits=commits,
+        commits=batch_of_rows(COMMITS, commits),
         pending=batch_of(PENDING),
-        groups=_group(query, look, at),
+        groups=batch_of_rows(GROUPS, [_group(query, look, at)]),
     )
 
 
-def _group(query: _Query, look: QueryLook | None, at: QueryLook) -> pa.RecordBatch:
+def _group(query: _Query, look: QueryLook | None, at: QueryLook) -> GroupFacts:
     planned = at.planned_batch >= 0
     state = GroupState.PLANNED if planned else GroupState.COMMITTED
-    columns: dict[str, list[object]] = {each.name: [-1 if pa.types.is_integer(each.type) else None] for each in GROUPS}
-    columns |= {
-        "group": [query.group],
-        "coordinator": [query.partition],
-        "effective_offset": [0],
-        "type": [GroupType.SPARK],
-        "protocol": [""],
-        "state": [GroupState.UNKNOWN if look is None or (at.batch < 0 and not planned) else state],
-        "members": [NOT_UNDERSTOOD],
-        "epoch": [at.batch],
-        "state_ms": [at.planned_ms if planned else at.committed_ms],
-        "clients": [[]],
-        "hosts": [[]],
-        "topics": [sorted({each.topic for each in at.positions})],
-        "interval_ms": [_interval_ms(at.commit_times)],
-    }
-    return batch_of(GROUPS, **columns)
+    return GroupFacts(
+        group=query.group,
+        coordinator=query.partition,
+        effective_offset=0,
+        type=GroupType.SPARK,
+        protocol="",
+        state=GroupState.UNKNOWN if look is None or (at.batch < 0 and not planned) else state,
+        members=NOT_UNDERSTOOD,
+        epoch=at.batch,
+        state_ms=at.planned_ms if planned else at.committed_ms,
+        topics=tuple(sorted({each.topic for each in at.positions})),
+        interval_ms=_interval_ms(at.commit_times),
+    )
 
 
 def _interval_ms(commit_times: Sequence[int]) -> int:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from streaming.common.log_key import LogKey
 from streaming.kafka.groups.followed_groups import GroupLimit
-from streaming.kafka.groups.group_rows import COMMITS, NOT_UNDERSTOOD, PENDING, REMOVED, batch_of
+from streaming.kafka.groups.group_rows import COMMITS, NOT_UNDERSTOOD, PENDING, REMOVED, PendingCommit, batch_of, batch_of_rows
 from streaming.kafka.groups.group_states import GroupColumns
 from streaming.kafka.groups.log_replay import FORGET_AT_LEAST, LogReplay
 from streaming.kafka.groups.membership import HAS_MEMBERS, NO_RECORD, Membership
@@ -366,18 +366,19 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         )
 
     def _pending_batch(self) -> pa.RecordBatch:
-        rows, waiting = self._rows, list(self._open)
-        if not waiting:
-            return batch_of(PENDING)
-        return batch_of(
-            PENDING,
-            group=[self._groups.names[rows.group[row]] for _, row, _ in waiting],
-            topic=[self._topics.names[rows.topic[row]] for _, row, _ in waiting],
-            topic_id=[self._topic_ids.names[held.topic_id] for _, _, held in waiting],
-            partition=[rows.partition[row] for _, row, _ in waiting],
-            coordinator=[self.log.partition] * len(waiting),
-            producer_id=[producer_id for producer_id, _, _ in waiting],
-            offset=[held.offset for _, _, held in waiting],
-            record_offset=[held.record_offset for _, _, held in waiting],
-            commit_ms=[held.commit_ms for _, _, held in waiting],
-        )
+        rows = self._rows
+        pending = [
+            PendingCommit(
+                group=self._groups.names[rows.group[row]],
+                topic=self._topics.names[rows.topic[row]],
+                topic_id=self._topic_ids.names[held.topic_id],
+                partition=rows.partition[row],
+                coordinator=self.log.partition,
+                producer_id=producer_id,
+                offset=held.offset,
+                record_offset=held.record_offset,
+                commit_ms=held.commit_ms,
+            )
+            for producer_id, row, held in self._open
+        ]
+        return batch_of_rows(PENDING, pending)

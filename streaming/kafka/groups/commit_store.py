@@ -5,7 +5,6 @@ Of a log without one, what was known last stays, and is marked as not observed.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +12,10 @@ from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import SHARE_STATE_TOPIC
-from streaming.kafka.groups.commit_table import CommitRows, Commits, CoordinatorLog, Current, LogName
+from streaming.kafka.groups.commit_table import CommitColumns, CommitRows, Commits, CoordinatorLog, Current, LogName
 from streaming.kafka.groups.group_rows import NOT_REPLICATED, REMOVED, GroupChanges, GroupFacts, PendingCommit, group_facts, pending_commits
 from streaming.kafka.groups.group_states import GroupState
-from streaming.kafka.groups.numbered_names import CommitKeys, Numbers, numbered
+from streaming.kafka.groups.numbered_names import CommitKeys, numbered
 
 # --- one coordinator's log as one agent has replayed it: what of it counts, and what is above the high watermark, and waits.
 
@@ -27,53 +26,6 @@ _ANY = -1
 
 _OLD_MS = 8_000
 """A broker writes its high watermarks every five seconds, and those of a follower are half a second older."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CommitColumns:
-    """Columns of equal length, each key at most once; ``topic_id`` by its number, ``done`` as in `CommitRows`, the rest as in `COMMITS`."""
-
-    key: Longs
-    topic_id: Numbers
-    offset: Longs
-    commit_ms: Longs
-    expire_ms: Longs
-    delivered: Longs
-    leader_epoch: Longs
-    former_ms: Longs
-    done: NDArray[np.object_]
-
-    def __len__(self) -> int:
-        return len(self.key)
-
-    @classmethod
-    def none(cls) -> Self:
-        """No rows."""
-        longs = np.empty(0, np.int64)
-        return cls(longs, np.empty(0, np.int32), longs, longs, longs, longs, longs, longs, np.empty(0, np.object_))
-
-    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> "CommitColumns":
-        """Some of the rows, copied."""
-        return CommitColumns(*(getattr(self, one.name)[rows] for one in fields(self)))
-
-    def upserted(self, new: "CommitColumns") -> "CommitColumns":
-        """These rows, sorted by key, with others put in or in their place; a removed one deletes. They may be changed in place."""
-        at = np.searchsorted(self.key, new.key)
-        known = np.zeros(len(new), np.bool_)
-        inside = at < len(self)
-        known[inside] = self.key[at[inside]] == new.key[inside]
-        removed = new.offset == REMOVED
-        replaced, added = known & ~removed, ~known & ~removed
-        for one in fields(self):
-            getattr(self, one.name)[at[replaced]] = getattr(new, one.name)[replaced]
-        rows = self
-        if added.any():
-            order = np.flatnonzero(added)[np.argsort(new.key[added], kind="stable")]
-            rows = CommitColumns(*(np.insert(getattr(self, one.name), at[order], getattr(new, one.name)[order]) for one in fields(self)))
-        if (known & removed).any():
-            gone = np.isin(rows.key, new.key[known & removed], assume_unique=True)
-            rows = rows.take(~gone)
-        return rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +53,7 @@ class ReplicaCommits:
     settled, so that a reader knows whether to look.
     """
 
-    settled: CommitColumns = field(default_factory=CommitColumns.none)
+    settled: CommitColumns = field(default_factory=CommitColumns.removed)
     changed: int = 0
     _waiting: list[_Waiting] = field(default_factory=list)
 
@@ -112,7 +64,7 @@ class ReplicaCommits:
 
     def clear(self) -> None:
         """Nothing is known any more."""
-        self.settled, self._waiting, self.changed = CommitColumns.none(), [], self.changed + 1
+        self.settled, self._waiting, self.changed = CommitColumns.removed(), [], self.changed + 1
 
     def add(self, effective_offsets: Longs, record_offsets: Longs, columns: CommitColumns, *, first: bool) -> None:
         """Commits that count once the high watermark is above their effective offsets; later ones come later.
@@ -132,20 +84,9 @@ class ReplicaCommits:
     def add_all(self, effective_offsets: Longs, record_offsets: Longs, columns: CommitColumns, upto: int) -> None:
         """All commits as of ``upto``: of what is known besides, nothing shows when it was removed, but it was before that."""
         gone = np.setdiff1d(self.keys, columns.key)
-        none = np.full(len(gone), -1, np.int64)
-        removed = CommitColumns(
-            gone,
-            np.zeros(len(gone), np.int32),
-            np.full(len(gone), REMOVED, np.int64),
-            commit_ms=none,
-            expire_ms=none,
-            delivered=none,
-            leader_epoch=none,
-            former_ms=none,
-            done=np.full(len(gone), None),
-        )
-        offsets = (np.concatenate([effective_offsets, none + upto]), np.concatenate([record_offsets, none]))
-        self.add(*offsets, concatenated([columns, removed]), first=False)
+        effective_offsets = np.concatenate([effective_offsets, np.full(len(gone), upto - 1)])
+        record_offsets = np.concatenate([record_offsets, np.full(len(gone), -1)])
+        self.add(effective_offsets, record_offsets, concatenated([columns, CommitColumns.removed(gone)]), first=False)
 
     def settle(self, high_watermark: int) -> None:
         """Let those count that are below the high watermark, and mark what is not known because of those above it.
@@ -312,10 +253,6 @@ class CoordinatorReplica:
                 state=GroupState.UNKNOWN,
                 members=NOT_REPLICATED,
                 epoch=-1,
-                state_ms=-1,
-                clients=(),
-                hosts=(),
-                topics=(),
                 interval_ms=group.interval_ms,
                 assigned=group.assigned,
             )
@@ -332,7 +269,7 @@ def last_of_each(keys: Longs) -> NDArray[np.intp]:
 def concatenated(parts: list[CommitColumns]) -> CommitColumns:
     """The rows of all, one after the other."""
     if not parts:
-        return CommitColumns.none()
+        return CommitColumns.removed()
     return CommitColumns(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(CommitColumns)))
 
 
@@ -368,7 +305,7 @@ class CommitStore:
             **{name: commits[name].to_numpy() for name in ("offset", "commit_ms", "expire_ms", "delivered", "leader_epoch", "former_ms")},
         )
         offsets = (commits[name].to_numpy() for name in ("effective_offset", "record_offset"))
-        replica.take(changes, columns if len(commits) else CommitColumns.none(), *offsets)
+        replica.take(changes, columns if len(commits) else CommitColumns.removed(), *offsets)
 
     def forget(self, agent: str, lasting: Collection[LogName] = ()) -> None:
         """Forget what an agent has sent of all logs but some: it no longer has them, or is no longer asked."""
@@ -434,22 +371,14 @@ class CommitStore:
         of_log = np.repeat(np.arange(len(logs), dtype=np.int32), [len(columns) for columns in settled])
         order = np.argsort(joined.key, kind="stable")
         rows, of_log = joined.take(order), of_log[order]
-        parts = self._keys.parts(rows.key)
+        group, topic, partition = self._keys.parts(rows.key)
         return CommitRows(
-            key=rows.key,
-            group=parts.group,
-            topic=parts.topic,
-            topic_id=rows.topic_id,
-            partition=parts.partition,
+            **{one.name: getattr(rows, one.name) for one in fields(CommitColumns)},
+            group=group,
+            topic=topic,
+            partition=partition,
             log=of_log,
             share=np.array([log.topic == SHARE_STATE_TOPIC for log in logs], np.bool_)[of_log],
-            offset=rows.offset,
-            commit_ms=rows.commit_ms,
-            expire_ms=rows.expire_ms,
-            delivered=rows.delivered,
-            leader_epoch=rows.leader_epoch,
-            former_ms=rows.former_ms,
-            done=rows.done,
             group_names=tuple(self._keys.groups.names),
             topic_names=tuple(self._keys.topics),
             topic_ids=tuple(self._keys.topic_ids.names),

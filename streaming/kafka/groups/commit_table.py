@@ -1,13 +1,13 @@
 """The commits and groups of a cluster as columns: what a `CommitStore` makes of what agents report."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Longs
-from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
+from streaming.kafka.groups.group_rows import REMOVED, GroupFacts, PendingCommit
 from streaming.kafka.groups.numbered_names import Numbers
 
 LogName = tuple[str, int]
@@ -66,23 +66,17 @@ class CoordinatorLog:
         return self.observed and self.upto >= self.high_watermark
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CommitRows:
-    """Commits in columns of equal length, sorted by ``key``; nobody changes them.
+@dataclass(frozen=True, slots=True, eq=False)
+class CommitColumns:
+    """Commits in columns of equal length, each key at most once.
 
-    ``key`` is that of a group, topic and partition for as long as the process lives. ``group``, ``topic`` and ``topic_id`` are indexes into
-    the names; those of topics stay the same. Of a share group's row only the id is known, and the name is "". ``log``: an index into the
-    logs. ``share``: of a share group. ``done``: `offset_ranges.Ranges`, None where they are not known. The other columns are those of
-    `COMMITS`; ``offset`` may be `NOT_UNDERSTOOD`.
+    ``key`` is that of a group, topic and partition for as long as the process lives. ``topic_id`` is a number that stays the same.
+    ``done``: `offset_ranges.Ranges`, None where they are not known. The other columns are those of `CommittedOffset`; ``offset`` may be
+    `NOT_UNDERSTOOD`.
     """
 
     key: Longs
-    group: Numbers
-    topic: Numbers
     topic_id: Numbers
-    partition: Numbers
-    log: Numbers
-    share: NDArray[np.bool_]
     offset: Longs
     commit_ms: Longs
     expire_ms: Longs
@@ -90,12 +84,61 @@ class CommitRows:
     leader_epoch: Longs
     former_ms: Longs
     done: NDArray[np.object_]
-    group_names: tuple[str, ...]
-    topic_names: tuple[str, ...]
-    topic_ids: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.key)
+
+    @classmethod
+    def removed(cls, keys: Iterable[int] = ()) -> "CommitColumns":
+        """Keys that have no commit."""
+        key = np.array(keys, np.int64)
+        none = np.full_like(key, -1)
+        return CommitColumns(
+            key, np.zeros(len(key), np.int32), np.full_like(key, REMOVED), none, none, none, none, none, np.full(len(key), None)
+        )
+
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> "CommitColumns":
+        """Some of the rows, copied."""
+        return CommitColumns(*(getattr(self, one.name)[rows] for one in fields(CommitColumns)))
+
+    def upserted(self, new: "CommitColumns") -> "CommitColumns":
+        """These rows, sorted by key, with others put in or in their place; a removed one deletes. They may be changed in place."""
+        at = np.searchsorted(self.key, new.key)
+        known = np.zeros(len(new), np.bool_)
+        inside = at < len(self)
+        known[inside] = self.key[at[inside]] == new.key[inside]
+        removed = new.offset == REMOVED
+        replaced, added = known & ~removed, ~known & ~removed
+        for one in fields(CommitColumns):
+            getattr(self, one.name)[at[replaced]] = getattr(new, one.name)[replaced]
+        rows = self
+        if added.any():
+            order = np.flatnonzero(added)[np.argsort(new.key[added], kind="stable")]
+            rows = CommitColumns(
+                *(np.insert(getattr(self, one.name), at[order], getattr(new, one.name)[order]) for one in fields(CommitColumns))
+            )
+        if (known & removed).any():
+            gone = np.isin(rows.key, new.key[known & removed], assume_unique=True)
+            rows = rows.take(~gone)
+        return rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CommitRows(CommitColumns):
+    """All that counts, sorted by ``key``; nobody changes it.
+
+    ``group``, ``topic`` and ``topic_id`` are indexes into the names; those of topics stay the same. Of a share group's row only the id is
+    known, and the name is "". ``log``: an index into the logs. ``share``: of a share group.
+    """
+
+    group: Numbers
+    topic: Numbers
+    partition: Numbers
+    log: Numbers
+    share: NDArray[np.bool_]
+    group_names: tuple[str, ...]
+    topic_names: tuple[str, ...]
+    topic_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

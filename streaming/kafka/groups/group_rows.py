@@ -4,27 +4,30 @@ Units: offsets are Kafka's own, times are Unix milliseconds, -1 means "none".
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.common.column_types import LATER, Flag, Int, Long, Text, columns_of, later_of
 from streaming.kafka.groups.offset_moves import OffsetMove
 
-_TEXT, _INT, _LONG, _TEXTS = pa.string(), pa.int32(), pa.int64(), pa.list_(pa.string())
-_LONGS = pa.list_(_LONG)
-_OF_MOVES = {"topic": _TEXT, "topic_id": _TEXT, "partition": _INT, "presence": _INT}
-_MOVES = pa.list_(pa.struct([(each.name, _OF_MOVES.get(each.name, _LONG)) for each in fields(OffsetMove)]))
+Texts = Annotated[tuple[str, ...], pa.list_(pa.string())]
+NewLong = Annotated[Long, LATER]
+NewTexts = Annotated[Texts, LATER]
+NewLongs = Annotated[tuple[int, ...], pa.list_(pa.int64()), LATER]
+NewRanges = Annotated[tuple[int, ...] | None, pa.list_(pa.int64()), LATER]
+NewBytes = Annotated[bytes, pa.binary(), LATER]
+NewMoves = Annotated[tuple[OffsetMove, ...] | None, pa.list_(pa.struct(columns_of(OffsetMove))), LATER]
 
-LATER = b"later"
-"""Marks a column that agents of earlier versions do not send: then a number is -1, which means "none", and a list is null."""
 
-
-def _later(name: str, column: pa.DataType = _LONG) -> pa.Field:
-    return pa.field(name, column, metadata={LATER: b""})
+def _schema(declared: type) -> pa.Schema:
+    """The columns of a class. Those that agents of earlier versions do not send are marked: then a number is -1, and a list is null."""
+    later = later_of(declared)
+    return pa.schema([each.with_metadata({LATER: ""}) if each.name in later else each for each in columns_of(declared)])
 
 
 REMOVED = -1
@@ -36,70 +39,78 @@ NOT_UNDERSTOOD = -2
 NOT_REPLICATED = -3
 """Used instead of a committed offset, or of a number of members, of which only what is above the high watermark is known. Never sent."""
 
-COMMITS = pa.schema(
-    [
-        ("group", _TEXT),
-        ("topic", _TEXT),
-        ("topic_id", _TEXT),  # "" before version 4 of the record
-        ("partition", _INT),
-        ("coordinator", _INT),  # the partition of the coordinator's log
-        ("offset", _LONG),  # the next one that the group reads; REMOVED, or NOT_UNDERSTOOD
-        ("commit_ms", _LONG),
-        ("expire_ms", _LONG),  # only in version 1 of the record
-        ("record_offset", _LONG),  # of the record in the coordinator's log
-        ("effective_offset", _LONG),  # of the record that made it count: its own, or the COMMIT marker of its transaction
-        ("share", pa.bool_()),  # the start offset of a share group
-        ("delivered", _LONG),  # of a share group: how many offsets after that one it is done with
-        _later("done", _LONGS),  # which ones: the first and the last of each range, ascending; null of other groups
-        _later("leader_epoch"),  # of the record before the offset, as its consumer knew it
-        _later("former_ms"),  # when a commit of this partition was made that was deleted since, or of another topic of that name
-    ]
-)
-"""One row for each group, topic and partition."""
 
-PENDING = pa.schema(
-    [
-        ("group", _TEXT),
-        ("topic", _TEXT),
-        ("topic_id", _TEXT),
-        ("partition", _INT),
-        ("coordinator", _INT),
-        ("producer_id", _LONG),
-        ("offset", _LONG),
-        ("record_offset", _LONG),
-        _later("commit_ms"),  # by the coordinator's clock
-    ]
-)
-"""Offsets that were committed in transactions which are open."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommittedOffset:
+    """What counts of a group, topic and partition."""
 
-GROUPS = pa.schema(
-    [
-        ("group", _TEXT),
-        ("coordinator", _INT),
-        ("effective_offset", _LONG),
-        ("type", _TEXT),  # Classic, Consumer, Share, Streams: the words of kafka-groups.sh
-        ("protocol", _TEXT),  # as kafka-groups.sh: consumer, share, streams, connect, or what a classic group has
-        ("state", _TEXT),  # as `GroupState`
-        ("members", _INT),  # REMOVED: the group is deleted
-        ("epoch", _INT),  # of a classic group its generation
-        ("state_ms", _LONG),  # since when the group is in its state; of the newer protocols only of an empty one
-        ("clients", _TEXTS),  # client ids of its first members
-        ("hosts", _TEXTS),
-        ("topics", _TEXTS),  # that it subscribes to, where that is stored
-        _later("interval_ms"),  # the usual one between two of its commits
-        _later("assigned", _TEXTS),  # the partitions of its members, as `assignments.packed`; null: not known
-        _later("moves", _MOVES),  # of its committed offsets within a day, as `OffsetMove`, in the order of the log; null: not known
-        _later("raised"),  # its generation or epoch without a sign: how often it has rebalanced; none of a group without records of its own
-        _later("raised_by_metadata"),  # how many of these are known to be so, of the records that are there
-        _later("raised_unfinished"),
-        _later("rebalance_ms"),  # when it last rebalanced
-        _later("rebalance_minutes", _LONGS),  # as `RebalanceLog.minutes`, one after the other
-        _later("rebalances", pa.binary()),  # its last ones, and whom they name: as `packed_rebalances`
-        _later("rebalance_clients", _TEXTS),
-        _later("rebalance_hosts", _TEXTS),
-    ]
-)
-"""One row for each group."""
+    group: Text
+    topic: Text
+    topic_id: Text  # "" before version 4 of the record
+    partition: Int
+    coordinator: Int  # the partition of the coordinator's log
+    offset: Long  # the next one that the group reads; REMOVED, or NOT_UNDERSTOOD
+    commit_ms: Long
+    expire_ms: Long = -1  # only in version 1 of the record
+    record_offset: Long  # of the record in the coordinator's log
+    effective_offset: Long  # of the record that made it count: its own, or the COMMIT marker of its transaction
+    share: Flag = False  # the start offset of a share group
+    delivered: Long = 0  # of a share group: how many offsets after that one it is done with
+    done: NewRanges = None  # which ones: the first and the last of each range, ascending; null of other groups
+    leader_epoch: NewLong = -1  # of the record before the offset, as its consumer knew it
+    former_ms: NewLong = -1  # when a commit of this partition was made that was deleted since, or of another topic of that name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingCommit:
+    """An offset that was committed in a transaction which is open."""
+
+    group: Text
+    topic: Text
+    topic_id: Text
+    partition: Int
+    coordinator: Int
+    producer_id: Long
+    offset: Long
+    record_offset: Long
+    commit_ms: NewLong = -1  # by the coordinator's clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFacts:
+    """A group."""
+
+    group: Text
+    coordinator: Int
+    effective_offset: Long
+    type: Text  # Classic, Consumer, Share, Streams: the words of kafka-groups.sh
+    protocol: Text  # as kafka-groups.sh: consumer, share, streams, connect, or what a classic group has
+    state: Text  # as `GroupState`
+    members: Int  # REMOVED: the group is deleted
+    epoch: Int  # of a classic group its generation
+    state_ms: Long = -1  # since when the group is in its state; of the newer protocols only of an empty one
+    clients: Texts = ()  # client ids of its first members
+    hosts: Texts = ()
+    topics: Texts = ()  # that it subscribes to, where that is stored
+    interval_ms: NewLong = -1  # the usual one between two of its commits
+    assigned: NewTexts = ()  # the partitions of its members, as `assignments.packed`
+    moves: NewMoves = None  # of its committed offsets within a day, in the order of the log; None: not known
+    raised: NewLong = -1  # its generation or epoch without a sign: how often it has rebalanced; none of a group without records of its own
+    raised_by_metadata: NewLong = -1  # how many of these are known to be so, of the records that are there
+    raised_unfinished: NewLong = -1
+    rebalance_ms: NewLong = -1  # when it last rebalanced
+    rebalance_minutes: NewLongs = ()  # as `RebalanceLog.minutes`, one after the other
+    rebalances: NewBytes = b""  # its last ones, and whom they name: as `packed_rebalances`
+    rebalance_clients: NewTexts = ()
+    rebalance_hosts: NewTexts = ()
+
+    @property
+    def removed(self) -> bool:
+        """Whether the group is deleted."""
+        return self.members == REMOVED
+
+
+COMMITS, PENDING, GROUPS = _schema(CommittedOffset), _schema(PendingCommit), _schema(GroupFacts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -132,53 +143,16 @@ def batch_of(schema: pa.Schema, **columns: object) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array(columns.get(field.name, ()), field.type) for field in schema], schema=schema)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupFacts:
-    """A group; columns and units as `GROUPS`. ``moves``: None where they are not known."""
-
-    group: str
-    coordinator: int
-    effective_offset: int
-    type: str
-    protocol: str
-    state: str
-    members: int
-    epoch: int
-    state_ms: int
-    clients: tuple[str, ...]
-    hosts: tuple[str, ...]
-    topics: tuple[str, ...]
-    interval_ms: int = -1
-    assigned: tuple[str, ...] = ()
-    moves: tuple[OffsetMove, ...] | None = None
-    raised: int = -1
-    raised_by_metadata: int = -1
-    raised_unfinished: int = -1
-    rebalance_ms: int = -1
-    rebalance_minutes: tuple[int, ...] = ()
-    rebalances: bytes = b""
-    rebalance_clients: tuple[str, ...] = ()
-    rebalance_hosts: tuple[str, ...] = ()
-
-    @property
-    def removed(self) -> bool:
-        """Whether the group is deleted."""
-        return self.members == REMOVED
+def batch_of_rows(schema: pa.Schema, rows: Sequence[CommittedOffset | PendingCommit | GroupFacts]) -> pa.RecordBatch:
+    """Rows of the class that the schema is of."""
+    columns: dict[str, list[Any]] = {name: [getattr(row, name) for row in rows] for name in schema.names}
+    if "moves" in columns:
+        columns["moves"] = [None if moves is None else list(map(_spelled, moves)) for moves in columns["moves"]]
+    return batch_of(schema, **columns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingCommit:
-    """An offset that was committed in a transaction which is open; columns and units as `PENDING`."""
-
-    group: str
-    topic: str
-    topic_id: str
-    partition: int
-    coordinator: int
-    producer_id: int
-    offset: int
-    record_offset: int
-    commit_ms: int = -1
+def _spelled(move: OffsetMove) -> dict[str, object]:
+    return {name: getattr(move, name) for name in OffsetMove.__slots__}
 
 
 def group_facts(groups: pa.RecordBatch) -> list[GroupFacts]:

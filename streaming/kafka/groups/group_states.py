@@ -5,7 +5,7 @@ that has finished. Which ones have is in `rebalance_log`.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -69,15 +69,14 @@ class GroupColumns:
     topics: tuple[str, ...] = ()
     assigned: tuple[str, ...] = ()
 
+    def facts(self, group: str, coordinator: int, effective_offset: int) -> GroupFacts:
+        """It as a row, of which nothing else is known."""
+        values = {name: getattr(self, name) for name in GroupColumns.__slots__}
+        return GroupFacts(group=group, coordinator=coordinator, effective_offset=effective_offset, **values)
+
 
 SIMPLE = GroupColumns(type=GroupType.CLASSIC, protocol="", state=GroupState.EMPTY, members=0, epoch=0)
 """A group that commits offsets and has no members: its consumers assign partitions to themselves."""
-
-
-def simple_group(name: str, coordinator: int) -> GroupFacts:
-    """A group of which there are commits, and no record of its own."""
-    values = {each.name: getattr(SIMPLE, each.name) for each in fields(SIMPLE)}
-    return GroupFacts(group=name, coordinator=coordinator, effective_offset=-1, **values)
 
 
 UNREADABLE = GroupColumns(type=GroupType.CLASSIC, protocol="", state=GroupState.UNKNOWN, members=NOT_UNDERSTOOD, epoch=-1)

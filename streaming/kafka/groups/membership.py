@@ -1,6 +1,6 @@
 """The groups of one coordinator's log, in versions: their types, states and members, from the records about them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -8,7 +8,7 @@ import pyarrow as pa
 from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommitKey, OtherKey
 from streaming.kafka.formats.stored_groups import GroupMetadata
 from streaming.kafka.groups.followed_groups import FollowedGroups
-from streaming.kafka.groups.group_rows import GROUPS, REMOVED, batch_of
+from streaming.kafka.groups.group_rows import GROUPS, REMOVED, batch_of_rows
 from streaming.kafka.groups.group_states import (
     APPLIED,
     DELETING,
@@ -125,20 +125,17 @@ class Membership:
 
     def batch(self, after: int, coordinator: int, moves: MovedOffsets) -> pa.RecordBatch:
         """The groups that changed after a version, deleted ones among them, each with the moves of its offsets."""
-        changed = [(name, stamped, stamped.summary()) for name, stamped in self._groups.items() if stamped.version > after]
-        if not changed:
-            return batch_of(GROUPS)
-        columns = ("type", "protocol", "state", "members", "epoch", "state_ms", "clients", "hosts", "topics", "assigned")
-        return batch_of(
-            GROUPS,
-            group=[name for name, _, _ in changed],
-            coordinator=[coordinator] * len(changed),
-            effective_offset=[stamped.record_offset for _, stamped, _ in changed],
-            interval_ms=[stamped.rhythm.usual_ms for _, stamped, _ in changed],
-            moves=[moves.rows(name) for name, _, _ in changed],
-            **_rebalance_columns([stamped.rebalances for _, stamped, _ in changed]),
-            **{column: [getattr(summary, column) for _, _, summary in changed] for column in columns},
-        )
+        changed = [
+            replace(
+                stamped.summary().facts(name, coordinator, stamped.record_offset),
+                interval_ms=stamped.rhythm.usual_ms,
+                moves=tuple(moves.of(name)),
+                **_rebalance_columns(stamped.rebalances),
+            )
+            for name, stamped in self._groups.items()
+            if stamped.version > after
+        ]
+        return batch_of_rows(GROUPS, changed)
 
     def forget_deleted(self) -> None:
         """Keep nothing of deleted groups, nor of those for which nothing is held any more."""
@@ -212,17 +209,16 @@ class Membership:
         return True
 
 
-def _rebalance_columns(logs: list[RebalanceLog]) -> dict[str, list[Any]]:
-    """The columns of `GROUPS` about rebalances."""
-    packed = [packed_rebalances(log.recent or ()) for log in logs]
-    known = [log.raised >= 0 for log in logs]
+def _rebalance_columns(log: RebalanceLog) -> dict[str, Any]:
+    """The columns of `GroupFacts` about rebalances."""
+    numbers, clients, hosts = packed_rebalances(log.recent or ())
     return {
-        "raised": [log.raised for log in logs],
-        "raised_by_metadata": [log.metadata if some else -1 for log, some in zip(logs, known, strict=True)],
-        "raised_unfinished": [log.unfinished if some else -1 for log, some in zip(logs, known, strict=True)],
-        "rebalance_ms": [log.last_ms for log in logs],
-        "rebalance_minutes": [log.flat_minutes for log in logs],
-        "rebalances": [numbers for numbers, _, _ in packed],
-        "rebalance_clients": [clients for _, clients, _ in packed],
-        "rebalance_hosts": [hosts for _, _, hosts in packed],
+        "raised": log.raised,
+        "raised_by_metadata": log.metadata if log.raised >= 0 else -1,
+        "raised_unfinished": log.unfinished if log.raised >= 0 else -1,
+        "rebalance_ms": log.last_ms,
+        "rebalance_minutes": log.flat_minutes,
+        "rebalances": numbers,
+        "rebalance_clients": clients,
+        "rebalance_hosts": hosts,
     }

@@ -3,8 +3,6 @@
 A key is the number of a pair of group and topic, times 2^32, plus the partition. Many are found at once by it.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -50,15 +48,6 @@ def named(names: list[str], numbers: Numbers) -> pa.Array:
     return pa.array([names[number] for number in numbers.tolist()], pa.string())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KeyParts:
-    """The parts of some keys: numbers of groups and topics, and partitions."""
-
-    group: Numbers
-    topic: Numbers
-    partition: Numbers
-
-
 class CommitKeys:
     """Numbers for groups, topics, topic ids and pairs of group and topic. A pair's number is never given to another one."""
 
@@ -88,11 +77,11 @@ class CommitKeys:
         keys: Longs = (pairs[rows] << _PARTITION_BITS | partitions) if len(packed) else np.empty(0, np.int64)
         return keys
 
-    def parts(self, keys: Longs) -> KeyParts:
-        """What keys consist of."""
+    def parts(self, keys: Longs) -> tuple[Numbers, Numbers, Numbers]:
+        """What keys consist of: numbers of groups and topics, and partitions."""
         pairs, packed = (np.fromiter(each, np.int64, len(self)) for each in (self._pairs.values(), self._pairs.keys()))
         packed = packed[np.searchsorted(pairs, keys >> _PARTITION_BITS)]
-        return KeyParts(
+        return (
             (packed >> _PARTITION_BITS).astype(np.int32),
             (packed & _PARTITIONS).astype(np.int32),
             (keys & _PARTITIONS).astype(np.uint32).view(np.int32),

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from itertools import takewhile
 
+from streaming.common.column_types import Int, Long, Text
+
 MOST_BY_HAND = 3
 """Commits of one partition while its group is empty; if there are more, a program makes them."""
 
@@ -46,18 +48,18 @@ class OffsetMove:
     0 of one that is not. ``step``: the largest of its last steps forwards from one commit to the next, 0 not known.
     """
 
-    topic: str
-    topic_id: str
-    partition: int
-    before: int
-    offset: int
-    before_ms: int
-    at_ms: int
-    record_offset: int
-    effective_offset: int
-    presence: int
-    commits: int = 0
-    step: int = 0
+    topic: Text
+    topic_id: Text
+    partition: Int
+    before: Long
+    offset: Long
+    before_ms: Long
+    at_ms: Long
+    record_offset: Long
+    effective_offset: Long
+    presence: Int
+    commits: Long = 0
+    step: Long = 0
 
     @property
     def forwards(self) -> bool:
@@ -202,10 +204,6 @@ class MovedOffsets:
     def of(self, group: str) -> list[OffsetMove]:
         """The moves of a group, in the order of the log."""
         return [each.now for each in self._of.get(group, ())]
-
-    def rows(self, group: str) -> list[dict[str, object]]:
-        """The same as rows of the column ``moves`` of `GROUPS`."""
-        return [{name: getattr(each, name) for name in OffsetMove.__slots__} for each in self.of(group)]
 
     def keep(self, groups: Collection[str], rows: Mapping[int, int]) -> None:
         """Forget all groups but these; rows have got other numbers, or are gone."""

@@ -11,7 +11,16 @@ import pyarrow as pa
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.share_group_state import DONE, ShareKeyType, ShareSnapshot, ShareUpdate
 from streaming.kafka.groups.followed_groups import GroupLimit
-from streaming.kafka.groups.group_rows import COMMITS, GROUPS, NOT_UNDERSTOOD, PENDING, REMOVED, batch_of
+from streaming.kafka.groups.group_rows import (
+    COMMITS,
+    GROUPS,
+    NOT_UNDERSTOOD,
+    PENDING,
+    REMOVED,
+    CommittedOffset,
+    batch_of,
+    batch_of_rows,
+)
 from streaming.kafka.groups.log_replay import FORGET_AT_LEAST, LogReplay
 from streaming.kafka.groups.offset_ranges import Ranges, joined, pairs
 from streaming.kafka.scan.group_records import NotUnderstood, ShareRecord, ShareRecords, share_records
@@ -45,26 +54,25 @@ class ShareLog(LogReplay[ShareRecord]):
         return self._commit_batch(after), batch_of(PENDING), batch_of(GROUPS)
 
     def _commit_batch(self, after: int) -> pa.RecordBatch:
-        rows = [(key, one) for key, one in self._offsets.items() if one.version > after]
-        count = len(rows)
-        return batch_of(
-            COMMITS,
-            group=[group for (group, _, _), _ in rows],
-            topic=[""] * count,
-            topic_id=[topic_id for (_, topic_id, _), _ in rows],
-            partition=[partition for (_, _, partition), _ in rows],
-            coordinator=[self.log.partition] * count,
-            offset=[one.offset for _, one in rows],
-            commit_ms=[one.commit_ms for _, one in rows],
-            expire_ms=[-1] * count,
-            record_offset=[one.record_offset for _, one in rows],
-            effective_offset=[one.record_offset for _, one in rows],
-            share=[True] * count,
-            delivered=[one.delivered for _, one in rows],
-            done=[one.done for _, one in rows],
-            leader_epoch=[-1] * count,
-            former_ms=[-1] * count,
-        )
+        rows = [
+            CommittedOffset(
+                group=group,
+                topic="",
+                topic_id=topic_id,
+                partition=partition,
+                coordinator=self.log.partition,
+                offset=one.offset,
+                commit_ms=one.commit_ms,
+                record_offset=one.record_offset,
+                effective_offset=one.record_offset,
+                share=True,
+                delivered=one.delivered,
+                done=one.done,
+            )
+            for (group, topic_id, partition), one in self._offsets.items()
+            if one.version > after
+        ]
+        return batch_of_rows(COMMITS, rows)
 
     def _apply(self, record: ShareRecord, stamp: int) -> bool:
         key = (record.key.group, record.key.topic_id, record.key.partition)
