@@ -129,11 +129,10 @@ def test_demo_shows_moving_numbers_and_leaves_nothing_behind(tmp_path: Path) -> 
         lines = Lines(process)
         url = first_url(lines)
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/metrics", url)
-        seen: list[int] = []
+        first: dict[str, int] = {}
         for line in lines:
-            reported = re.match(r"[\d,]+ partitions, ([\d,]+) batches, .*/s, [\d,]+ records/s", line)
-            seen += [int(reported[1].replace(",", ""))] if reported else []
-            if len(seen) >= 3 and seen[-1] > seen[0]:
+            reported = re.match(r"partition: (\S+), bytes/s \S.*end offset (\d+)", line)
+            if reported and int(reported[2]) > first.setdefault(reported[1], int(reported[2])):
                 break
         with urllib.request.urlopen(url, timeout=SECONDS) as answer:
             page = answer.read().decode()

@@ -4,6 +4,7 @@ The simulated broker runs in a thread of this process. At its 1.5 MB/s it takes 
 driver mostly waits. A thread can also never outlive the demo.
 """
 
+import math
 import os
 import secrets
 import signal
@@ -17,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -29,7 +31,12 @@ from streaming.terminal.cli.options import with_settings
 from streaming.terminal.cli.spark_extra import require_spark_extra
 from streaming.terminal.cli.stopping import Signals, Stopped
 
+if TYPE_CHECKING:  # it imports what Spark needs
+    from streaming.pages.api.state import State
+
 _EVERY_SECONDS = 2.0
+_LINES_SECONDS = 3.0
+_ROWS = 4
 _JOB_SECONDS = 10.0
 
 
@@ -95,15 +102,32 @@ def _run(settings: Settings, seconds: float | None, signals: Signals) -> None:
             with _beside(job.run, signals.stop):
                 _watch(job.exporter.url, seconds, signals.stop)
             return
-        from streaming.terminal.cli.demo_lines import WatchedJob, print_lines
-
-        watched = WatchedJob(table=job.table, observer=job.observer, watched=job.pacer.watched)
-        with _beside(partial(print_lines, watched, seconds), signals.stop):
+        state = job.exporter.state
+        with _beside(partial(_print_lines, lambda: state, job.pacer.watched, seconds), signals.stop):
             job.run(signals.stop)
 
 
 def _on_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def _print_lines(read: "Callable[[], State]", watched: Callable[[], None], seconds: float | None, stop: threading.Event) -> None:
+    """Print how everything is and which partitions grow fastest, again and again until ``stop`` is set or ``seconds`` are over.
+
+    Args:
+        watched: notes that somebody looks.
+    """
+    from streaming.terminal.top.dir_source import DirSource
+    from streaming.terminal.top.once import labelled_rows
+    from streaming.terminal.top.questions import ListName, ListQuestion, Rows
+
+    source, until = DirSource(read), math.inf if seconds is None else time.monotonic() + seconds
+    while not stop.wait(min(_LINES_SECONDS, max(0.0, until - time.monotonic()))) and time.monotonic() < until:
+        watched()
+        answer = source.ask(ListQuestion(view=ListName.PARTITIONS, sort="bytes_rate", descending=True, limit=_ROWS), again=True)
+        assert isinstance(answer.content, Rows)
+        click.echo("\n".join(labelled_rows(answer, answer.content, relative=True)))
+    click.echo("segtail: ending ...")
 
 
 def _watch(url: str, seconds: float | None, stop: threading.Event) -> None:
