@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.broker.disk.active_segment import ActiveRead
 from streaming.broker.disk.calls import bytes_read
-from streaming.broker.disk.closed_segments import ScannedTimes
 from streaming.broker.disk.contents import ContentsReader, was_shut_down_cleanly
-from streaming.broker.disk.log_inventory import READ_BYTES, Inventory, LogInventory
+from streaming.broker.disk.log_inventory import READ_BYTES, Inventory, LogInventory, ScannedTimes
 from streaming.broker.disk.logdirs import Partition, list_partitions, open_log_dirs
 from streaming.broker.disk.segment_files import FileIdentity
+from streaming.broker.disk.segment_times import ActiveRead
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.kafka.formats.names import DirState
 from streaming.simulator.batch_writer import Batch

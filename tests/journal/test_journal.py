@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.broker.disk.closed_segments import SegmentKey
+from streaming.broker.disk.segment_files import SegmentKey
 from streaming.broker.journal.blocks import entries
 from streaming.broker.journal.consumers import Consumers
 from streaming.broker.journal.cursor import Cursor

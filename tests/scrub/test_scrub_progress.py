@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.broker.disk.closed_segments import SegmentKey
+from streaming.broker.disk.segment_files import SegmentKey
 from streaming.broker.scrub.findings import FoundSegment
 from streaming.broker.scrub.scrub_progress import ScrubProgress, file_of, load, store
 from streaming.kafka.scan.soundness import Damage, Fault

@@ -232,7 +232,7 @@ def test_after_a_restart_the_same_is_reported_without_reading_the_active_segment
     (tail,) = station.watcher.tails()
     before = tail.last_found
     station.restart(killed=killed)
-    monkeypatch.setattr("streaming.broker.disk.active_segment.scan_on", None)
+    monkeypatch.setattr("streaming.broker.disk.segment_times.scan_on", None)
     station.look()
     (tail,) = station.watcher.tails()
     assert before is not None
@@ -256,7 +256,7 @@ def test_behind_a_flaw_the_active_segment_is_looked_through_once(world: Scene, m
     """What was read of the segment before it does not take the place of what is known of it."""
     world.play(f"2 flaw look wait{SUSPECT_MS} look roll 3 look hint")
     scans: list[object] = []
-    monkeypatch.setattr("streaming.broker.disk.active_segment.scan_on", lambda *given, **_: scans.append(given))
+    monkeypatch.setattr("streaming.broker.disk.segment_times.scan_on", lambda *given, **_: scans.append(given))
     world.play("look")
     assert scans == []
 

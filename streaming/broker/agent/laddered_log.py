@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from streaming.broker.disk.closed_segments import SegmentKey
 from streaming.broker.disk.replay import without_replaced
-from streaming.broker.disk.segment_files import FileIdentity, Segment
+from streaming.broker.disk.segment_files import FileIdentity, Segment, SegmentKey
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.ladder.active_ladder import ActiveLadder
 from streaming.broker.ladder.count_log import CountedLog

@@ -17,8 +17,8 @@ import pyarrow as pa
 from streaming.broker.agent.dir_threads import DirThreads, Presence
 from streaming.broker.agent.laddered_log import LadderedLog
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.closed_segments import SegmentKey
 from streaming.broker.disk.scanning import kept_window
+from streaming.broker.disk.segment_files import SegmentKey
 from streaming.broker.journal.journal import Journal
 from streaming.broker.ladder.opened_batches import OpenedBatches
 from streaming.broker.protocol.group_messages import RECORDS, is_counted

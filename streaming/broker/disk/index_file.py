@@ -30,7 +30,7 @@ _BLOCK_ENTRIES = _BLOCK_BYTES // ENTRY_BYTES
 _NONE = np.empty(0, np.int64)
 
 
-def positions_between(path: Path, start: int, end: int, near: int = 0) -> tuple[Positions, int]:
+def positions_between(path: Path | str, start: int, end: int, near: int = 0) -> tuple[Positions, int]:
     """Positions in ``[start, end)`` of the ``.log`` where an entry begins, none if there is no index; and the number of the next entry.
 
     Args:
@@ -38,7 +38,7 @@ def positions_between(path: Path, start: int, end: int, near: int = 0) -> tuple[
     """
     found, last = [_NONE], 0
     at_once = min((end - start) // _USUAL_INTERVAL_BYTES + 2 * _BACK, _MOST_ENTRIES_AT_ONCE)
-    with Calling(path), _opened(path) as fd:
+    with opened_index(path) as fd:
         if fd is None:
             return _NONE, 0
         entry = max(0, near - _BACK)
@@ -58,31 +58,33 @@ def positions_between(path: Path, start: int, end: int, near: int = 0) -> tuple[
     return all_found[begin:stop], entry
 
 
-def last_entry_below(path: Path, offset: int | None) -> tuple[int, int] | None:
+def last_entry_below(path: Path | str, offset: int | None) -> tuple[int, int] | None:
     """The last entry (relative offset, position) with an offset below ``offset``, which is relative, too (None: the last entry of all)."""
-    with Calling(path), _opened(path) as fd:
+    with opened_index(path) as fd:
         count = 0 if fd is None else _count_before(fd, lambda entry_offset, _: offset is None or entry_offset < offset)
         return _entry(fd, count - 1) if fd is not None and count else None
 
 
-def last_entry_upto(path: Path, position: int) -> tuple[int, int] | None:
+def last_entry_upto(path: Path | str, position: int) -> tuple[int, int] | None:
     """The last entry (relative offset, position) at or before a position."""
-    with Calling(path), _opened(path) as fd:
+    with opened_index(path) as fd:
         count = 0 if fd is None else _count_before(fd, lambda _, entry_position: entry_position <= position)
         return _entry(fd, count - 1) if fd is not None and count else None
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[int | None]:
-    try:
-        fd = open_file(path)
-    except OSError:  # absent for a new segment, renamed for a deleted one: everything works without it, but slower
-        yield None
-        return
-    try:
-        yield fd
-    finally:
-        os.close(fd)
+def opened_index(path: Path | str) -> Iterator[int | None]:
+    """The descriptor of an index for the duration of a block; None if it cannot be opened."""
+    with Calling(path):
+        try:
+            fd = open_file(path)
+        except OSError:  # absent for a new segment, renamed with its segment: everything works without it, but slower
+            yield None
+            return
+        try:
+            yield fd
+        finally:
+            os.close(fd)
 
 
 def _count_before(fd: int, before: Callable[[int, int], bool]) -> int:

@@ -8,21 +8,39 @@ import logging
 import os
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.disk.active_segment import ActiveRead, read_on
 from streaming.broker.disk.calls import Calling
-from streaming.broker.disk.closed_segments import ClosedSegments, ScannedTimes, SegmentKey
 from streaming.broker.disk.contents import bytes_taken
 from streaming.broker.disk.logdirs import NOTHING_WRITTEN, LogDir, Partition, load_offset_checkpoint
-from streaming.broker.disk.oldest_record import Oldest, oldest_record
 from streaming.broker.disk.scanning import kept_window
-from streaming.broker.disk.segment_files import Segment, SegmentListing, another_file, directory_stamp, list_segments, log_start_offset
+from streaming.broker.disk.segment_files import (
+    FileIdentity,
+    Segment,
+    SegmentKey,
+    SegmentListing,
+    another_file,
+    directory_stamp,
+    list_segments,
+    log_start_offset,
+)
+from streaming.broker.disk.segment_times import (
+    ActiveRead,
+    Oldest,
+    covers,
+    indexed_largest,
+    is_there,
+    largest_of,
+    oldest_record,
+    read_on,
+    scanned_largest,
+)
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.errors import FormatError
 from streaming.kafka.formats import names
@@ -34,6 +52,169 @@ _KEY = struct.Struct("<5q")
 
 READ_BYTES = 64 << 10
 """How much of an active segment is scanned in one call, unless it is thorough. The rest is left to `Inventory.scan`."""
+
+
+class ScannedTimes:
+    """The timestamps by segment (Unix milliseconds, -1 none), and the changes since they were last stored."""
+
+    def __init__(self, times: Mapping[SegmentKey, int] | None = None) -> None:
+        self._times = dict(times or {})
+        self._changed: set[SegmentKey] = set()
+
+    def get(self, key: SegmentKey) -> int | None:
+        """The result for a segment, None if it was not scanned."""
+        return self._times.get(key)
+
+    def put(self, key: SegmentKey, largest_timestamp: int) -> None:
+        """Note the result of a scan."""
+        self._times[key] = largest_timestamp
+        self._changed.add(key)
+
+    def drop(self, keys: Iterable[SegmentKey]) -> None:
+        """Remove these segments, because they no longer exist."""
+        for key in keys:
+            if self._times.pop(key, None) is not None:
+                self._changed.add(key)
+
+    def keep_only(self, keys: set[SegmentKey]) -> None:
+        """Remove all other segments, because they no longer exist."""
+        self.drop([key for key in self._times if key not in keys])
+
+    def changes(self) -> tuple[list[tuple[SegmentKey, int]], list[SegmentKey]]:
+        """The added and the removed entries since the last call."""
+        found = [(key, self._times[key]) for key in self._changed if key in self._times]
+        gone = [key for key in self._changed if key not in self._times]
+        self._changed.clear()
+        return found, gone
+
+
+# Hundreds of thousands of segments are kept, some bytes each. The first five fields distinguish a file from every other one, because
+# compaction puts another file under the same name. `indexed_at` is the offset at which the time index has the largest timestamp while the
+# index is not checked yet, else -1.
+_ROW = np.dtype(
+    [(name, "<i8") for name in ("base_offset", "size", "modified_ms", "device", "inode", "largest_timestamp", "indexed_at")],
+)
+_IDENTIFYING = 5
+
+_NONE = np.empty(0, _ROW)
+
+
+class ClosedSegments:
+    """The known facts about the closed segments of a log.
+
+    Args:
+        directory: the directory of the log.
+        thorough: check every time index at once, and scan where needed; otherwise only on request.
+        scanned: the results of scans, also of other logs.
+    """
+
+    __slots__ = ("_directory", "_rows", "_scan", "_scanned", "_thorough", "_unchecked", "wrong")  # there is one for each log
+
+    def __init__(self, directory: Path, *, thorough: bool, scanned: ScannedTimes) -> None:
+        self.wrong = 0
+        """The number of time indexes so far that disagreed with their segment."""
+        self._directory = directory
+        self._thorough = thorough
+        self._scanned = scanned
+        self._scan: ActiveRead | None = None
+        self._rows = _NONE
+        self._unchecked = 0
+
+    def take(self, segments: Sequence[Segment], active: ActiveRead | None, buffer: Bytes) -> None:
+        """Use a new listing; its last segment is the active one. ``active`` is the scan of the segment that was active before.
+
+        Raises:
+            OSError: a segment cannot be read.
+        """
+        if len(segments) == 1 and not len(self._rows):  # as in most logs
+            return
+        before = {row[:_IDENTIFYING]: row[_IDENTIFYING:] for row in self._rows.tolist()}
+        rows = []
+        for segment, following in pairwise(segments):
+            key = (segment.base_offset, segment.size, segment.modified_ms, segment.identity.device, segment.identity.inode)
+            found = before.get(key)
+            rows.append((*key, *(self._find(segment, following.base_offset, active, buffer) if found is None else found)))
+        self._scanned.drop(SegmentKey(*key) for key in before.keys() - {row[:_IDENTIFYING] for row in rows})
+        self._rows = np.array(rows, _ROW)
+        self._unchecked = int(np.count_nonzero(self._rows["indexed_at"] >= 0))
+        while self._thorough and self._unchecked:
+            self.check_one(buffer)
+
+    def rows(self) -> list[tuple[int, int, int, int]]:
+        """For each segment: base offset, size, largest timestamp (Unix milliseconds, -1 none, `TIME_UNKNOWN`) and the time of the file."""
+        known = self._rows
+        columns = (known[name].tolist() for name in ("base_offset", "size", "largest_timestamp", "modified_ms"))
+        return list(zip(*columns, strict=True))
+
+    def segments(self) -> list[Segment]:
+        """The segments from the listing."""
+        return [self._segment(row) for row in self._rows]
+
+    def files(self) -> list[SegmentKey]:
+        """The keys of the segments."""
+        return [SegmentKey(*row[:_IDENTIFYING]) for row in self._rows.tolist()]
+
+    @property
+    def unknown(self) -> bool:
+        """Whether a segment has to be scanned."""
+        return bool((self._rows["largest_timestamp"] == TIME_UNKNOWN).any())
+
+    def scan(self, buffer: Bytes, budget: int) -> None:
+        """Continue the scan of the first segment that has to be scanned, for about ``budget`` bytes.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        undated = np.flatnonzero(self._rows["largest_timestamp"] == TIME_UNKNOWN)
+        if not len(undated):
+            return
+        row = self._rows[int(undated[0]) :][0]
+        segment = self._segment(row)
+        self._scan, whole = read_on(segment, self._scan, buffer, budget, closed=True)
+        if whole:
+            row["largest_timestamp"] = largest = largest_of(segment, self._scan)
+            self._scanned.put(SegmentKey.of(segment), largest)
+            self._scan = None
+
+    def check_one(self, buffer: Bytes) -> bool:
+        """Compare one unchecked time index with its segment; returns whether that changed anything.
+
+        Raises:
+            OSError: the segment cannot be read.
+        """
+        if not self._unchecked:
+            return False
+        row = self._rows[int(np.flatnonzero(self._rows["indexed_at"] >= 0)[-1]) :][0]
+        segment, believed = self._segment(row), int(row["largest_timestamp"])
+        right = is_there(segment, believed, int(row["indexed_at"]))
+        found = believed if right else self._scan_now(segment, buffer)
+        row["largest_timestamp"], row["indexed_at"] = found, -1
+        self._unchecked -= 1
+        if not right:
+            self.wrong += 1
+            log.warning(
+                "time index disagrees with its segment, which is scanned",
+                extra={"path": str(segment.path), "time_index_ms": believed},
+            )
+        return found != believed
+
+    def _segment(self, row: np.void) -> Segment:
+        base_offset, size, modified_ms, device, inode = (int(row[name]) for name in _ROW.names[:_IDENTIFYING])  # type: ignore[index]
+        return Segment(base_offset, self._directory, False, size, modified_ms, FileIdentity(device, inode))
+
+    def _find(self, segment: Segment, next_base: int, active: ActiveRead | None, buffer: Bytes) -> tuple[int, int]:
+        """The largest timestamp of a segment, and the offset at which its unchecked time index has it, else -1."""
+        if segment.size == 0:
+            return -1, -1
+        if active is not None and covers(active, segment):
+            return active.largest_timestamp, -1
+        scanned = self._scanned.get(SegmentKey.of(segment))
+        if scanned is not None:
+            return scanned, -1
+        return indexed_largest(segment.directory, segment.base_offset, next_base) or (self._scan_now(segment, buffer), -1)
+
+    def _scan_now(self, segment: Segment, buffer: Bytes) -> int:
+        return scanned_largest(segment, buffer) if self._thorough else TIME_UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -288,7 +469,7 @@ class _InventoriedLog:
         before = self.read
         if before is None or listed or now != last or before.zero_tail:
             window, budget = (buffer, None) if self._thorough else (buffer[:READ_BYTES], READ_BYTES)
-            self.read, self.read_whole = read_on(now, before or ActiveRead.none_of(now), window, budget)
+            self.read, self.read_whole = read_on(now, before, window, budget)
             self._active = now
         return now != last or self.read != before
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from mmap import PAGESIZE
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from streaming.broker.disk.calls import Calling, ThreadCalls, note_read
 from streaming.broker.disk.index_file import last_entry_below, last_entry_upto, positions_between
@@ -85,6 +85,21 @@ class Segment:
     def open(self) -> "OpenSegment":
         """Open the file that was listed. Raises OSError; FileNotFoundError if another file has its name by now."""
         return OpenSegment(self.path, self.base_offset, self.identity)
+
+
+class SegmentKey(NamedTuple):
+    """Distinguishes a closed segment from every other one: compaction puts another file under the same name."""
+
+    base_offset: int
+    size: int
+    modified_ms: int
+    device: int
+    inode: int
+
+    @classmethod
+    def of(cls, segment: Segment) -> Self:
+        """The key of a segment from a listing."""
+        return cls(segment.base_offset, segment.size, segment.modified_ms, segment.identity.device, segment.identity.inode)
 
 
 def list_segments(directory: Path) -> tuple[Segment, ...]:
@@ -264,7 +279,7 @@ class OpenSegment:
 
     __slots__ = ("_entry", "_fd", "_path", "_reads_ahead", "base_offset", "identity")  # most logs have one
 
-    def __init__(self, segment_path: Path, base_offset: int, listed: FileIdentity | None = None) -> None:
+    def __init__(self, segment_path: Path | str, base_offset: int, listed: FileIdentity | None = None) -> None:
         """Open the file for reading. Raises OSError; FileNotFoundError if it is another one than was ``listed``."""
         self._path = str(segment_path)
         self.base_offset = base_offset
@@ -439,7 +454,7 @@ class OpenSegment:
 
     def seeds(self, start: int, end: int) -> Positions:
         """Positions in ``[start, end)`` where an entry begins according to the segment's ``.index``: plausible, but never proven."""
-        found, self._entry = positions_between(self._index(), start, end, self._entry)
+        found, self._entry = positions_between(self.beside(FileKind.INDEX), start, end, self._entry)
         return found
 
     def indexed(self, offset: int | None) -> tuple[int, int] | None:
@@ -447,12 +462,12 @@ class OpenSegment:
 
         It means that the batch at the position ends at this offset or before. None if there is no such entry.
         """
-        found = last_entry_below(self._index(), None if offset is None else offset - self.base_offset)
+        found = last_entry_below(self.beside(FileKind.INDEX), None if offset is None else offset - self.base_offset)
         return None if found is None else (self.base_offset + found[0], found[1])
 
     def indexed_upto(self, position: int) -> tuple[int, int] | None:
         """The last (offset, position) in the ``.index`` at or before a position; as plausible as that of `indexed`."""
-        found = last_entry_upto(self._index(), position)
+        found = last_entry_upto(self.beside(FileKind.INDEX), position)
         return None if found is None else (self.base_offset + found[0], found[1])
 
     def proven_at(self, position: int, upto: int | None, most: int) -> int | None:
@@ -477,5 +492,6 @@ class OpenSegment:
             return None
         return base_offset if head[MAGIC_AT] == CURRENT_MAGIC else self.base_offset
 
-    def _index(self) -> Path:
-        return self.path.with_name(segment_file_name(self.base_offset, FileKind.INDEX))
+    def beside(self, kind: FileKind) -> str:
+        """The path of another file of the segment."""
+        return f"{self._path.rpartition('/')[0]}/{segment_file_name(self.base_offset, kind)}"

@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from streaming.broker.disk.closed_segments import indexed_largest, is_there
 from streaming.broker.disk.locate import BatchBoundary, start_near, walk_on
 from streaming.broker.disk.opening import INDEX_BYTES, read_small
 from streaming.broker.disk.segment_files import Segment
+from streaming.broker.disk.segment_times import indexed_largest, is_there
 from streaming.errors import FormatError
 from streaming.kafka.formats.names import FileKind, segment_file_name
 from streaming.kafka.formats.time_index import read_time_entries
@@ -41,7 +41,7 @@ def find_time(begin: BatchBoundary, segments: Sequence[Segment], timestamp: int,
 
 def is_older(segment: Segment, next_base: int, timestamp: int) -> bool:
     """Whether the time index of a closed segment says that all its records are older."""
-    largest = indexed_largest(segment, next_base)
+    largest = indexed_largest(segment.directory, segment.base_offset, next_base)
     return largest is not None and largest[0] < timestamp and is_there(segment, *largest)
 
 

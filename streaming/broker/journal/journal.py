@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from streaming.broker.disk.closed_segments import SegmentKey
+from streaming.broker.disk.segment_files import SegmentKey
 from streaming.broker.journal import blocks, consumer_states, producer_pages, schema, stored_logs
 from streaming.broker.journal.blocks import (
     BLOCK_BYTES,

@@ -16,7 +16,7 @@ import lz4.frame
 import numpy as np
 import pyarrow as pa
 
-from streaming.broker.disk.closed_segments import SegmentKey
+from streaming.broker.disk.segment_files import SegmentKey
 from streaming.broker.journal import producer_pages
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.journal.tables import StoredTable, equal, value

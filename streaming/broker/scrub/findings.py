@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.broker.disk.closed_segments import SegmentKey
+from streaming.broker.disk.segment_files import SegmentKey
 from streaming.kafka.scan.soundness import Damage
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from streaming.broker.disk.closed_segments import SegmentKey
+from streaming.broker.disk.segment_files import SegmentKey
 from streaming.broker.scrub.findings import FoundSegment
 from streaming.common.whole_files import write_whole
 from streaming.kafka.scan.soundness import Damage, Fault

@@ -12,11 +12,10 @@ import numpy as np
 
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.calls import ThreadCalls, bytes_read, calls_of_this_thread
-from streaming.broker.disk.closed_segments import SegmentKey
 from streaming.broker.disk.identity import LogDir
 from streaming.broker.disk.logdirs import live_directories
 from streaming.broker.disk.replay import without_replaced
-from streaming.broker.disk.segment_files import Segment, file_stamp, list_segments, read_leader_epochs
+from streaming.broker.disk.segment_files import Segment, SegmentKey, file_stamp, list_segments, read_leader_epochs
 from streaming.broker.scrub.findings import Findings, FoundSegment
 from streaming.broker.scrub.scrub_pace import ScrubPace
 from streaming.broker.scrub.scrub_progress import ScrubProgress, file_of, load, store

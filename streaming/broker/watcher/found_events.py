@@ -11,12 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from streaming.broker.disk.active_segment import ActiveRead
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.closed_segments import ScannedTimes
-from streaming.broker.disk.log_inventory import Inventory, LogInventory
+from streaming.broker.disk.log_inventory import Inventory, LogInventory, ScannedTimes
 from streaming.broker.disk.logdirs import Partition
 from streaming.broker.disk.segment_files import FileIdentity, SegmentListing
+from streaming.broker.disk.segment_times import ActiveRead
 from streaming.broker.journal.cursor import TIMES_UNKNOWN
 from streaming.broker.watcher.cluster_knowledge import LEADER_UNKNOWN, Cluster
 from streaming.broker.watcher.last_found import LastFound

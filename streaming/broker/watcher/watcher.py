@@ -13,7 +13,7 @@ from pathlib import Path
 
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.calls import bytes_read
-from streaming.broker.disk.closed_segments import ScannedTimes
+from streaming.broker.disk.log_inventory import ScannedTimes
 from streaming.broker.journal.census import census
 from streaming.broker.journal.consumer_states import Registration
 from streaming.broker.journal.journal import Journal
