@@ -169,6 +169,17 @@ def test_a_replica_that_was_made_of_a_compacted_log_begins_its_epochs_with_its_f
     assert log_start_offset(log.directory, list_segments(log.directory)) == 13
 
 
+def test_a_checkpoint_that_was_written_later_takes_a_log_start_back_that_only_the_epochs_have(log: PartitionLog) -> None:
+    """Kafka 4.4.0, killed in the minute after DeleteRecords: its log began at 57 again, and the file had ``2 80`` for good."""
+    log.delete_records(3)
+    checkpoint, written_ns = log.directory.parent / "log-start-offset-checkpoint", 10**18
+    checkpoint.write_text("0\n0\n")
+    os.utime(log.directory / "leader-epoch-checkpoint", ns=(written_ns, written_ns))
+    for later, start in ((-1, 3), (0, 3), (1, 0)):
+        os.utime(checkpoint, ns=(written_ns + later, written_ns + later))
+        assert log_start_offset(log.directory, list_segments(log.directory)) == start
+
+
 def test_leader_epochs_that_cannot_be_read_are_none_and_reported(log: PartitionLog, caplog: pytest.LogCaptureFixture) -> None:
     assert read_leader_epochs(log.directory) == (EpochEntry(0, 0),)
     (log.directory / "leader-epoch-checkpoint").write_text("nonsense")

@@ -131,6 +131,19 @@ def test_a_log_start_inside_a_segment_is_reported_by_the_checkpoint(station: Sta
     assert reported(station) == []
 
 
+def test_a_log_start_that_no_checkpoint_confirms_is_taken_back_when_one_is_written(
+    station: Station, log: PartitionLog, disk: LogDir
+) -> None:
+    """The broker was killed before its checkpoint had the log start, and does not know of it any more."""
+    log.delete_records(1)
+    station.look()
+    (seen,) = (event for event in station.events if event.kind is Kind.FOUND)
+    assert (seen.log_start_offset, reported(station, hinted=False)) == (1, [])
+    disk.write_checkpoint("log-start-offset-checkpoint", [])
+    (event,) = reported(station, hinted=False)
+    assert event.log_start_offset == 0
+
+
 def test_with_remote_storage_the_checkpoint_alone_says_where_a_log_starts(station: Station, disk: LogDir) -> None:
     log = partition(disk, "t", base_offset=7)
     log.append(batch())

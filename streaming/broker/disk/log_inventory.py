@@ -245,6 +245,11 @@ class LogInventory:
         """Bytes of all segments."""
         return int(self.segments["size"].sum())
 
+    @property
+    def start_is_young(self) -> bool:
+        """Whether the log start is known from the log's directory alone, inside a segment: the next checkpoint may take it back."""
+        return self.own_start_offset > max(self.start_checkpoint, int(self.segments["base_offset"][0]))
+
     def log_start_offset(self, *, remote_storage: bool = False) -> int:
         """The first offset that the log serves. With remote storage it may be far before the first offset on this disk."""
         if remote_storage and self.start_checkpoint >= 0:
@@ -419,6 +424,9 @@ class _InventoriedLog:
         changed = self._list(listing, now_ms, buffer)
         if self._active is None:
             return None
+        if not changed and self._inventory is not None and self._inventory.start_is_young:
+            before, self._own_start = self._own_start, log_start_offset(self.partition.path, list_segments(self.partition.path))
+            changed = before != self._own_start
         changed = self._read_active(self._active, buffer, listed=changed) or changed
         changed = self.closed.check_one(buffer) or self._scanned or changed
         self._scanned = False

@@ -255,13 +255,17 @@ def log_start_offset(directory: Path, segments: tuple[Segment, ...], stored: Seq
 
     ``leader-epoch-checkpoint`` is the first file that shows DeleteRecords. But its first entry may be above the start of the log, too: if
     older batches have no epoch, or if compaction had left nothing below it when the replica was made, which begins the file with the first
-    batch that it gets. So it is used only if a batch of magic 2 is below it.
+    batch that it gets. So it is used only if a batch of magic 2 is below it. And a broker that is killed in the minute after DeleteRecords
+    starts at the log's old beginning again, with the same epochs: its next checkpoint, which has every log that starts inside a segment
+    (`LogManager.checkpointLogStartOffsetsInDir`), shows that it does not know of them. So the file is used only until that is written.
 
     Args:
         stored: its entries, if they were read already.
     """
     first, epochs = segments[0], read_leader_epochs(directory) if stored is None else stored
     if not epochs or epochs[0].start_offset <= first.base_offset:
+        return first.base_offset
+    if _written_ns(directory.parent / names.LOG_START_OFFSET_CHECKPOINT) > _written_ns(directory / names.LEADER_EPOCH_CHECKPOINT) >= 0:
         return first.base_offset
     try:
         file = first.open()
@@ -272,6 +276,15 @@ def log_start_offset(directory: Path, segments: tuple[Segment, ...], stored: Seq
     with_epoch = len(head) > MAGIC_AT and head[MAGIC_AT] == CURRENT_MAGIC
     start = epochs[0].start_offset
     return start if with_epoch and int.from_bytes(head[:LENGTH_AT]) < start else first.base_offset
+
+
+def _written_ns(path: Path) -> int:
+    """When a file was written last; -1 if there is none."""
+    try:
+        with Calling(path):
+            return path.stat().st_mtime_ns
+    except OSError:
+        return -1
 
 
 class OpenSegment:

@@ -171,7 +171,7 @@ class FoundPublisher:
             last = tail.last_found
             assert last is not None
             tail.note_high_watermark(high_watermark)
-            if starts != [last.inventory.start_checkpoint, last.inventory.cleaner_checkpoint]:
+            if starts != [last.inventory.start_checkpoint, last.inventory.cleaner_checkpoint] or last.inventory.start_is_young:
                 tail.make_list_due()
             elif tail.high_watermark == last.high_watermark:
                 del self._unequal[tail]
@@ -229,6 +229,8 @@ class FoundPublisher:
             return None
         if self._inventory.unfinished(tail.partition):
             self._unfinished[tail] = None
+        if inventory.start_is_young:
+            self._unequal[tail] = None
         last = self._last_found(tail, inventory)
         event = last.event(tail.event(Kind.FOUND), None if tail.owes_list else tail.last_found, self._clock_ms())
         tail.note_found(last)
