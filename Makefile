@@ -98,7 +98,7 @@ docs: setup ## Regenerate docs/metrics.md, the fields of docs/api.md and their s
 	@mv docs/metrics.md.new docs/metrics.md
 	@$(BIN)/python -m streaming.pages.listings.api_reference docs/api.md > docs/api.md.new
 	@mv docs/api.md.new docs/api.md
-	@$(BIN)/python -m streaming.pages.listings.json_schema > docs/api.schema.json.new
+	@$(BIN)/python -m streaming.pages.listings.api_reference > docs/api.schema.json.new
 	@mv docs/api.schema.json.new docs/api.schema.json
 	@$(BIN)/python -m streaming.spark.source.relation_reference docs/spark.md > docs/spark.md.new
 	@mv docs/spark.md.new docs/spark.md

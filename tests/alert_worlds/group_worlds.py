@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from streaming.broker.protocol.cluster_messages import Registered
-from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.group_judge import judge_groups
-from streaming.cluster.view.observer import AgentStatus, Observer, Versions
-from streaming.cluster.view.thresholds import thresholds
+from streaming.cluster.verdicts.incidents import problems
+from streaming.cluster.view.observer import AgentStatus, Observer, Versions, thresholds
 from streaming.cluster.view.view import view
 from streaming.common.rows import SEGMENTS, TRANSACTIONS
 from streaming.common.settings import Settings

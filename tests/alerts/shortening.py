@@ -10,7 +10,7 @@ from datetime import timedelta
 from fractions import Fraction
 from typing import Any
 
-from streaming.cluster.view import thresholds
+from streaming.cluster.view import observer
 from streaming.common.settings import Settings
 
 _MILLISECONDS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000, "y": 31_536_000_000}
@@ -88,7 +88,7 @@ def shorten_alertmanager(config: dict[str, Any], factor: int) -> dict[str, Any]:
 def shortened_options(factor: int) -> dict[str, str]:
     """Segtail's options that alerts wait for, by name, as a command line takes them."""
     found = {}
-    for name in thresholds.SECONDS:
+    for name in observer.SECONDS:
         default: timedelta = getattr(Settings(), name)
         if name not in KEPT_OPTIONS and default:
             found[name] = f"{default // timedelta(milliseconds=1) // factor}ms"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from streaming.cluster.view.thresholds import thresholds
+from streaming.cluster.view.observer import thresholds
 from streaming.common.definitions.sections import METRICS
 from streaming.common.settings import Settings
 from tests.alerts.promtool import TESTS, run

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.cluster.view import thresholds
+from streaming.cluster.view import observer
 from tests.alerts.rendering import CONF
 from tests.alerts.shortening import (
     KEPT_OPTIONS,
@@ -119,4 +119,4 @@ def test_the_configurations() -> None:
 def test_every_option_that_alerts_wait_for_is_shortened() -> None:
     options = shortened_options(10)
     assert options["hanging_after"] == "90000ms"
-    assert set(options) | KEPT_OPTIONS == set(thresholds.SECONDS)
+    assert set(options) | KEPT_OPTIONS == set(observer.SECONDS)

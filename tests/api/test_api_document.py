@@ -14,9 +14,7 @@ from streaming.broker.protocol.disk_json import DiskAnswer
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import PartitionPage, PartitionRow, RetentionPage, TransactionPage
 from streaming.broker.protocol.status_json import DoctorPage, ProblemPage
-from streaming.pages.listings.api_reference import write_reference
-from streaming.pages.listings.json_schema import ANSWERS, EVERY, OF_COMMANDS, kinds_of, schema
-from streaming.pages.listings.meanings import meanings
+from streaming.pages.listings.api_reference import ANSWERS, EVERY, OF_COMMANDS, kinds_of, meanings, schema, write_reference
 from tests.protocol.built import built
 from tests.tables import each_row
 

@@ -7,8 +7,7 @@ import numpy as np
 from streaming.broker.protocol.status_messages import UnreadableLog
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.view.observer import AgentStatus
-from streaming.cluster.view.table import Table
-from streaming.cluster.view.uncounted import Uncounted
+from streaming.cluster.view.table import Table, Uncounted
 from streaming.cluster.view.view import view
 from streaming.common.log_key import LogKey
 from streaming.pages.api.judged_look import JudgedLook

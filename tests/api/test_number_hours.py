@@ -1,7 +1,6 @@
 """The numbers of each minute of the last hour that only judged looks show."""
 
-from streaming.pages.api.history import MINUTE_MS, MINUTES
-from streaming.pages.api.number_hours import NumberHours, NumberMemory, ShownNumbers
+from streaming.pages.api.history import MINUTE_MS, MINUTES, NumberHours, NumberMemory, ShownNumbers
 
 START = 1_700_000_040_000 // MINUTE_MS * MINUTE_MS
 

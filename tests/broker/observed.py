@@ -9,8 +9,7 @@ from streaming.broker.agent.host_status import CHECK_EVERY_MS, HostStatus
 from streaming.broker.agent.process_watch import ProcessWatch
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
-from streaming.cluster.view.broker_status import broker_phases
-from streaming.cluster.view.process_reports import broker_processes, is_given_up
+from streaming.cluster.view.broker_status import broker_phases, broker_processes, is_given_up
 from streaming.kafka.formats.metadata_brokers import Phase
 from tests.broker.kafka import Node
 

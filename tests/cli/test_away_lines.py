@@ -10,7 +10,7 @@ import pytest
 
 from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.simulator.log_dir import LogDir
-from streaming.terminal.cli import away_lines
+from streaming.terminal.cli.lists import AT_START, away_lines
 from tests.builders import batch, log_dir, partition
 from tests.commands import run_command
 from tests.docs.world import HOUR, LOG_DIRS, NOW, ShownBroker
@@ -20,7 +20,7 @@ NOBODY = "Broker 1 is stopped, or this is a copy: nobody holds the locks of the 
 
 
 def line(*away: AwayBroker) -> str:
-    (found,) = away_lines.lines(away, AT, away_lines.RETENTION)
+    (found,) = away_lines(away, AT, AT_START["retention"])
     return found
 
 
@@ -37,7 +37,7 @@ def test_several_are_named_together_and_nobody_is_not() -> None:
     ended = AwayBroker(broker=2, last_ms=AT - 5_000, ended_ms=AT - 1_000)
     assert line(ended).startswith("Broker 2 is not running. The files are as of the last write, ")
     assert line(AwayBroker(broker=1, last_ms=5), ended).startswith("Brokers 1, 2 are stopped, or this is a copy")
-    assert list(away_lines.lines((), AT, away_lines.DISK)) == []
+    assert list(away_lines((), AT, AT_START["disk"])) == []
 
 
 @pytest.fixture
@@ -53,12 +53,7 @@ def disk(tmp_path: Path) -> LogDir:
     return made
 
 
-COMMANDS = {
-    "retention": away_lines.RETENTION,
-    "transactions": away_lines.TRANSACTIONS,
-    "count": away_lines.COUNTS,
-    "disk": away_lines.DISK,
-}
+COMMANDS = ("retention", "transactions", "count", "disk")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -66,7 +61,7 @@ def test_commands_on_log_dirs_say_it_in_text_and_json(command: str, disk: LogDir
     text = run_command(command, "--log-dirs", disk.path).stdout
     (found,) = (each for each in text.splitlines() if each.startswith("Broker 1 is"))
     assert found.startswith(NOBODY)
-    assert found.endswith(f" {COMMANDS[command]}")
+    assert found.endswith(f" {AT_START[command]}")
     page = json.loads(run_command(command, "--log-dirs", disk.path, "--json").stdout)
     assert [(each["broker"], each["ended_ms"]) for each in page["away"]] == [(1, None)]
     assert 3_500_000 < page["at_ms"] - page["away"][0]["last_ms"] < 3_700_000
@@ -89,7 +84,7 @@ def test_groups_of_a_stopped_broker_say_it_too(command: tuple[str, ...], tmp_pat
     world.stop()
     last = run_command(*command, "--log-dirs", log_dirs).stdout.splitlines()[-1]
     assert last.startswith(NOBODY)
-    assert last.endswith(away_lines.GROUPS)
+    assert last.endswith(AT_START["groups"])
     (away,) = json.loads(run_command(*command, "--log-dirs", log_dirs, "--json").stdout)["away"]
     assert (away["broker"], away["last_ms"]) == (1, NOW)
 

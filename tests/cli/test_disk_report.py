@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from streaming.broker.protocol.disk_json import DiskAnswer, DiskRow, KindUse, LogDirUse
-from streaming.cluster.usage.disk_findings import Finding
+from streaming.cluster.usage.disk_answer import Finding
 from streaming.terminal.cli.disk_report import ASSUMED, RECKONED, outlook, report, verdict
 
 NOW_MS = 1_700_000_000_000

@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from streaming.terminal.cli.times import Moment
+from streaming.terminal.cli.values import Moment
 from tests.tables import each_row
 
 

@@ -3,10 +3,9 @@
 import pytest
 
 from streaming.cluster.consumers.commit_times import AHEAD_MS, LATE_MS
-from streaming.cluster.consumers.group_expiration import DEFAULT_MS
-from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
+from streaming.cluster.consumers.group_uncommitted import DEFAULT_MS
+from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS, Usage, usages
 from streaming.cluster.verdicts.group_judge import judge_groups
-from streaming.cluster.verdicts.group_usage import Usage, usages
 from tests.consumers.group_agents import GROUP, WAITING
 from tests.consumers.group_world import STOPPED_MS, GroupJob, world
 from tests.tables import each_row

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from streaming.cluster.consumers.group_expiration import expirations
+from streaming.cluster.consumers.group_uncommitted import expirations
 from tests.consumers.group_agents import GROUP
 from tests.consumers.group_world import world
 from tests.tables import each_row

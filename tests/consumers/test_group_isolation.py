@@ -3,8 +3,8 @@
 import pytest
 
 from streaming.broker.protocol.group_json import BatchCheck
-from streaming.cluster.consumers.group_isolation import LOG_START_MS
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
+from streaming.cluster.consumers.group_uncommitted import LOG_START_MS
 from tests.consumers.group_world import GroupJob, held_back, opened, world
 from tests.tables import each_row
 

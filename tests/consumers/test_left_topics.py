@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.group_judge import judge_groups
+from streaming.cluster.verdicts.incidents import problems
 from streaming.cluster.view.view import view
 from tests.consumers.group_agents import GROUP
 from tests.consumers.group_world import STOPPED_MS, GroupJob, world

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from streaming.broker.protocol.group_json import GroupFinding, MovedOffset
-from streaming.cluster.consumers.group_isolation import LOG_START_MS
+from streaming.cluster.consumers.group_uncommitted import LOG_START_MS
 from streaming.kafka.groups.offset_moves import GroupPresence
 from tests.consumers.group_agents import GROUP, FakeAgent
 from tests.consumers.group_world import GroupJob, opened, world

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from streaming.cluster.view.thresholds import SECONDS
+from streaming.cluster.view.observer import SECONDS
 from streaming.kafka.groups.group_states import GroupState
 from streaming.rules.config_values import ValueSource
 from streaming.rules.coordinator_join import STATES

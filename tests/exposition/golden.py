@@ -9,9 +9,8 @@ from streaming.broker.protocol.cluster_messages import AffectedPartition, Partit
 from streaming.broker.protocol.scrub_messages import CorruptBatch, CorruptLog, ScrubStatus
 from streaming.broker.protocol.status_messages import BrokerStatus
 from streaming.cluster.consumers.group_snapshot import GroupBoard
-from streaming.cluster.view.observer import AgentStatus, Observer, Versions
+from streaming.cluster.view.observer import AgentStatus, Observer, Threshold, Versions
 from streaming.cluster.view.table import Table
-from streaming.cluster.view.thresholds import Threshold
 from streaming.common.log_key import LogKey
 from streaming.common.pace.schedule import Pace, PaceReason
 from streaming.common.web.places import ServerCounts

@@ -16,8 +16,7 @@ from streaming.cluster.view.family import TEXT, Family, Samples
 from streaming.cluster.view.table import Table
 from streaming.common.definitions.sections import METRICS
 from streaming.pages.exposition import kept_lines
-from streaming.pages.exposition.family_lines import lines_of, text_of
-from streaming.pages.exposition.kept_lines import GzipPiece, KeptLines, join, pack
+from streaming.pages.exposition.kept_lines import GzipPiece, KeptLines, join, lines_of, pack, text_of
 from streaming.pages.exposition.render import render, render_packed
 from tests.consumers.group_agents import GROUP
 from tests.consumers.group_world import GroupJob, world

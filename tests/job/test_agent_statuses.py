@@ -20,8 +20,8 @@ from streaming.broker.protocol.status_messages import BlockedFile, CatalogPart, 
 from streaming.broker.watcher.watcher import RESCAN_MS
 from streaming.cluster.view.observer import Observer
 from streaming.cluster.view.table import Table
+from streaming.cluster.view.transaction_columns import HangingTransaction
 from streaming.cluster.view.view import view
-from streaming.cluster.view.waiting_groups import HangingTransaction
 from streaming.errors import AgentError
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record

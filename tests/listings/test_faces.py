@@ -31,9 +31,9 @@ from streaming.pages.listings.transaction_list import TRANSACTIONS
 from streaming.pages.site.page_site import PageSite
 from streaming.terminal.cli.app import segtail
 from streaming.terminal.offline.everything import read_everything
+from streaming.terminal.top.frame import laid_out
 from streaming.terminal.top.questions import ListName, Row, Rows
 from streaming.terminal.top.questions import ListQuestion as Question
-from streaming.terminal.top.table_lines import laid_out
 from tests.site.page_reading import read
 from tests.site.simulated_page import BUSY_MS, START, simulated_broker
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.pages.listings.fitting import GAP, fitted
+from streaming.pages.listings.text_table import GAP, fitted
 
 columns = st.lists(st.tuples(st.integers(1, 200), st.sampled_from([0, 0, 6, 16])), max_size=12)
 

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from streaming.broker.protocol.group_json import GroupDetail
-from streaming.cluster.consumers.group_expiration import DEFAULT_MS
+from streaming.cluster.consumers.group_uncommitted import DEFAULT_MS
 from streaming.kafka.formats.names import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import IdState, StoredTransaction, transaction_record

@@ -11,7 +11,7 @@ from streaming.common.settings import Settings
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.group_coordinator import SimulatedMember, classic_group_record
-from streaming.terminal.offline import coordinator_replay
+from streaming.terminal.offline import coordinator_logs
 from streaming.terminal.offline.everything import read_everything
 from streaming.terminal.offline.group_reading import read_groups
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
@@ -130,7 +130,7 @@ def test_since_when_an_offset_has_not_moved_is_of_the_commit_that_counts(coordin
 
 
 def test_more_than_is_kept_apart_makes_a_doubt_and_no_other_answer(coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coordinator_replay, "MOST_KEPT", 5)
+    monkeypatch.setattr(coordinator_logs, "MOST_KEPT", 5)
     coordinator.commit(10)
     coordinator.commit(20, "quiet")
     coordinator.checkpoint()

@@ -11,7 +11,7 @@ import pytest
 
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.group_json import GroupDetail
-from streaming.cluster.consumers.group_expiration import DEFAULT_MS
+from streaming.cluster.consumers.group_uncommitted import DEFAULT_MS
 from streaming.common.settings import Settings
 from streaming.common.short_names import short_name
 from streaming.pages.api.paging import PageRequest

@@ -1,7 +1,7 @@
 """Since when committed offsets have not moved."""
 
 from streaming.kafka.scan.group_records import Commit, EndMarker
-from streaming.terminal.offline.coordinator_replay import UnmovedOffsets
+from streaming.terminal.offline.coordinator_logs import UnmovedOffsets
 from tests.groups.coordinator import record
 
 KEY = ("g", "t", 0)

@@ -8,7 +8,7 @@ import pytest
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.disk_json import DiskAnswer
 from streaming.cluster.usage.disk_answer import answer_of
-from streaming.cluster.usage.what_if import parse_trial
+from streaming.cluster.usage.reckoning import parse_trial
 from streaming.common.settings import Settings
 from streaming.terminal.offline.disk_reading import DiskQuestion, read_disk
 from tests.broker.install import KAFKA_VERSION

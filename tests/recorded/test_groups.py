@@ -11,7 +11,7 @@ import pytest
 from streaming.broker.agent.position_answers import find_positions
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.group_messages import MOST_POSITIONS, POSITIONS_ASKED
-from streaming.cluster.consumers import group_isolation, group_lag
+from streaming.cluster.consumers import group_lag, group_uncommitted
 from streaming.common.settings import Settings
 from streaming.kafka.groups.group_rows import GroupChanges
 from streaming.terminal.offline.group_reading import read_groups
@@ -149,7 +149,7 @@ def test_share_groups_have_as_much_left_as_their_coordinator_says(world: Recorde
 
 @pytest.mark.spark
 def test_a_job_says_what_is_consumed(world: RecordedGroups, spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for waiting, name in ((group_isolation, "LOG_START_MS"), (group_lag, "READ_AFTER_MS")):
+    for waiting, name in ((group_uncommitted, "LOG_START_MS"), (group_lag, "READ_AFTER_MS")):
         monkeypatch.setattr(waiting, name, 0)  # for what a broker may still write: this one has stopped
     left, arithmetic = world.left, world.arithmetic
     options = {"server_properties": ",".join(map(str, world.disk.properties)), "from": "active", "export.group_granularity": "partition"}

@@ -1,7 +1,7 @@
 """What a job finds out by more than one look."""
 
-from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.circumstances import thresholds_of
+from streaming.cluster.verdicts.incidents import problems
 from streaming.common.settings import Settings
 from streaming.pages.api.log_rows import transaction_page
 from streaming.pages.api.looks import Looks

@@ -6,10 +6,9 @@ from typing import TypeVar
 from streaming.broker.protocol.json_message import Message
 from streaming.terminal.top.frame import drawn
 from streaming.terminal.top.job_source import JobSource
-from streaming.terminal.top.pressing import pressed
 from streaming.terminal.top.questions import Answer
 from streaming.terminal.top.top_state import ScreenState, question
-from streaming.terminal.top.watching import answered, failed
+from streaming.terminal.top.watching import answered, failed, pressed
 from tests.top.fake_job import FakeJob
 
 M = TypeVar("M", bound=Message)

@@ -7,7 +7,7 @@ from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, Grou
 from streaming.broker.protocol.listing_json import PartitionDetail, PartitionRow, ReplicaRow, RetentionRow, SegmentRow, TransactionRow
 from streaming.broker.protocol.status_json import WARNING, Problem
 from streaming.pages.listings.list_cells import Times
-from streaming.terminal.top.detail_lines import DetailLine, group_lines, partition_lines, problem_lines
+from streaming.terminal.top.frame import DetailLine, group_lines, partition_lines, problem_lines
 
 NOW_MS = 1_700_000_000_000
 HOUR = 3_600_000

@@ -12,10 +12,9 @@ from streaming.pages.listings.answered_lists import LISTS
 from streaming.terminal.cli.app import segtail
 from streaming.terminal.offline.everything import read_everything
 from streaming.terminal.top.dir_source import DirSource
-from streaming.terminal.top.pressing import pressed
 from streaming.terminal.top.questions import VIEWS, DetailAnswer, DetailQuestion, ListQuestion, Rows
 from streaming.terminal.top.top_state import ScreenState, question
-from streaming.terminal.top.watching import answered
+from streaming.terminal.top.watching import answered, pressed
 from tests.docs.world import LOG_DIRS, NOW, ShownBroker
 from tests.top.screens import text
 

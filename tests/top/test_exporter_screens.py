@@ -11,10 +11,9 @@ from streaming.pages.site.exporter import Exporter
 from streaming.terminal.cli.app import segtail
 from streaming.terminal.cli.job_answers import ask
 from streaming.terminal.top.job_source import JobSource
-from streaming.terminal.top.pressing import pressed
 from streaming.terminal.top.questions import VIEWS, ListQuestion, Rows
 from streaming.terminal.top.top_state import ScreenState, question
-from streaming.terminal.top.watching import answered
+from streaming.terminal.top.watching import answered, pressed
 from tests.ports import free_ports
 from tests.top.screens import text
 from tests.view.rows import log, new_observer, new_table

@@ -11,13 +11,10 @@ from streaming.broker.protocol.listing_json import TransactionRow
 from streaming.broker.protocol.status_json import JobStart
 from streaming.pages.listings.answered_lists import LISTS
 from streaming.terminal.top.frame import drawn
-from streaming.terminal.top.help_lines import help_lines
-from streaming.terminal.top.pressing import pressed
 from streaming.terminal.top.questions import VIEWS, DetailQuestion, ListName, ListQuestion
-from streaming.terminal.top.screen_parts import WARNING_COLOUR, body_height
-from streaming.terminal.top.scrolling import resized
+from streaming.terminal.top.screen_parts import WARNING_COLOUR, body_height, help_lines, resized
 from streaming.terminal.top.top_state import Place, ScreenState, question
-from streaming.terminal.top.watching import ticked
+from streaming.terminal.top.watching import pressed, ticked
 from tests.tables import each_row
 from tests.top.fake_job import COMMAND, NOW_MS, FakeJob, partition, problem, status, troubled
 from tests.top.screens import lines, lost, shown, text

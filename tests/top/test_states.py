@@ -11,12 +11,10 @@ from rich.cells import cell_len
 from streaming.broker.protocol.group_json import GroupSummary
 from streaming.pages.listings.cells import MORE
 from streaming.terminal.top.frame import drawn
-from streaming.terminal.top.pressing import pressed
 from streaming.terminal.top.questions import Answer, ListQuestion
-from streaming.terminal.top.screen_parts import body_height
-from streaming.terminal.top.scrolling import resized
+from streaming.terminal.top.screen_parts import body_height, resized
 from streaming.terminal.top.top_state import ScreenState, question
-from streaming.terminal.top.watching import answered, failed, ticked
+from streaming.terminal.top.watching import answered, failed, pressed, ticked
 from tests.top.fake_job import FakeJob, partition, problem, status, troubled
 from tests.top.screens import ask, shown
 

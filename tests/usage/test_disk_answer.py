@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from streaming.broker.protocol.disk_json import DiskAnswer, LeftoverFiles, LogDirUse
-from streaming.cluster.usage.disk_answer import MOST_UNREAD, DiskContents, answer_of
-from streaming.cluster.usage.disk_findings import ADVICE, findings, full_phrase, is_full_within
-from streaming.cluster.usage.reckoning import DAY_MS
-from streaming.cluster.usage.what_if import parse_trial, trying
+from streaming.cluster.usage.disk_answer import ADVICE, MOST_UNREAD, DiskContents, answer_of, findings, full_phrase, is_full_within
+from streaming.cluster.usage.reckoning import DAY_MS, parse_trial, trying
 from streaming.cluster.view.disk_use import disk_found
 from streaming.cluster.view.view import view
 from streaming.common.catalog.catalog_tables import UNREADABLE

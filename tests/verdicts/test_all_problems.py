@@ -9,11 +9,11 @@ import pytest
 from streaming.broker.protocol.cluster_messages import Led, Registered
 from streaming.broker.protocol.status_json import CRITICAL, SEVERITIES, WARNING
 from streaming.broker.protocol.status_messages import BlockedFile, UnreadableLog, UnreadableLogs
-from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.first_lines import freshness, not_current, unknown, verdict
 from streaming.cluster.verdicts.group_judge import judge_groups
+from streaming.cluster.verdicts.incidents import problems
 from streaming.cluster.verdicts.kinds import KINDS
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.table import Replica

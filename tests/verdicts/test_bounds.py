@@ -7,8 +7,8 @@ import pytest
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.group_json import PendingOffset
 from streaming.broker.protocol.status_json import INFO
-from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.circumstances import Circumstances, thresholds_of
+from streaming.cluster.verdicts.incidents import problems
 from streaming.cluster.view.observer import FAR_LAG_S
 from streaming.common.settings import Settings
 from streaming.kafka.formats.metadata_brokers import Phase

@@ -8,7 +8,6 @@ import pytest
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, Registered, TopicCounts
 from streaming.broker.protocol.status_json import SEVERITIES, Problem
 from streaming.cluster.verdicts import kinds
-from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.cases import (
     NOTHING,
     RETENTION_KINDS,
@@ -20,6 +19,7 @@ from streaming.cluster.verdicts.cases import (
 )
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import freshness, unknown
+from streaming.cluster.verdicts.incidents import problems
 from streaming.cluster.verdicts.kinds import ORDER
 from streaming.cluster.view.table import Replica
 from streaming.kafka.formats.metadata_brokers import Phase

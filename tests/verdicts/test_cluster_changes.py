@@ -5,9 +5,9 @@ from typing import Any
 
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_json import ClusterEvent, EventKind, Problem
-from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.cluster_changes import SURE_MS, Blind, ClusterMoment, Sighting, changes, key_of, moment_of
+from streaming.cluster.verdicts.incidents import problems
 from streaming.cluster.view.table import Table
 from tests.view.rows import log, new_table
 from tests.worlds.incidents import groups, stuck, waiting

@@ -6,9 +6,8 @@ import numpy as np
 
 from streaming.broker.protocol.group_json import GroupPartition
 from streaming.cluster.verdicts.conditions import certain_losses, endangered_losses, losses_by_cause, pair_losses
-from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
+from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS, usages
 from streaming.cluster.verdicts.group_judge import judge_groups
-from streaming.cluster.verdicts.group_usage import usages
 from tests.builders import NOW
 from tests.group_snapshots import Group, snapshot_of
 

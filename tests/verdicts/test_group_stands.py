@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from streaming.broker.protocol.group_json import GroupPartition
-from streaming.cluster.consumers.group_past import AppendedNext
+from streaming.cluster.consumers.commit_times import AppendedNext
 from streaming.cluster.verdicts.group_judge import judge_groups
 from tests.builders import NOW
 from tests.group_snapshots import Group, snapshot_of

@@ -14,9 +14,8 @@ from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
-from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
+from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS, Usage, usages
 from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
-from streaming.cluster.verdicts.group_usage import Usage, usages
 from streaming.kafka.groups.commit_table import CoordinatorLog
 from tests.builders import NOW
 from tests.group_snapshots import Group, snapshot_of, storming

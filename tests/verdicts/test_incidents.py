@@ -7,10 +7,10 @@ from streaming.broker.protocol.cluster_messages import AffectedPartition, Partit
 from streaming.broker.protocol.group_json import GroupPartition, PendingOffset
 from streaming.broker.protocol.status_json import Problem
 from streaming.broker.protocol.status_messages import ProcessStatus
-from streaming.cluster.verdicts.all_problems import count, problems
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import verdict
 from streaming.cluster.verdicts.group_judge import judge_groups
+from streaming.cluster.verdicts.incidents import count, problems
 from streaming.cluster.verdicts.transaction_problems import held_back_groups
 from streaming.cluster.view.table import Table
 from streaming.kafka.formats.metadata_brokers import Phase

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.cluster.view.rounds import End
+from streaming.cluster.view.decisions import End
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import view
 from streaming.common.catalog.catalog_tables import NOTHING_DECIDED, Catalog

@@ -6,10 +6,9 @@ import pytest
 
 from streaming.broker.protocol.disk_json import DiskAnswer
 from streaming.cluster.usage.disk_answer import answer_of
+from streaming.cluster.view.disk_forecasts import AGAIN_MS, FullTimes, OtherSpace
 from streaming.cluster.view.disk_use import disk_found, full_times
-from streaming.cluster.view.full_times import AGAIN_MS, FullTimes
 from streaming.cluster.view.observer import AgentStatus, Observer
-from streaming.cluster.view.other_space import OtherSpace
 from streaming.cluster.view.view import view
 from streaming.errors import UsageError
 from streaming.pages.api.disk_page import disk_page

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS
-from streaming.cluster.view.host_clocks import by_our_clock, clocks_ahead
+from streaming.cluster.view.answers import by_our_clock, clocks_ahead
 from streaming.cluster.view.observer import AgentStatus
 from tests.tables import each_row
 from tests.view.rows import new_table

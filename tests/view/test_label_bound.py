@@ -4,7 +4,7 @@ import pytest
 
 from streaming.cluster.view.export import bounded, label_bytes
 from streaming.cluster.view.view import view
-from streaming.pages.exposition.family_lines import lines_of
+from streaming.pages.exposition.kept_lines import lines_of
 from streaming.pages.exposition.series import choose
 from tests.exposition.reading import page
 from tests.view.rows import ROWS, new_observer, new_table

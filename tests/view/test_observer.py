@@ -2,8 +2,7 @@
 
 import pytest
 
-from streaming.cluster.view.observer import AgentStatus, Observer, Versions
-from streaming.cluster.view.thresholds import Threshold
+from streaming.cluster.view.observer import AgentStatus, Observer, Threshold, Versions
 from streaming.common.pace.schedule import Pace, PaceReason
 from tests.exposition.reading import named, page, samples
 from tests.view.rows import log, new_observer, new_table

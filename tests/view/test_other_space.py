@@ -3,7 +3,7 @@
 import pytest
 
 from streaming.cluster.usage.replicas import DirFacts
-from streaming.cluster.view.other_space import LEAST_MS, MOST_MS, OtherSpace
+from streaming.cluster.view.disk_forecasts import LEAST_MS, MOST_MS, OtherSpace
 from tests.tables import each_row
 
 HOUR = 3_600_000

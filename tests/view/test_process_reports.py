@@ -5,11 +5,9 @@ from typing import Any
 
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_messages import BrokerStatus, ProcessStatus
-from streaming.cluster.view.broker_status import broker_phases
-from streaming.cluster.view.host_clocks import by_our_clock
+from streaming.cluster.view.answers import by_our_clock
+from streaming.cluster.view.broker_status import away_brokers, broker_phases, broker_processes, each_broker
 from streaming.cluster.view.observer import Observer
-from streaming.cluster.view.process_reports import away_brokers, broker_processes
-from streaming.cluster.view.reported_once import each_broker
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.rules.broker_process import LockState, ProcessState
 from tests.worlds.broker_states import ENDED, FREE, UNKNOWN, UP

@@ -6,7 +6,7 @@ import pytest
 
 from streaming.broker.protocol.scrub_messages import ScrubStatus
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
-from streaming.cluster.view.reported_once import each_broker, each_log_dir, each_scrub
+from streaming.cluster.view.broker_status import each_broker, each_log_dir, each_scrub
 from tests.worlds.hosts import agent, broker, log_dir, observer, reported
 
 NEWER = broker(metadata_offset=12, appended_ms=7_000, controller=3)

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.cluster.view.decisions import Decisions
-from streaming.cluster.view.rounds import End, Round, Rounds
+from streaming.cluster.view.decisions import Decisions, End, Round, Rounds
 from tests.catalog.catalogs import catalog
 
 

@@ -1,6 +1,6 @@
 from datetime import timedelta
 
-from streaming.cluster.view.thresholds import Threshold, thresholds
+from streaming.cluster.view.observer import Threshold, thresholds
 from streaming.common.settings import OPTIONS, Settings
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from streaming.cluster.view.waiting_groups import MOST_ASKED, HangingTransaction, WaitingGroups
+from streaming.cluster.view.transaction_columns import MOST_ASKED, HangingTransaction, WaitingGroups
 from streaming.common.rows import TRANSACTIONS
 from tests.exposition.reading import named
 from tests.view.reported import Facts

@@ -12,11 +12,11 @@ from streaming.broker.protocol.group_messages import POSITIONS, BatchRequest, Gr
 from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer, read_records, read_table
 from streaming.broker.protocol.group_stream import read_groups as read_answer
 from streaming.cluster.consumers.group_details import GroupDetails
-from streaming.cluster.consumers.group_isolation import LOG_START_MS
 from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.consumers.group_rounds import GroupRounds, Surroundings, ask_agents
 from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.consumers.group_tracker import GroupTracker
+from streaming.cluster.consumers.group_uncommitted import LOG_START_MS
 from streaming.cluster.verdicts.group_judge import judge_groups
 from streaming.cluster.view.export import EVERYTHING
 from streaming.cluster.view.transaction_columns import READ_AFTER_MS

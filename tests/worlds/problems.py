@@ -8,9 +8,9 @@ from streaming.broker.protocol.group_json import GroupPartition, MovedOffset, Pe
 from streaming.broker.protocol.scrub_messages import CorruptBatch, ScrubStatus
 from streaming.broker.protocol.status_json import Problem
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, UnreadableLog, UnreadableLogs
-from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
+from streaming.cluster.verdicts.incidents import problems
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.taillag import StartProgress, StartStep

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class GroupUse(StrEnum):
-    """Decided by `streaming.cluster.verdicts.group_usage`."""
+    """Decided by `streaming.cluster.verdicts.group_bounds`."""
 
     IN_USE = "in_use"  # it has members, or commits in its own rhythm
     UNATTENDED = "unattended"  # nobody is there, and the next commit is overdue, but not for long

@@ -4,14 +4,20 @@ A stamp of a time to come shows nothing, and neither does one that was old when 
 rounds. Coordinators themselves go by the stamps, so when offsets expire is told by these.
 """
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
-from streaming.cluster.consumers.group_lag import ABSENT
+from streaming.broker.protocol.group_doubts import OLD_DATA_MS
+from streaming.cluster.consumers.group_lag import ABSENT, Lags
+from streaming.cluster.consumers.group_logs import GroupLogs
+from streaming.cluster.view.transaction_columns import READ_AFTER_MS
 from streaming.common.arrays import Flags, Longs
-from streaming.kafka.groups.group_rows import PendingCommit
+from streaming.kafka.groups.commit_table import CommitRows, Commits
+from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
+from streaming.kafka.groups.rhythm import SHORT_MS
 
 AHEAD_MS = 60_000
 """A clock that is ahead by no more than that is right."""
@@ -78,3 +84,107 @@ class PendingTimes:
     @staticmethod
     def _key(pending: PendingCommit) -> PendingKey:
         return pending.group, pending.topic, pending.partition, pending.producer_id, pending.record_offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AppendedNext:
+    """When the next record of each commit was appended: not before ``earliest_ms``, not after ``latest_ms``, Unix milliseconds.
+
+    Both are `ABSENT` where nothing is left, and the same where one time is known or taken.
+    """
+
+    earliest_ms: Longs
+    latest_ms: Longs
+
+    @property
+    def undated(self) -> Flags:
+        """Where no one time is known."""
+        undated: Flags = self.earliest_ms != self.latest_ms
+        return undated
+
+
+class GroupPast(Protocol):
+    """For whoever looks once."""
+
+    def since(self, rows: CommitRows) -> Longs:
+        """Since when each of these commits stands, `ABSENT` where that is not known: from the coordinators' logs."""
+        ...
+
+    def appended(self, logs: GroupLogs, lags: Lags) -> AppendedNext:
+        """When the next records were appended that nobody saw: from the logs' files."""
+        ...
+
+
+def watched(lags: Lags) -> AppendedNext:
+    """For whoever watches: the time of the append where it was seen, else what the agent's files show of it."""
+    return with_seen(lags, lags.next_earliest_ms, lags.next_latest_ms)
+
+
+def with_seen(lags: Lags, earliest_ms: Longs, latest_ms: Longs) -> AppendedNext:
+    """The bounds, with the time of the append where the broker has written it."""
+    exact = lags.next_append_ms >= 0
+    return AppendedNext(
+        earliest_ms=np.where(exact, lags.next_append_ms, earliest_ms),
+        latest_ms=np.where(exact, lags.next_append_ms, latest_ms),
+    )
+
+
+WITHIN_TIMES = 2
+"""A group is in its rhythm for so many times its usual interval after a commit."""
+
+
+def usual_intervals(names: Sequence[str], groups: Mapping[str, GroupFacts]) -> Longs:
+    """The usual interval of each group, `ABSENT` where it is not known."""
+    each = map(groups.get, names)
+    return np.array([ABSENT if facts is None else facts.interval_ms for facts in each], np.int64)
+
+
+def last_commits(rows: CommitRows, committed_ms: Longs) -> Longs:
+    """When each group last committed, by its number; `ABSENT` where it has no commit, or where that is not known."""
+    last = np.full(len(rows.group_names), ABSENT, np.int64)
+    np.maximum.at(last, rows.group, committed_ms)
+    return last
+
+
+def rhythm_ms(interval_ms: Longs) -> Longs:
+    """For how long groups may pause and are in their rhythm; 0 for those that commit all the time, and where the interval is not known."""
+    return np.where(interval_ms > SHORT_MS, WITHIN_TIMES * interval_ms, 0)
+
+
+# --- by how much what is known of each commit is older than the round: a job may be behind its agents, and an agent may stand still. An
+# answer is as of its data. What a group has not read for a minute, by data of a minute ago, it may have read since then. An agent that goes
+# on after it has stood still may tell first that a log begins later, and then what groups had committed before that.
+
+
+class DataAges:
+    """For one thread. It remembers up to when agents were read that are no longer there."""
+
+    def __init__(self) -> None:
+        self._read_ms: dict[str, int] = {}
+        self._gap_ms: dict[str, int] = {}  # when the data of each agent was last old
+
+    def read(self, read_ms: Mapping[str, int], now_ms: int, steady_ms: int) -> None:
+        """Up to when each agent is read, in a round. What agents say does not become older, and the clock of ``steady_ms`` is not set."""
+        for agent, at_ms in read_ms.items():
+            self._read_ms[agent] = max(self._read_ms.get(agent, at_ms - now_ms + steady_ms), at_ms - now_ms + steady_ms)
+        self._gap_ms |= {agent: steady_ms for agent, at_ms in self._read_ms.items() if steady_ms - at_ms > OLD_DATA_MS}
+
+    def data_age_ms(self, commits: Commits, logs: GroupLogs, steady_ms: int) -> Longs:
+        """How old is what each commit is judged by: of its coordinator and of the log that it is of, what is older. 0 where nothing is
+        known of that."""
+        if not len(commits.rows):
+            return np.empty(0, np.int64)
+        coordinators = self._ages([log.agent for log in commits.logs], steady_ms)
+        return np.maximum(coordinators[commits.rows.log], self._ages(logs.agents, steady_ms)[logs.of_row])
+
+    def in_doubt(self, commits: Commits) -> Flags:
+        """Which commits are perhaps older than the logs that they are held against: the agent of their coordinator stands still, or has
+        lately done so and has not surely read since then all that was there."""
+        doubtful = np.array([self._doubtful(log.agent) for log in commits.logs], np.bool_)
+        return doubtful[commits.rows.log] if len(commits.rows) else np.empty(0, np.bool_)
+
+    def _doubtful(self, agent: str) -> bool:
+        return agent in self._gap_ms and self._read_ms[agent] < self._gap_ms[agent] + READ_AFTER_MS
+
+    def _ages(self, agents: Collection[str], steady_ms: int) -> Longs:
+        return np.array([max(steady_ms - self._read_ms.get(agent, steady_ms), 0) for agent in agents], np.int64)

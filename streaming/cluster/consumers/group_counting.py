@@ -12,9 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from streaming.broker.protocol.history_json import KeptCommit
-from streaming.cluster.consumers.below_start import MEMBERS, NOBODY, BelowStart, Pace, Step, kept_pieces, recalled_pieces
+from streaming.cluster.consumers.below_start import (
+    LOST_LATELY_MS,
+    MEMBERS,
+    NOBODY,
+    BelowStart,
+    LossMemory,
+    LostLately,
+    Pace,
+    Step,
+    kept_pieces,
+    recalled_pieces,
+)
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Ends, LagReason, Lags, Places, done_between, padded
-from streaming.cluster.consumers.lost_lately import LOST_LATELY_MS, LossMemory, LostLately
 from streaming.cluster.view.fading_rates import FadingRates, Rates
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows

@@ -26,10 +26,9 @@ from streaming.broker.protocol.problems import Reason
 from streaming.cluster.consumers.group_questions import MOST_ASKED, Question
 from streaming.cluster.consumers.group_snapshot import GroupBoard, GroupSnapshot
 from streaming.cluster.consumers.group_tracker import GroupTracker, RoundView
+from streaming.cluster.view.decisions import End
 from streaming.cluster.view.exported import keep, observe
-from streaming.cluster.view.rounds import End
-from streaming.cluster.view.table import RECORD_KINDS, Table
-from streaming.cluster.view.uncounted import Uncounted
+from streaming.cluster.view.table import RECORD_KINDS, Table, Uncounted
 from streaming.cluster.view.value_matrix import LOG
 from streaming.common.arrays import Longs
 from streaming.common.log_key import LogKey, keys_in

@@ -11,12 +11,16 @@ import pyarrow as pa
 from streaming.broker.protocol.history_json import KeptCommit
 from streaming.cluster.consumers.below_start import holders
 from streaming.cluster.consumers.commit_history import CommitHistory, Invalid
-from streaming.cluster.consumers.commit_times import AHEAD_MS, PendingTimes, believed
-from streaming.cluster.consumers.data_ages import DataAges
-from streaming.cluster.consumers.group_ends import EndMemory
-from streaming.cluster.consumers.group_expiration import expirations, left_over, offsets_retention_ms
-from streaming.cluster.consumers.group_isolation import Isolations
-from streaming.cluster.consumers.group_labels import LabelMaker
+from streaming.cluster.consumers.commit_times import (
+    AHEAD_MS,
+    DataAges,
+    GroupPast,
+    PendingTimes,
+    believed,
+    rhythm_ms,
+    usual_intervals,
+    watched,
+)
 from streaming.cluster.consumers.group_lag import (
     ABSENT,
     CODES,
@@ -44,12 +48,12 @@ from streaming.cluster.consumers.group_logs import (
 )
 from streaming.cluster.consumers.group_memory import GroupMemory, LastKnown
 from streaming.cluster.consumers.group_moves import MoveCounting
-from streaming.cluster.consumers.group_past import GroupPast, watched
 from streaming.cluster.consumers.group_questions import (
     MOST_ASKED,
     OF_DELETED,
     OF_PARTED,
     OF_START,
+    EndMemory,
     Question,
     Wanted,
     about_commits,
@@ -59,10 +63,17 @@ from streaming.cluster.consumers.group_questions import (
     read_answer,
 )
 from streaming.cluster.consumers.group_rebalances import RebalanceMemory
-from streaming.cluster.consumers.group_rhythms import rhythm_ms, usual_intervals
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
-from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
-from streaming.cluster.consumers.group_uncommitted import ExistingTopics, UncommittedFinder, with_logs
+from streaming.cluster.consumers.group_sums import CommitFacts, LabelMaker, pair_sums
+from streaming.cluster.consumers.group_uncommitted import (
+    ExistingTopics,
+    Isolations,
+    UncommittedFinder,
+    expirations,
+    left_over,
+    offsets_retention_ms,
+    with_logs,
+)
 from streaming.cluster.consumers.losses import limits_assumed, losses_of, lost_records, stopped_before, with_deletions
 from streaming.cluster.consumers.query_groups import CHECKPOINTS, PastOfQueries, QueryGroups, of_queries
 from streaming.cluster.view.export import Export

@@ -5,18 +5,21 @@ What their consumers will read is not on disk, so they have no lag. Their logs h
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from streaming.cluster.consumers.group_lag import ABSENT, LagReason
+from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, Codes, LagReason
 from streaming.cluster.consumers.group_logs import GroupLogs, TopicPartition, current_replicas
 from streaming.cluster.consumers.group_sums import pair_starts
-from streaming.cluster.view.exported import Observed
-from streaming.common.arrays import Longs
+from streaming.cluster.view.exported import Observed, RetentionResults
+from streaming.common.arrays import Flags, Longs
+from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.assignments import existing
 from streaming.kafka.groups.commit_table import CommitRows
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
+from streaming.kafka.groups.group_states import GroupState
 from streaming.kafka.groups.offset_ranges import pairs
 
 MOST_LISTED = 10_000
@@ -160,3 +163,149 @@ def _assigned(facts: GroupFacts | None, topics: ExistingTopics, committed: Calla
             if last + 1 - first > np.searchsorted(there, last + 1) - np.searchsorted(there, first):
                 missing = np.setdiff1d(np.arange(first, last + 1), there, assume_unique=True)
                 yield from ((topic, partition) for partition in missing[:MOST_LISTED].tolist())
+
+
+# --- which groups read uncommitted: those that have committed an offset which no consumer of committed data gets. The isolation of
+# consumers is not on disk, and it is that of all consumers of a group, as far as anybody sets it sensibly. A consumer with
+# ``read_committed`` never gets beyond the first record of a transaction that is open, so an offset behind it is the proof. A transaction
+# whose marker is in the log proves nothing: the high watermark, and with it the last stable offset, may be known too late. Nor does one
+# whose first record is deleted, for then consumers begin at the log start, which is behind it; and that may be known too late as well.
+
+
+LOG_START_MS = 75_000
+"""After so long a log start is known: brokers write those that a client has moved within a minute
+(`log.flush.start.offset.checkpoint.interval.ms`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """An offset behind the first record of an open transaction: the log by its code, that record's offset, and since when it is known."""
+
+    code: int
+    open_from: int
+    since_ms: int
+
+
+class Isolations:
+    """Remembers what was proved of a group as long as it has offsets. For one thread."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._seen: dict[str, _Seen] = {}
+
+    def update(self, rows: CommitRows, logs: GroupLogs, reason: Codes, data_ms: Longs, steady_ms: int, *, once: bool) -> Flags:
+        """Take over what the commits of a round prove. Returns which of them are of groups that read uncommitted.
+
+        Args:
+            reason: the code of why each commit cannot count.
+            data_ms: up to when each log is known, by the steady clock, `ABSENT` where it is not.
+            once: nobody will look again.
+        """
+        self._see(rows, logs, _proving(rows, logs, reason), steady_ms)
+        if self._seen:
+            self._prove(logs, data_ms, once)
+        if not self._names:
+            return np.zeros(len(rows), np.bool_)
+        of_group = np.array([name in self._names for name in rows.group_names], np.bool_)
+        flags: Flags = of_group[rows.group] & ~rows.share
+        self._names &= {rows.group_names[group] for group in np.unique(rows.group[flags]).tolist()}
+        return flags
+
+    def _see(self, rows: CommitRows, logs: GroupLogs, proving: Flags, steady_ms: int) -> None:
+        groups, where = np.unique(rows.group[proving], return_index=True)
+        logs_of = logs.of_row[proving][where]
+        for group, log in zip(groups.tolist(), logs_of.tolist(), strict=True):
+            name = rows.group_names[group]
+            if name not in self._names:
+                self._seen.setdefault(name, _Seen(int(logs.code[log]), int(logs.open_from[log]), steady_ms))
+
+    def _prove(self, logs: GroupLogs, data_ms: Longs, once: bool) -> None:
+        for name, seen in list(self._seen.items()):
+            log = int(np.searchsorted(logs.code, seen.code))
+            if log == len(logs) or logs.code[log] != seen.code or logs.log_start[log] > seen.open_from:
+                del self._seen[name]
+            elif once or data_ms[log] - seen.since_ms >= LOG_START_MS:
+                del self._seen[name]
+                self._names.add(name)
+
+
+def _proving(rows: CommitRows, logs: GroupLogs, reason: Codes) -> Flags:
+    open_from, log_end = logs.open_from[logs.of_row], logs.log_end[logs.of_row]
+    sound = (reason == KNOWN) & (logs.reason[logs.of_row] == KNOWN) & ~rows.share
+    proving: Flags = sound & (open_from != ABSENT) & (rows.offset > open_from) & (rows.offset <= log_end)
+    return proving
+
+
+# --- which offsets nobody uses any more, and when a coordinator may delete them (`OffsetExpirationConditionImpl`, `cleanupExpiredOffsets`).
+# It counts from the last commit, or for an empty classic group from when it became empty. Offsets of topics that a group is subscribed to,
+# those of classic groups with members and without known topics, and those of share groups do not expire.
+
+
+DEFAULT_MS = 7 * 24 * 3_600_000
+"""Kafka's default of ``offsets.retention.minutes``."""
+
+_CLASSIC, _SHARE = "Classic", "Share"
+_NEVER, _BY_COMMIT = -1, -2
+
+
+def left_over(rows: CommitRows, logs: GroupLogs, groups: Mapping[str, GroupFacts]) -> Flags:
+    """The commits of topics that no member of their groups subscribes to."""
+    if not len(rows):
+        return np.empty(0, np.bool_)
+    topics = logs.topics
+    return _of_pairs(rows, groups, logs.of_row, lambda group, log: _is_left(group, topics[log])).astype(np.bool_)
+
+
+def expirations(rows: CommitRows, groups: Mapping[str, GroupFacts], retention_ms: int) -> Longs:
+    """When each commit may be deleted, in Unix milliseconds; `ABSENT` while it may not."""
+    if not len(rows):
+        return np.empty(0, np.int64)
+    since = _of_pairs(rows, groups, rows.topic, lambda group, topic: _since(group, rows.topic_names[topic]))
+    counted = np.where(since == _BY_COMMIT, rows.commit_ms, since)
+    ends = np.where(rows.expire_ms >= 0, rows.expire_ms, counted + retention_ms)
+    found: Longs = np.where((since == _NEVER) | rows.share | (counted < 0), ABSENT, ends)
+    return found
+
+
+def _of_pairs(
+    rows: CommitRows, groups: Mapping[str, GroupFacts], topic: NDArray[Any], decide: Callable[[GroupFacts | None, int], int]
+) -> Longs:
+    """What is decided of each group and topic, for all commits of both; ``topic``: the number of each commit's."""
+    first = pair_starts(rows)
+    pairs = zip(rows.group[first].tolist(), topic[first].tolist(), strict=True)
+    each = [decide(groups.get(rows.group_names[group]), number) for group, number in pairs]
+    return np.repeat(np.array(each, np.int64), np.diff(np.append(first, len(rows))))
+
+
+def offsets_retention_ms(observed: Observed, retention: RetentionResults) -> int:
+    """``offsets.retention.minutes`` of the first broker with a coordinator's log: all have the same one."""
+    limits = zip(retention.items.tolist(), retention.limits, strict=True)
+    known = (each.offsets_retention_ms for item, each in limits if each and observed.names[item] == OFFSETS_TOPIC)
+    return next(known, DEFAULT_MS)
+
+
+def _is_left(group: GroupFacts | None, topic: str) -> bool:
+    """Whether members of a group subscribe to topics, and none of them to this one.
+
+    Without members nobody knows who comes back; of those of a classic group that is rebalancing, or that are no consumers, it is not known.
+    """
+    if group is None or group.members <= 0 or not group.topics or topic in group.topics or group.state == GroupState.UNKNOWN:
+        return False
+    return group.type != _CLASSIC or group.state == GroupState.STABLE
+
+
+def _since(group: GroupFacts | None, topic: str) -> int:
+    """From when the retention of a group's offsets of a topic counts: a time, `_BY_COMMIT`, or `_NEVER`."""
+    if group is None:
+        return _BY_COMMIT  # it has only commits
+    if group.type == _SHARE:
+        return _NEVER
+    if _is_left(group, topic):
+        return _BY_COMMIT
+    if group.type != _CLASSIC:
+        return _NEVER if topic in group.topics else _BY_COMMIT
+    if not group.protocol:
+        return _BY_COMMIT
+    if group.state == GroupState.EMPTY:
+        return group.state_ms if group.state_ms >= 0 else _BY_COMMIT
+    return _NEVER

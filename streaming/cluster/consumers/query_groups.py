@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from streaming.cluster.consumers.commit_times import AppendedNext, GroupPast
 from streaming.cluster.consumers.group_lag import Lags
 from streaming.cluster.consumers.group_logs import GroupLogs
-from streaming.cluster.consumers.group_past import AppendedNext, GroupPast
 from streaming.common.arrays import Flags, Longs
 from streaming.common.query_checkpoints import Isolation, QueryCheckpoint
 from streaming.errors import QueryCheckpointError

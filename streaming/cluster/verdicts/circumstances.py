@@ -11,14 +11,11 @@ from streaming.cluster.verdicts.commands import Command, Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds, bounds_of
 from streaming.cluster.verdicts.group_judge import JudgedGroups
 from streaming.cluster.verdicts.kinds import ProblemKind
-from streaming.cluster.verdicts.links import NO_LINKS, LinkedProblem, Links
-from streaming.cluster.view.broker_status import BrokerPhase, broker_phases
+from streaming.cluster.view.broker_status import BrokerPhase, broker_phases, broker_processes, each_broker, each_log_dir
+from streaming.cluster.view.disk_forecasts import ByDir
 from streaming.cluster.view.export import EVERYTHING, Export
-from streaming.cluster.view.full_times import ByDir
 from streaming.cluster.view.host_families import is_checkpointed
 from streaming.cluster.view.observer import FAR_LAG_S, AgentStatus, watched_by
-from streaming.cluster.view.process_reports import broker_processes
-from streaming.cluster.view.reported_once import each_broker, each_log_dir
 from streaming.cluster.view.taillag import StartProgress
 from streaming.cluster.view.view import View
 from streaming.common.formatting import TimeWords
@@ -26,6 +23,49 @@ from streaming.common.settings import Settings
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.rules.aborting_clients import AbortingClient
 from streaming.rules.broker_process import AWAY, ProcessState
+
+TopicPartition = tuple[str, int]
+
+NO_PRODUCER = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """Facts about one problem.
+
+    ``partitions``: all that it is about. ``producer``: whose transaction it is, or it waits for. ``waits``: all of it waits for open
+    transactions. ``weight``: what it holds back; of one transaction the problem with most is the root. ``lacks``: the one broker that
+    each of the partitions lacks; of several none is said. ``brokers``: those of an agent. ``reason``: as the label of the alert.
+    ``came_late``: all that is lost there had come past the retention of its topic. ``awaited``: the broker whose start lets all of it be
+    lost, -1 if it waits for none.
+    """
+
+    partitions: frozenset[TopicPartition] = frozenset()
+    producer: int = NO_PRODUCER
+    waits: bool = False
+    weight: int = 0
+    lacks: int = -1
+    brokers: tuple[int, ...] = ()
+    reason: str = ""
+    came_late: bool = False
+    awaited: int = -1
+
+
+NO_LINKS = Links()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedProblem:
+    """A problem with what links it to others."""
+
+    problem: Problem
+    links: Links = NO_LINKS
+
+
+def partitions_of(topic: str, partitions: list[int]) -> frozenset[TopicPartition]:
+    """Some partitions of a topic."""
+    return frozenset((topic, partition) for partition in partitions)
+
 
 NOT_WRITING_MS = 60_000
 """A running broker writes its high watermarks every five seconds, and its metadata log twice a second."""

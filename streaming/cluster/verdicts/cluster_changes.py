@@ -8,9 +8,9 @@ from itertools import islice
 from streaming.broker.protocol.history_json import KeptBlind, KeptChanges, KeptLeader, KeptSighting
 from streaming.broker.protocol.status_json import SEVERITIES, ClusterEvent, EventKind, Problem
 from streaming.cluster.verdicts import kinds
-from streaming.cluster.verdicts.all_problems import MOST_PROBLEMS
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import OF_SIGHT
+from streaming.cluster.verdicts.incidents import MOST_PROBLEMS
 from streaming.cluster.view.broker_status import newest
 from streaming.common.formatting import format_count, format_list, format_name
 

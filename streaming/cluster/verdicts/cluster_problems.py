@@ -6,11 +6,17 @@ from streaming.broker.protocol.cluster_messages import AffectedPartition, Partit
 from streaming.broker.protocol.status_json import INFO
 from streaming.broker.protocol.status_messages import ProcessStatus
 from streaming.cluster.verdicts import kinds
-from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS, Circumstances, found, partitions_named
+from streaming.cluster.verdicts.circumstances import (
+    NOT_WRITING_MS,
+    Circumstances,
+    LinkedProblem,
+    Links,
+    found,
+    partitions_named,
+    partitions_of,
+)
 from streaming.cluster.verdicts.commands import Command
-from streaming.cluster.verdicts.links import LinkedProblem, Links, partitions_of
-from streaming.cluster.view.broker_status import BrokerPhase, newest
-from streaming.cluster.view.cluster_counts import judged_counts
+from streaming.cluster.view.broker_status import BrokerPhase, judged_counts, newest
 from streaming.common.formatting import format_count, format_duration, format_size, format_time
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.rules.broker_process import ProcessState

@@ -7,8 +7,8 @@ import numpy as np
 from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.status_json import CRITICAL, INFO, WARNING, Problem
 from streaming.cluster.verdicts import kinds
-from streaming.cluster.verdicts.all_problems import count
 from streaming.cluster.verdicts.circumstances import Circumstances
+from streaming.cluster.verdicts.incidents import count
 from streaming.cluster.view.observer import FAR_LAG_S
 from streaming.cluster.view.taillag import StartProgress, StartStep
 from streaming.common.formatting import format_age, format_count, format_duration, format_list, format_name, format_size, format_time

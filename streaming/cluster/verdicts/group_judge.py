@@ -15,8 +15,7 @@ from streaming.cluster.consumers.group_rebalances import Lately
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_uncommitted import Uncommitted
 from streaming.cluster.verdicts.conditions import CommitVerdicts, FirstPending, commit_verdicts, rebalance_storms, waits_longer
-from streaming.cluster.verdicts.group_bounds import CALM, DEFAULT_BOUNDS, INFO, SEVERITY, GroupBounds
-from streaming.cluster.verdicts.group_usage import Usage, usages
+from streaming.cluster.verdicts.group_bounds import CALM, DEFAULT_BOUNDS, INFO, SEVERITY, GroupBounds, Usage, usages
 from streaming.common.arrays import Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit

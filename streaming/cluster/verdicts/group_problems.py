@@ -12,14 +12,23 @@ from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_lag import ABSENT, Lags
 from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.verdicts import kinds
-from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
+from streaming.cluster.verdicts.circumstances import (
+    NO_PRODUCER,
+    Circumstances,
+    LinkedProblem,
+    Links,
+    TopicPartition,
+    found,
+    only,
+    partitions_named,
+    partitions_of,
+)
 from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.verdicts.conditions import certain_losses
 from streaming.cluster.verdicts.group_bounds import CALM, PROBLEMS, order
 from streaming.cluster.verdicts.group_findings import GroupFindings
 from streaming.cluster.verdicts.group_judge import JudgedGroups
 from streaming.cluster.verdicts.group_words import listed_rebalances, storm_text
-from streaming.cluster.verdicts.links import NO_PRODUCER, LinkedProblem, Links, TopicPartition, partitions_of
 from streaming.cluster.verdicts.transaction_problems import TransactionCauses, transaction_causes
 from streaming.cluster.view.export import Export
 from streaming.common.formatting import format_be, format_count, format_list, format_name

@@ -8,12 +8,19 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from streaming.broker.protocol.status_json import SEVERITIES, Consequence, Problem
 from streaming.cluster.verdicts import kinds
-from streaming.cluster.verdicts.circumstances import Circumstances
+from streaming.cluster.verdicts.cases import Cases, all_cases
+from streaming.cluster.verdicts.circumstances import NO_PRODUCER, Circumstances, LinkedProblem, TopicPartition
+from streaming.cluster.verdicts.cluster_problems import cluster_problems
+from streaming.cluster.verdicts.group_problems import group_problems
 from streaming.cluster.verdicts.kinds import ORDER, ProblemKind
-from streaming.cluster.verdicts.links import NO_PRODUCER, LinkedProblem, TopicPartition
+from streaming.cluster.verdicts.log_dir_problems import log_dir_problems
+from streaming.cluster.verdicts.log_problems import log_problems
+from streaming.cluster.verdicts.observer_problems import observer_problems
+from streaming.cluster.verdicts.transaction_problems import transaction_problems
 from streaming.common.formatting import format_age, format_name, format_time
 
 # --- which problem is the root of which: decided here alone, for every face. Links are facts: partitions, producers of transactions,
@@ -322,3 +329,35 @@ def _place(problem: Problem) -> tuple[object, ...]:
     deadline = problem.deadline_ms if problem.deadline_ms >= 0 else _FAR
     where = problem.topic, problem.partition, problem.broker, problem.group, problem.log_dir, problem.agent
     return SEVERITIES.index(problem.gravity), deadline, ORDER[problem.kind], age, where, problem.what
+
+
+MOST_PROBLEMS = 10_000
+"""The most problems that are told apart: the most severe ones."""
+
+
+def problems(circumstances: Circumstances, cases: Sequence[Cases] | None = None) -> tuple[Problem, ...]:
+    """All problems: by the severity of their incident, then by what is lost first, a root before its consequences.
+
+    Args:
+        cases: what is wrong with replicas, by `streaming.cluster.verdicts.cases.all_cases`, if that has been decided already.
+    """
+    decided = all_cases(circumstances) if cases is None else cases
+    every = (
+        *cluster_problems(circumstances),
+        *log_dir_problems(circumstances),
+        *observer_problems(circumstances),
+        *transaction_problems(circumstances, decided),
+        *log_problems(circumstances, decided),
+        *group_problems(circumstances),
+    )
+    return tuple(islice(incidents(every, circumstances), MOST_PROBLEMS))
+
+
+def roots(problems: Sequence[Problem]) -> list[Problem]:
+    """One problem for each incident."""
+    return [each for each in problems if not each.because]
+
+
+def count(problems: Sequence[Problem]) -> dict[str, int]:
+    """How many incidents there are of each severity."""
+    return {severity: sum(each.gravity == severity for each in roots(problems)) for severity in SEVERITIES}

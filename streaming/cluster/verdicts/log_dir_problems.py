@@ -6,16 +6,13 @@ from functools import partial
 from streaming.broker.protocol.scrub_messages import ScrubStatus
 from streaming.broker.protocol.status_json import CRITICAL, WARNING
 from streaming.broker.protocol.status_messages import LogDirStatus
-from streaming.cluster.usage.disk_findings import full_phrase
+from streaming.cluster.usage.disk_answer import full_phrase
 from streaming.cluster.verdicts import kinds
-from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS, Circumstances, found
+from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS, Circumstances, LinkedProblem, found
 from streaming.cluster.verdicts.commands import Command
-from streaming.cluster.verdicts.links import LinkedProblem
-from streaming.cluster.view.broker_status import unwatched_log_dirs
+from streaming.cluster.view.broker_status import each_scrub, is_given_up, unwatched_log_dirs
 from streaming.cluster.view.host_families import is_checkpointed
 from streaming.cluster.view.observer import watched_by
-from streaming.cluster.view.process_reports import is_given_up
-from streaming.cluster.view.reported_once import each_scrub
 from streaming.common.formatting import format_count, format_duration, format_list, format_name, format_size
 
 LEAST_FREE = 3

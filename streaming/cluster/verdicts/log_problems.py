@@ -11,8 +11,7 @@ from streaming.broker.protocol.group_messages import is_counted
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.blocked_remedies import FUTURE, REMEDIES, shows, wrong_unit
 from streaming.cluster.verdicts.cases import Cases, items_of, recent_elections
-from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
-from streaming.cluster.verdicts.links import LinkedProblem, Links, partitions_of
+from streaming.cluster.verdicts.circumstances import Circumstances, LinkedProblem, Links, found, only, partitions_named, partitions_of
 from streaming.cluster.view.late_arrivals import worst
 from streaming.cluster.view.table import Snapshot
 from streaming.common.arrays import Longs

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.status_json import CRITICAL, WARNING
 from streaming.cluster.verdicts import kinds
-from streaming.cluster.verdicts.circumstances import Circumstances, found
-from streaming.cluster.verdicts.links import LinkedProblem, Links
+from streaming.cluster.verdicts.circumstances import Circumstances, LinkedProblem, Links, found
 from streaming.cluster.view.host_families import unobserved
 from streaming.cluster.view.observer import FAR_LAG_S, AgentStatus, watched_by
 from streaming.common.formatting import format_duration, format_name, format_size

@@ -10,13 +10,22 @@ from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.cases import Cases, overdue_coordinators, transaction_verdict
-from streaming.cluster.verdicts.circumstances import Circumstances, found, only, partitions_named
+from streaming.cluster.verdicts.circumstances import (
+    NO_PRODUCER,
+    Circumstances,
+    LinkedProblem,
+    Links,
+    TopicPartition,
+    found,
+    only,
+    partitions_named,
+    partitions_of,
+)
 from streaming.cluster.verdicts.commands import Command, Commands
 from streaming.cluster.verdicts.conditions import certain_losses
 from streaming.cluster.verdicts.group_judge import JudgedGroups
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF
 from streaming.cluster.verdicts.kinds import ProblemKind
-from streaming.cluster.verdicts.links import NO_PRODUCER, LinkedProblem, Links, TopicPartition, partitions_of
 from streaming.cluster.view.transaction_columns import Late
 from streaming.common.formatting import TimeWords, format_count, format_duration, format_list, format_name, format_size, format_word
 from streaming.common.short_names import PREFIX

@@ -1,18 +1,51 @@
-"""Puts into the table what a round of agents' answers contains beside the rows that they publish."""
+"""Puts into the table what a round of agents' answers contains beside the rows that they publish, by the clock of the job."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
+from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.status_messages import BrokerStatus, Status
-from streaming.cluster.view.broker_status import newest
-from streaming.cluster.view.cluster_counts import reassignments, topic_ids
-from streaming.cluster.view.host_clocks import clocks_ahead
-from streaming.cluster.view.host_families import coordinator_partitions, fenced
+from streaming.cluster.view.broker_status import away_brokers, broker_processes, each_broker, newest, reassignments, topic_ids
+from streaming.cluster.view.host_families import coordinator_partitions, corrupt_replicas, fenced
 from streaming.cluster.view.observer import AgentStatus
-from streaming.cluster.view.process_reports import away_brokers, broker_processes
-from streaming.cluster.view.reported_once import each_broker
-from streaming.cluster.view.scrubs import corrupt_replicas
 from streaming.cluster.view.table import Table
 from streaming.common.log_key import key_of
+
+
+def by_our_clock(status: AgentStatus) -> AgentStatus:
+    """The status with the times of files on its host moved by as much as its clock is wrong, if that is a problem; else as it is.
+
+    A difference of less than that is no more than the way of an answer, and would make every time waver.
+    """
+    ahead_ms = _ahead_ms(status)
+    if not ahead_ms:
+        return status
+    return replace(
+        status,
+        log_dirs=tuple(replace(each, checkpoint_ms=_moved(each.checkpoint_ms, ahead_ms)) for each in status.log_dirs),
+        broker_statuses=tuple(_broker_moved(each, ahead_ms) for each in status.broker_statuses),
+    )
+
+
+def _broker_moved(each: BrokerStatus, ahead_ms: int) -> BrokerStatus:
+    process = each.process
+    if process is not None:
+        process = replace(process, since_ms=_moved(process.since_ms, ahead_ms), last_ms=_moved(process.last_ms, ahead_ms))
+    return replace(each, appended_ms=_moved(each.appended_ms, ahead_ms), process=process)
+
+
+def clocks_ahead(statuses: Iterable[AgentStatus]) -> Mapping[int, int]:
+    """By how many milliseconds the clock of each broker is ahead of the job's, for those where that is a problem."""
+    return {broker: ahead_ms for each in statuses if (ahead_ms := _ahead_ms(each)) for broker in each.brokers}
+
+
+def _ahead_ms(status: AgentStatus) -> int:
+    wrong = Reason.CLOCK in status.problems and status.clock_ahead_seconds is not None
+    return round(1000 * (status.clock_ahead_seconds or 0.0)) if wrong else 0
+
+
+def _moved(at_ms: int, ahead_ms: int) -> int:
+    return at_ms - ahead_ms if at_ms >= 0 else at_ms
 
 
 def apply(table: Table, statuses: Iterable[AgentStatus], answered: Iterable[Status]) -> None:

@@ -1,13 +1,99 @@
-"""The phase of each broker, from all copies of the metadata log together, and which of its log dirs no agent watches."""
+"""The phase of each broker, whether its process is there, and the partitions of the cluster, from all that agents report of each."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TypeVar
 
-from streaming.broker.protocol.cluster_messages import Registered
-from streaming.broker.protocol.status_messages import BrokerStatus, ProcessStatus
-from streaming.cluster.view.process_reports import broker_processes
+from prometheus_client import Metric as Samples
+
+from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, Reassignment, Registered
+from streaming.broker.protocol.listing_json import AwayBroker
+from streaming.broker.protocol.scrub_messages import ScrubStatus
+from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ProcessStatus
+from streaming.cluster.view.export import EVERYTHING, Export
+from streaming.common.definitions import availability_metrics
+from streaming.common.definitions.client_family import client_family
+from streaming.errors import AgentError
 from streaming.kafka.formats.metadata_brokers import Phase
-from streaming.rules.broker_process import AWAY, ProcessState
+from streaming.rules.broker_process import AWAY, LockState, ProcessState
+
+# --- whether the process of each broker is there, by what all agents have asked of its log dirs, and by what the cluster knows of it.
+
+
+FENCED_MS = 60_000
+"""A controller has fenced a broker by then whose process has ended (``broker.session.timeout.ms``, 9 s by default)."""
+
+_NOT_ASKED = "not all log dirs that it is registered with are asked"
+_RUNS_ELSEWHERE = "its .lock is not held, but the controller gets heartbeats of it: this is a copy, or it runs where its locks are not seen"
+
+
+def process_by_all(reports: Iterable[ProcessStatus | None]) -> ProcessStatus | None:
+    """What agents have found out together that have asked the same or different log dirs of a broker; None if none of them asks.
+
+    It is up if any of them sees that. That it is away needs all of them.
+    """
+    known = [each for each in reports if each is not None]
+    up = max((each for each in known if each.state == ProcessState.UP), key=lambda each: each.before, default=None)
+    if up is not None or not known:
+        return up
+    free = sorted({name for each in known for name in each.free})
+    unknown = next((each for each in known if each.state not in AWAY), None)
+    if unknown is not None:
+        return replace(unknown, free=free)
+    ended = [each for each in known if each.state == ProcessState.ENDED]
+    latest = max(ended or known, key=lambda each: each.last_ms)
+    return replace(latest, free=free)
+
+
+def broker_processes(brokers: Sequence[BrokerStatus]) -> dict[int, ProcessStatus]:
+    """What is known of the process of each broker.
+
+    Args:
+        brokers: the status of each, by `streaming.cluster.view.broker_status.each_broker`.
+    """
+    latest = max(brokers, key=lambda each: each.metadata_offset, default=None)
+    registered = {} if latest is None else {each.broker: each for each in latest.registered}
+    appended_ms = -1 if latest is None else latest.appended_ms
+    found = {each.broker: (each, each.process) for each in brokers if each.process is not None}
+    return {
+        broker: _judged(process, status, registered.get(broker), -1 if latest is status else appended_ms)
+        for broker, (status, process) in sorted(found.items())
+    }
+
+
+def _judged(process: ProcessStatus, status: BrokerStatus, registered: Registered | None, appended_ms: int) -> ProcessStatus:
+    """The report, unless something else shows that it is not the whole truth.
+
+    Args:
+        appended_ms: when another broker's copy of the metadata log, the most advanced one, last grew; -1 where that is not known.
+    """
+    if process.state not in AWAY:
+        return process
+    if status.log_dirs and not {*status.log_dirs} <= {*process.free}:
+        return _unknown(process, _NOT_ASKED)
+    away_ms = process.since_ms if process.since_ms >= 0 else process.last_ms
+    if registered is not None and not registered.fenced and appended_ms - away_ms > FENCED_MS:
+        return _unknown(process, _RUNS_ELSEWHERE)
+    return process
+
+
+def _unknown(process: ProcessStatus, why: str) -> ProcessStatus:
+    return replace(process, state=ProcessState.UNKNOWN, why=why, since_ms=-1)
+
+
+def away_brokers(processes: Mapping[int, ProcessStatus]) -> list[AwayBroker]:
+    """The brokers without a process, as pages name them."""
+    away = {broker: each for broker, each in processes.items() if each.state in AWAY}
+    return [AwayBroker(broker=broker, last_ms=each.last_ms, ended_ms=each.since_ms) for broker, each in sorted(away.items())]
+
+
+def is_given_up(log_dir: LogDirStatus, processes: Mapping[int, ProcessStatus]) -> bool:
+    """Whether the broker has let go of a log dir although its process is there: after an I/O error it uses it no more."""
+    process = processes.get(log_dir.broker)
+    return log_dir.lock == LockState.FREE and process is not None and process.state == ProcessState.UP
+
 
 CURRENT_OFFSETS = 120
 """A process runs if its copy of the metadata log is behind by at most so many offsets: an idle controller writes these in a minute."""
@@ -140,3 +226,140 @@ def _was_stopped(registered: Registered, brokers: Iterable[BrokerStatus], *, awa
 def _same(each: Registered, other: Registered) -> bool:
     """Whether both are about the same registration, and it is fenced."""
     return (each.broker, each.epoch, each.fenced) == (other.broker, other.epoch, True)
+
+
+_Report = TypeVar("_Report", LogDirStatus, ScrubStatus)
+
+
+def each_broker(statuses: Iterable[BrokerStatus]) -> list[BrokerStatus]:
+    """The status with the most advanced copy of the metadata log, with what any agent has found out about the broker's files."""
+    by_broker: dict[int, BrokerStatus] = {}
+    for each in statuses:
+        other = by_broker.setdefault(each.broker, each)
+        if other is not each:
+            best = max(other, each, key=lambda status: (status.readable, status.expected, status.metadata_offset))
+            snapshot = any(status.readable and status.snapshot for status in (other, each)) or best.snapshot
+            process = process_by_all([other.process, each.process])
+            by_broker[each.broker] = replace(best, snapshot=snapshot, clean=other.clean or each.clean, process=process)
+    return list(by_broker.values())
+
+
+def each_log_dir(statuses: Iterable[LogDirStatus]) -> list[LogDirStatus]:
+    """That of an agent that can read the log dir, with the latest checkpoint."""
+    return _best_of_each(statuses, lambda status: (status.up, status.checkpoint_ms))
+
+
+def each_scrub(scrubs: Iterable[ScrubStatus]) -> list[ScrubStatus]:
+    """That which has found most, with the latest pass."""
+    return _best_of_each(scrubs, lambda scrub: (scrub.corrupt, scrub.unreadable, scrub.ended_ms))
+
+
+def _best_of_each(reports: Iterable[_Report], rank: Callable[[_Report], tuple[int, ...]]) -> list[_Report]:
+    """Of each log dir the report with the highest rank, the first of equals."""
+    by_log_dir: dict[tuple[int, str], _Report] = {}
+    for each in reports:
+        other = by_log_dir.setdefault((each.broker, each.log_dir), each)
+        by_log_dir[each.broker, each.log_dir] = max(other, each, key=rank)
+    return list(by_log_dir.values())
+
+
+# --- all partitions of the cluster, counted by topic, from the newest copy of the metadata log among agents that are up. These series do
+# not count towards the series limit, and no granularity leaves them out, because alerts that page people depend on them. Topics and groups
+# that are not wanted are left out.
+
+
+log = logging.getLogger(__name__)
+
+_COUNTED = {
+    availability_metrics.TOPIC_OFFLINE: "offline",
+    availability_metrics.TOPIC_UNDER_MIN_ISR: "under_min_isr",
+    availability_metrics.TOPIC_UNDER_REPLICATED: "under_replicated",
+}
+
+
+def families(newest: BrokerStatus | None, export: Export = EVERYTHING, min_isr: Callable[[int], int] = lambda _: 1) -> Iterator[Samples]:
+    """One family per metric; none if no copy can be read.
+
+    Args:
+        newest: the status of the broker with the most advanced copy, among those whose agents count.
+        min_isr: returns min.insync.replicas of a broker, if the metadata log sets none.
+    """
+    counts = None if newest is None else judged_counts(newest.counts, min_isr(newest.broker))
+    if counts is None or not export.has_metric(availability_metrics.TOPIC_PARTITIONS):
+        return
+    topics = [each for each in counts.topics if export.has_topic(each.topic)]
+    yield client_family(availability_metrics.TOPIC_PARTITIONS, (([each.topic], each.partitions) for each in topics))
+    for metric, name in _COUNTED.items():
+        yield client_family(metric, (([each.topic], getattr(each, name)) for each in topics if getattr(each, name)))
+    yield client_family(
+        availability_metrics.AFFECTED_PARTITION, ((_labels(each), 1) for each in counts.affected if export.has_topic(each.topic))
+    )
+    recovering = (each for each in counts.recovering if export.has_topic(each.topic))
+    yield client_family(availability_metrics.RECOVERING, (([each.topic, str(each.partition)], 1) for each in recovering))
+
+
+@lru_cache(maxsize=4)
+def judged_counts(packed: str, min_isr: int) -> PartitionCounts | None:
+    """The counts, with partitions under min ISR also if only a ``server.properties`` sets min.insync.replicas.
+
+    None if there are none, or if they are not understood.
+    """
+    counts = _unpacked(packed)
+    if counts is None:
+        return None
+    open_topics = {each.topic: each for each in counts.topics if each.in_sync}
+    topics = [replace(each, under_min_isr=_under(each.in_sync, min_isr)) if each.in_sync else each for each in counts.topics]
+    affected = [_worse(each, min_isr, open_topics[each.topic].in_sync) if each.topic in open_topics else each for each in counts.affected]
+    return replace(counts, topics=topics, affected=affected)
+
+
+def _under(in_sync: Mapping[str, int], min_isr: int) -> int:
+    """How many partitions are under min ISR."""
+    return sum(count for sizes, count in in_sync.items() if _is_under(sizes, min_isr))
+
+
+def _is_under(sizes: str, min_isr: int) -> bool:
+    in_sync, _, replicas = sizes.partition("/")
+    return int(in_sync) < (min(min_isr, int(replicas)) if replicas else min_isr)
+
+
+def _worse(partition: AffectedPartition, min_isr: int, in_sync: Mapping[str, int]) -> AffectedPartition:
+    """The partition. An under-replicated one is under min ISR too, if partitions of its topic with as many replicas in sync are."""
+    alike = [sizes for sizes in in_sync if sizes.startswith(f"{len(partition.in_sync)}/")]
+    under = partition.problem == "under_replicated" and any(_is_under(sizes, min_isr) for sizes in alike)
+    return replace(partition, problem="under_min_isr") if under else partition
+
+
+def reassignments(newest: BrokerStatus | None) -> list[Reassignment]:
+    """The reassignments that are under way."""
+    counts = None if newest is None else _unpacked(newest.counts)
+    return [] if counts is None else counts.reassignments
+
+
+def topic_partitions(newest: BrokerStatus | None) -> dict[str, int] | None:
+    """How many partitions each topic of the cluster has, None if that is not known."""
+    counts = None if newest is None else _unpacked(newest.counts)
+    return None if counts is None else {each.topic: each.partitions for each in counts.topics}
+
+
+def topic_ids(newest: BrokerStatus | None) -> dict[str, str] | None:
+    """The id of each topic of the cluster, "" where an earlier agent counts; None if that is not known."""
+    counts = None if newest is None else _unpacked(newest.counts)
+    return None if counts is None else {each.topic: each.topic_id for each in counts.topics}
+
+
+@lru_cache(maxsize=4)
+def _unpacked(packed: str) -> PartitionCounts | None:
+    """The counts; None if there are none, or if they are not understood."""
+    if not packed:
+        return None
+    try:
+        return PartitionCounts.unpack(packed)
+    except AgentError as error:
+        log.error("counts of partitions are not understood: is the agent of another version?", extra={"error": str(error)})
+        return None
+
+
+def _labels(partition: AffectedPartition) -> list[str]:
+    brokers = (",".join(map(str, some)) for some in (partition.in_sync, partition.out_of_sync, partition.electable))
+    return [partition.topic, str(partition.partition), partition.problem, str(partition.leader), *brokers]

@@ -9,8 +9,8 @@ from streaming.broker.protocol.status_messages import LogDirStatus
 from streaming.cluster.usage.disk_answer import DiskContents
 from streaming.cluster.usage.reckoning import Reckoning
 from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes, RestartFacts
+from streaming.cluster.view.disk_forecasts import OtherSpace
 from streaming.cluster.view.observer import AgentStatus
-from streaming.cluster.view.other_space import OtherSpace
 from streaming.cluster.view.view import View
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.rules.restart_cost import RecoveryPoints

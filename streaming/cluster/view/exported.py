@@ -14,9 +14,8 @@ from streaming.cluster.view.family import TEXT, text
 from streaming.cluster.view.listed_segments import Listed
 from streaming.cluster.view.replica_offsets import ABSENT, OFFSETS, ReplicaOffsets, replica_offsets_of
 from streaming.cluster.view.table import Snapshot
-from streaming.cluster.view.transaction_columns import CoordinatorView, Late, OpenList
+from streaming.cluster.view.transaction_columns import CoordinatorView, HangingTransaction, Late, OpenList
 from streaming.cluster.view.value_matrix import Carried, Columns
-from streaming.cluster.view.waiting_groups import HangingTransaction
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC
 from streaming.rules.leaders import LEADER_UNKNOWN, NO_LEADER, ReplicaColumns, Roles, assign_roles

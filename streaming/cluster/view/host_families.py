@@ -1,15 +1,17 @@
-"""What agents report about brokers and log dirs, as metric families. For an agent that is down nothing is exported: it is out of date."""
+"""What agents report about brokers, log dirs and scrubs, as metric families. Of an agent that is down nothing is exported: it is old."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from prometheus_client import Metric as Samples
 
 from streaming.broker.protocol.cluster_messages import Registered
+from streaming.broker.protocol.scrub_messages import ScrubStatus
 from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus
-from streaming.cluster.view.broker_status import broker_phases, newest, unwatched_log_dirs
-from streaming.cluster.view.process_reports import broker_processes, is_given_up
+from streaming.cluster.view.broker_status import broker_phases, broker_processes, is_given_up, newest, unwatched_log_dirs
+from streaming.cluster.view.table import Replica
 from streaming.common.definitions import broker_metrics, log_dir_metrics
 from streaming.common.definitions.client_family import client_family
 from streaming.kafka.formats.metadata_brokers import Phase
@@ -133,5 +135,41 @@ def _controller(brokers: Iterable[BrokerStatus]) -> list[int]:
     return [named.most_common(1)[0][0]] if named else []
 
 
-def _of(status: LogDirStatus) -> tuple[str, str]:
+def _of(status: LogDirStatus | ScrubStatus) -> tuple[object, str]:
     return "" if status.broker < 0 else str(status.broker), status.log_dir
+
+
+def scrub_families(scrubs: Sequence[ScrubStatus]) -> Iterator[Samples]:
+    """One family per metric.
+
+    Args:
+        scrubs: of the agents that are up.
+    """
+    yield client_family(log_dir_metrics.SCRUB_CHECKED, ((_of(each), each.checked) for each in scrubs))
+    yield client_family(log_dir_metrics.SCRUB_PASS_RATIO, ((_of(each), _ratio(each)) for each in scrubs if each.began_ms >= 0))
+    yield client_family(log_dir_metrics.SCRUB_PASS_START, ((_of(each), each.began_ms / 1000) for each in scrubs if each.began_ms >= 0))
+    yield client_family(log_dir_metrics.SCRUB_LAST_PASS, ((_of(each), each.ended_ms / 1000) for each in scrubs if each.ended_ms >= 0))
+    yield client_family(log_dir_metrics.SCRUB_CORRUPT, ((_of(each), each.corrupt) for each in scrubs))
+    yield client_family(log_dir_metrics.SCRUB_UNREADABLE, ((_of(each), each.unreadable) for each in scrubs))
+    yield client_family(
+        log_dir_metrics.SCRUB_BLOCKED, (((*_of(each), each.waits_at), each.waits_seconds) for each in scrubs if each.waits_at)
+    )
+    yield client_family(log_dir_metrics.SCRUB_CORRUPT_PLACE, _corrupt_batches(scrubs))
+
+
+def corrupt_replicas(scrubs: Iterable[ScrubStatus]) -> dict[Replica, int]:
+    """The damaged places of each replica that has any."""
+    return {Replica(scrub.broker, each.topic, each.partition): each.batches for scrub in scrubs for each in scrub.corrupt_logs}
+
+
+def _corrupt_batches(scrubs: Iterable[ScrubStatus]) -> Iterator[tuple[tuple[object, ...], float]]:
+    for scrub in scrubs:
+        for each in scrub.corrupt_batches:
+            segment = PurePath(each.path).name
+            yield (*_of(scrub), each.topic, each.partition, segment, each.offset, each.fault), each.position
+
+
+def _ratio(scrub: ScrubStatus) -> float:
+    if scrub.ended_ms >= scrub.began_ms:
+        return 1.0
+    return scrub.logs_checked / scrub.logs if scrub.logs else 0.0

@@ -2,30 +2,65 @@
 
 import logging
 from collections import Counter as Counts
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client import Metric as Samples
 
 from streaming.broker.protocol.scrub_messages import ScrubStatus
 from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, UnreadableLog, UnreadableLogs
-from streaming.cluster.view.broker_status import newest, server_of_cluster
-from streaming.cluster.view.cluster_counts import families as partition_families
+from streaming.cluster.view.broker_status import each_broker, each_log_dir, each_scrub, newest, server_of_cluster
+from streaming.cluster.view.broker_status import families as partition_families
 from streaming.cluster.view.export import EVERYTHING, Export
-from streaming.cluster.view.host_families import Watched
+from streaming.cluster.view.host_families import Watched, scrub_families
 from streaming.cluster.view.host_families import families as health_families
-from streaming.cluster.view.reported_once import each_broker, each_log_dir, each_scrub
-from streaming.cluster.view.scrubs import families as scrub_families
 from streaming.cluster.view.taillag import ReadAgent, StartMeter, StartProgress, TailLag
-from streaming.cluster.view.thresholds import Threshold
 from streaming.common.definitions import broker_metrics, observer_metrics
 from streaming.common.definitions.client_family import client_family
 from streaming.common.definitions.metric import Metric
 from streaming.common.pace.schedule import Pace, PaceReason
 from streaming.common.rows import SKIP_REASONS, SKIPPED_COPIES
+from streaming.common.settings import Settings
 from streaming.common.web.places import ServerCounts
+
+SECONDS = (
+    "hanging_after",
+    "late_after",
+    "stuck_after",
+    "group_late_after",
+    "group_stopped_after",
+    "group_loss_within",
+    "group_held_after",
+    "overdue_after",
+    "ahead_limit",
+    "full_within",
+    "starting_after",
+    "scrub_overdue_after",
+    "stale_after",
+)
+RATIOS = ("free_ratio",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Threshold:
+    """A limit of the configuration that alert rules need."""
+
+    name: str
+    unit: Literal["seconds", "ratio"]
+    value: float
+
+
+def thresholds(settings: Settings) -> Iterator[Threshold]:
+    """Every option that a rule or a dashboard may need, in base units, by the option's own name."""
+    for name in SECONDS:
+        yield Threshold(name=name, unit="seconds", value=getattr(settings, name).total_seconds())
+    yield Threshold(name="trigger", unit="seconds", value=settings.longest_pause.total_seconds())
+    for name in RATIOS:
+        yield Threshold(name=name, unit="ratio", value=getattr(settings, name))
+
 
 log = logging.getLogger(__name__)
 

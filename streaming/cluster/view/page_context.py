@@ -13,12 +13,11 @@ import numpy as np
 
 from streaming.broker.disk.identity import read_server_properties
 from streaming.broker.protocol.cluster_messages import Reassignment
+from streaming.cluster.view.disk_forecasts import OtherSpace
 from streaming.cluster.view.fading_rates import FadingRates, Rates
 from streaming.cluster.view.limiter import Limiter
 from streaming.cluster.view.listed_segments import ListedMemory
-from streaming.cluster.view.other_space import OtherSpace
-from streaming.cluster.view.transaction_columns import READ_WITHIN_MS, TransactionJudge
-from streaming.cluster.view.waiting_groups import WaitingGroups
+from streaming.cluster.view.transaction_columns import READ_WITHIN_MS, TransactionJudge, WaitingGroups
 from streaming.common.arrays import Flags, Longs
 from streaming.common.reloading import Reloading
 from streaming.common.settings import Settings

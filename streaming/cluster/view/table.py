@@ -4,7 +4,7 @@ Rows only ever set values. So a row may come again, and a micro-batch that is ru
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from threading import Lock
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -14,23 +14,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.broker.protocol.cluster_messages import Reassignment
-from streaming.cluster.view.decisions import Decisions
+from streaming.cluster.view.decisions import Decisions, End, Round, Rounds
+from streaming.cluster.view.disk_forecasts import FullTimes, OtherSpace
 from streaming.cluster.view.export import EVERYTHING, NO_LIMIT, Export
 from streaming.cluster.view.family import labels
-from streaming.cluster.view.full_times import FullTimes
-from streaming.cluster.view.other_space import OtherSpace
 from streaming.cluster.view.page_context import PageContext
-from streaming.cluster.view.rounds import End, Round, Rounds
-from streaming.cluster.view.transaction_columns import TransactionJudge
-from streaming.cluster.view.uncounted import Uncounted
+from streaming.cluster.view.transaction_columns import TransactionJudge, WaitingGroups
 from streaming.cluster.view.value_matrix import CARRIED, FREE, LOG, NOTHING_CARRIED, Carried, Columns, Ids, empty_columns, read_values
-from streaming.cluster.view.waiting_groups import WaitingGroups
 from streaming.common.arrays import Flags, Longs
 from streaming.common.catalog.catalog_tables import Catalog
 from streaming.common.log_key import KEY, LogKey
 from streaming.common.rows import Change
 from streaming.common.state_row import STATES
 from streaming.rules.transaction_fold import NO_TRANSACTIONS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncounted:
+    """``errors``: why a log is not counted, of logs that are not only waiting for it. ``idle``: the names of agents that count none."""
+
+    errors: Mapping[LogKey, str] = field(default_factory=dict)
+    idle: frozenset[str] = frozenset()
+
 
 _FIRST_SLOTS = 1024
 

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from streaming.broker.protocol.group_use import NOBODYS
 from streaming.broker.protocol.status_json import ClusterNumbers
 from streaming.cluster.consumers.group_lag import ABSENT
-from streaming.cluster.consumers.group_totals import GroupTotals
+from streaming.cluster.consumers.group_partitions import GroupTotals
 from streaming.common.arrays import Flags, Longs
 from streaming.common.formatting import format_count
 from streaming.kafka.formats.names import METADATA_TOPIC
+from streaming.pages.api.history import ShownNumbers
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import ListedGroups
-from streaming.pages.api.number_hours import ShownNumbers
 from streaming.rules.transaction_verdicts import TransactionVerdict
 
 

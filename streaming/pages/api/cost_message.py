@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from streaming.broker.protocol.status_json import MOST_TOPICS, Cost, Share
 from streaming.cluster.view.family import Family
 from streaming.pages.exposition.costs import Costs
-from streaming.pages.exposition.family_lines import lines_of
+from streaming.pages.exposition.kept_lines import lines_of
 
 _TOPIC = r'(?:^|,)topic="(?P<topic>(?:[^"\\]|\\.)*)"'
 

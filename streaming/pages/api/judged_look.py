@@ -7,15 +7,14 @@ from typing import TypeVar
 
 from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
 from streaming.broker.protocol.status_json import Problem
-from streaming.cluster.verdicts.all_problems import problems
 from streaming.cluster.verdicts.cases import NOTHING, RETENTION_KINDS, Cases, RowVerdicts, Verdict, all_cases, overdue_logs, row_verdicts
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import not_whole, unknown
+from streaming.cluster.verdicts.incidents import problems
 from streaming.common.arrays import Flags
-from streaming.pages.api.history import NO_RATES, RateColumns
+from streaming.pages.api.history import NO_RATES, NumberHours, RateColumns
 from streaming.pages.api.listed_groups import ListedGroups, groups_by_topic
 from streaming.pages.api.look import Look
-from streaming.pages.api.number_hours import NumberHours
 
 _MOST_DOUBTS = 100
 

@@ -14,15 +14,13 @@ from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.broker.protocol.listing_json import TopicReader
 from streaming.cluster.consumers.group_details import GroupDetails
 from streaming.cluster.consumers.group_lag import ABSENT
-from streaming.cluster.consumers.group_partitions import GroupPartitions
+from streaming.cluster.consumers.group_partitions import GroupPartitions, GroupTotals, group_totals
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
-from streaming.cluster.consumers.group_totals import GroupTotals, group_totals
 from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds, order
 from streaming.cluster.verdicts.group_findings import GroupFindings, JudgedPartition, with_damage, with_verdict, without_offsets
 from streaming.cluster.verdicts.group_judge import FINE, JudgedGroups, Judgement, judge_groups
-from streaming.cluster.verdicts.group_words import listed_rebalances
-from streaming.cluster.verdicts.query_words import query_notes
+from streaming.cluster.verdicts.group_words import listed_rebalances, query_notes
 from streaming.common.arrays import Longs, whole_sum
 from streaming.common.short_names import possible_names
 from streaming.kafka.formats.names import SHARE_STATE_TOPIC

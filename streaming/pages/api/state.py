@@ -37,8 +37,8 @@ from streaming.broker.protocol.status_json import (
     Status,
 )
 from streaming.cluster.verdicts.first_lines import not_whole
+from streaming.cluster.view.broker_status import away_brokers
 from streaming.cluster.view.disk_use import disk_found
-from streaming.cluster.view.process_reports import away_brokers
 from streaming.errors import NotYetError
 from streaming.pages.api import log_rows
 from streaming.pages.api.cluster_numbers import cluster_numbers

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import streaming
 from streaming.broker.protocol.listing_json import LARGEST_LIMIT
 from streaming.broker.protocol.status_json import SEVERITIES, AgentState, JobStart, Problem, ProblemPage, Status
-from streaming.cluster.verdicts.all_problems import count, roots
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import freshness, not_current, start_sentence, verdict
+from streaming.cluster.verdicts.incidents import count, roots
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.taillag import StartProgress
 from streaming.errors import UsageError

@@ -8,16 +8,15 @@ from prometheus_client.exposition import generate_latest as write_text
 from prometheus_client.openmetrics.exposition import generate_latest as write_openmetrics
 
 from streaming.cluster.consumers.group_snapshot import GroupBoard
+from streaming.cluster.view.disk_forecasts import ByDir
 from streaming.cluster.view.disk_use import full_by_dir
-from streaming.cluster.view.full_times import ByDir
 from streaming.cluster.view.observer import AgentStatus, Families, Observer
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import View, view
 from streaming.common.definitions.metric import Metric, Type
 from streaming.pages.exposition.costs import Costs
-from streaming.pages.exposition.family_lines import lines_of, text_of
 from streaming.pages.exposition.group_families import NO_GROUPS, ShownGroups, shown_groups
-from streaming.pages.exposition.kept_lines import GzipPiece, KeptLines, join, pack
+from streaming.pages.exposition.kept_lines import GzipPiece, KeptLines, join, lines_of, pack, text_of
 from streaming.pages.exposition.series import Choice, choose
 
 GROUPS_WAIT_SECONDS = 0.5

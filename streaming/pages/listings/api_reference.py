@@ -1,16 +1,133 @@
-"""The fields of every answer for people: ``python -m streaming.pages.listings.api_reference FILE`` writes the file with its tables anew."""
+"""The fields of every answer below `/api/v1/`: ``python -m streaming.pages.listings.api_reference FILE`` writes the file anew.
 
+Without FILE it writes their JSON Schema, and that of the doctor's answer.
+"""
+
+import json
+import re
 import sys
-from collections.abc import Iterator
-from inspect import cleandoc
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, fields
+from inspect import cleandoc, getsource
 from itertools import groupby
 from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer
+from streaming.broker.protocol.group_json import GroupDetail
+from streaming.broker.protocol.json_message import PublicMessage, is_absent
+from streaming.broker.protocol.listing_json import COUNT_PATH, CountPage, PartitionDetail, TopicDetail
+from streaming.broker.protocol.status_json import COST_PATH, NUMBERS_PATH, STATUS_PATH, ClusterNumbers, Cost, DoctorPage, Status
 from streaming.pages.listings import details, disk_list, group_list, partition_list, problem_list, transaction_list
-from streaming.pages.listings.json_schema import EVERY, kinds_of
+from streaming.pages.listings.answered_lists import LISTS
+from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.listing import Listing
-from streaming.pages.listings.meanings import meanings
+from streaming.pages.listings.partition_list import PARTITIONS, TOPICS
+
+_FIELD = re.compile(r" {4}(\w+): ")
+
+
+def meanings(kind: type[PublicMessage]) -> dict[str, str]:
+    """What each field means, by its name: the comment behind it, which goes on in the lines below; "" where there is none.
+
+    "likewise" stands for what the field before means.
+    """
+    found: dict[str, str] = {}
+    for base in (each for each in reversed(kind.__mro__) if issubclass(each, PublicMessage)):
+        name = meant = ""
+        for line in getsource(base).splitlines():
+            code, mark, comment = line.partition("#")
+            if field := _FIELD.match(code):
+                name, meant = field[1], meant if comment.strip() == "likewise" else comment.strip()
+            elif name and mark and not code.strip():
+                meant = f"{meant} {comment.strip()}"
+            else:
+                name = ""
+            if name:
+                found[name] = meant
+    return found
+
+
+ANSWERS: Mapping[str, type[PublicMessage]] = {
+    STATUS_PATH: Status,
+    NUMBERS_PATH: ClusterNumbers,
+    **{each.path: each.page for each in LISTS.values()},
+    f"{PARTITIONS.path}/TOPIC/NUMBER": PartitionDetail,
+    f"{TOPICS.path}/NAME": TopicDetail,
+    f"{GROUPS.path}/NAME": GroupDetail,
+    COUNT_PATH: CountPage,
+    DISK_PATH: DiskAnswer,
+    COST_PATH: Cost,
+}
+"""The message at each path."""
+
+OF_COMMANDS: Mapping[str, type[PublicMessage]] = {"segtail doctor": DoctorPage}
+"""The messages that a command alone prints, at no path."""
+
+EVERY = (*ANSWERS.values(), *OF_COMMANDS.values())
+
+_TYPES = {int: "integer", float: "number", bool: "boolean", str: "string"}
+
+
+def schema() -> dict[str, object]:
+    """The schema: ``$defs`` has each message by its name, and each of ``paths`` and ``commands`` refers to one."""
+    kinds = sorted({kind for answer in EVERY for kind in _within(answer)}, key=lambda kind: kind.__name__)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Answers of segtail's jobs and commands",
+        "paths": {path: _reference(kind) for path, kind in ANSWERS.items()},
+        "commands": {command: _reference(kind) for command, kind in OF_COMMANDS.items()},
+        "$defs": {kind.__name__: _of_kind(kind) for kind in kinds},
+    }
+
+
+def kinds_of(answer: type[PublicMessage]) -> list[type[PublicMessage]]:
+    """A message, then those that are in it, as they come."""
+    return list(dict.fromkeys(_within(answer)))
+
+
+def _within(kind: type[PublicMessage]) -> Iterator[type[PublicMessage]]:
+    yield kind
+    for hint in get_type_hints(kind).values():
+        yield from _of_type(hint)
+
+
+def _of_type(hint: Any) -> Iterator[type[PublicMessage]]:
+    if isinstance(hint, type) and issubclass(hint, PublicMessage):
+        yield from _within(hint)
+    for each in get_args(hint):
+        yield from _of_type(each)
+
+
+def _reference(kind: type[PublicMessage]) -> dict[str, object]:
+    return {"$ref": f"#/$defs/{kind.__name__}"}
+
+
+def _of_kind(kind: Any) -> dict[str, object]:
+    hints, meant = get_type_hints(kind), meanings(kind)
+    return {
+        "type": "object",
+        "properties": {each.name: _of_field(each, hints[each.name]) | {"description": meant[each.name]} for each in fields(kind)},
+        "required": [each.name for each in fields(kind)],
+    }
+
+
+def _of_field(field: Field[Any], hint: Any) -> dict[str, object]:
+    described = _of_hint(hint)
+    return {"type": [described["type"], "null"]} if field.default is not MISSING and is_absent(field.default) else described
+
+
+def _of_hint(hint: Any) -> dict[str, object]:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        (inner,) = (each for each in arguments if each is not NoneType)
+        return {"anyOf": [_of_hint(inner), {"type": "null"}]}
+    if origin is list:
+        item = _of_hint(arguments[0])
+        return {"type": "array", "items": {"type": [item["type"], "null"]} if arguments[0] in (int, float) else item}
+    return {"type": _TYPES[hint]} if hint in _TYPES else _reference(hint)
+
 
 MARK = "<!-- What follows is made from streaming/broker/protocol by `make docs`. -->\n"
 
@@ -40,4 +157,7 @@ def _rows(kind: type[PublicMessage]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(write_reference(Path(sys.argv[1]).read_text(encoding="utf-8")))
+    if sys.argv[1:]:
+        sys.stdout.write(write_reference(Path(sys.argv[1]).read_text(encoding="utf-8")))
+    else:
+        sys.stdout.write(f"{json.dumps(schema(), indent=1, ensure_ascii=False)}\n")

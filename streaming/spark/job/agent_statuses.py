@@ -9,13 +9,11 @@ from dataclasses import replace
 from streaming.broker.protocol.consumer_messages import Register
 from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.status_messages import CatalogPart, CatalogVersion, Status, StatusRequest, UnreadableLog
-from streaming.cluster.view import waiting_groups
-from streaming.cluster.view.answers import apply
-from streaming.cluster.view.broker_status import broker_phases
-from streaming.cluster.view.host_clocks import by_our_clock
+from streaming.cluster.view import transaction_columns
+from streaming.cluster.view.answers import apply, by_our_clock
+from streaming.cluster.view.broker_status import broker_phases, each_broker
+from streaming.cluster.view.decisions import End
 from streaming.cluster.view.observer import AgentStatus, Observer
-from streaming.cluster.view.reported_once import each_broker
-from streaming.cluster.view.rounds import End
 from streaming.cluster.view.table import Table
 from streaming.common.catalog.catalog_tables import NOTHING_DECIDED, Catalog
 from streaming.common.catalog.changes import Version, unpack
@@ -143,7 +141,7 @@ class AgentWatch:
         """Ask all agents once. One that does not answer is down until it does. Returns the answers of those that take part."""
         addresses, files = self._options.addresses(), self._options.files
         before = time.time()
-        pending = waiting_groups.requests(self._table.waiting.asked)
+        pending = transaction_columns.requests(self._table.waiting.asked)
         catalogs = [CatalogVersion(version.process, version.number) for version, _ in self._catalogs.values()]
         request = StatusRequest(list(self._counts), pending, True, catalogs, self.consumer)
         answers = agent_connections.ask_all(addresses, lambda client: client.status(request), files)
@@ -203,7 +201,7 @@ class AgentWatch:
             for part in status.catalog:
                 self._take_catalog(status, part)
         self._table.set_reading(self._observer.reading())
-        self._table.waiting.update(waiting_groups.answered(each for status in answered for each in status.pending))
+        self._table.waiting.update(transaction_columns.answered(each for status in answered for each in status.pending))
         for name, known in statuses.items():
             if known.problems != self._logged.get(name, ()):
                 say = log.warning if known.problems else log.info

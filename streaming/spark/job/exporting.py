@@ -14,13 +14,11 @@ import streaming
 from streaming.cluster.consumers.group_rounds import GroupRounds, Surroundings
 from streaming.cluster.consumers.group_snapshot import GroupBoard, PartitionListing
 from streaming.cluster.consumers.group_tracker import GroupTracker
-from streaming.cluster.view.broker_status import newest
-from streaming.cluster.view.cluster_counts import topic_partitions
+from streaming.cluster.view.broker_status import newest, topic_partitions
 from streaming.cluster.view.export import Export
-from streaming.cluster.view.observer import Observer, Versions
+from streaming.cluster.view.observer import Observer, Versions, thresholds
 from streaming.cluster.view.page_context import context_of
 from streaming.cluster.view.table import Table
-from streaming.cluster.view.thresholds import thresholds
 from streaming.common.pace.pacer import Pacer
 from streaming.common.pace.schedule import Pace, PaceReason
 from streaming.common.query_checkpoints import QueryCheckpoint

@@ -11,8 +11,7 @@ from streaming.common.settings import Settings
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.partition_list import COUNTS, uncounted
 from streaming.pages.listings.text_table import text_table
-from streaming.terminal.cli import away_lines
-from streaming.terminal.cli.lists import ListRequest, ListSource, check_topics, print_page, topics_here, with_list
+from streaming.terminal.cli.lists import AT_START, ListRequest, ListSource, away_lines, check_topics, print_page, topics_here, with_list
 from streaming.terminal.cli.printing import echo_lines
 from streaming.terminal.cli.source import NOT_KNOWN
 
@@ -72,7 +71,7 @@ def _lines(page: CountPage, partitions: Sequence[CountRow], width: int | None) -
     within = format_count(len(counted), "partition")
     yield f"{format_count(data, 'data record')} in {within}, {aborted:,} of them aborted, and {format_count(control, 'control record')}"
     yield from _notes(partitions)
-    yield from away_lines.lines(page.away, page.at_ms, away_lines.COUNTS)
+    yield from away_lines(page.away, page.at_ms, AT_START["count"])
     yield from (f"- {doubt}" for doubt in page.doubts)
 
 

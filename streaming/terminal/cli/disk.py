@@ -10,11 +10,11 @@ from streaming.common.settings import Settings
 from streaming.errors import UsageError
 from streaming.terminal.cli.lists import ListRequest, ListSource, print_page, with_wanted
 from streaming.terminal.cli.options import with_paths
-from streaming.terminal.cli.sizes import Duration, Size
 from streaming.terminal.cli.source import EXIT_STATUS, FOUND, NOT_KNOWN, NOTHING_FOUND, check_source
+from streaming.terminal.cli.values import Duration, Size
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
-    from streaming.cluster.usage.what_if import Trial
+    from streaming.cluster.usage.reckoning import Trial
     from streaming.terminal.cli.lists import Answers
 
 
@@ -46,7 +46,7 @@ def command(
     --what-if tries retention.ms, retention.bytes, segment.ms or segment.bytes on the segments that are there: --what-if retention.ms=2d,
     --what-if 'orders-*:retention.bytes=50GiB'. Without TOPIC it is for all topics but Kafka's own.
     """
-    from streaming.cluster.usage.disk_findings import findings
+    from streaming.cluster.usage.disk_answer import findings
     from streaming.terminal.cli.disk_report import report
     from streaming.terminal.cli.printing import echo_lines
 
@@ -81,7 +81,7 @@ def _read(settings: Settings, wanted: ListRequest, tried: tuple[str, ...], free:
 
 
 def _trials(tried: tuple[str, ...]) -> "list[Trial]":
-    from streaming.cluster.usage.what_if import parse_trial
+    from streaming.cluster.usage.reckoning import parse_trial
 
     try:
         return [parse_trial(text) for text in tried]

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 from streaming.broker.protocol.disk_json import BY, FULL, KIND_WORDS, NEVER, UNKNOWN, DiskAnswer, LogDirUse
-from streaming.cluster.usage.disk_findings import Finding, full_sentence, rough
+from streaming.cluster.usage.disk_answer import Finding, full_sentence, rough
 from streaming.common.formatting import format_count, format_duration, format_list, format_name, format_size, format_time
 from streaming.pages.listings.disk_list import DISK
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.rules.growth import WINDOW_MS
-from streaming.terminal.cli import away_lines
+from streaming.terminal.cli.lists import AT_START, away_lines
 
 _QUIET_MS = 60_000
 """A broker that runs writes its checkpoint every 5 seconds."""
@@ -35,7 +35,7 @@ def report(answer: DiskAnswer, wrong: Sequence[Finding], width: int | None = Non
     if any(each.growth_day >= 0 for each in answer.log_dirs):
         yield ""
         yield RECKONED
-    for line in away_lines.lines(answer.away, answer.at_ms, away_lines.DISK):
+    for line in away_lines(answer.away, answer.at_ms, AT_START["disk"]):
         yield ""
         yield line
 

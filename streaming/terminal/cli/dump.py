@@ -9,7 +9,7 @@ import click
 
 from streaming.errors import UsageError
 from streaming.terminal.cli.output_options import with_json
-from streaming.terminal.cli.times import Moment
+from streaming.terminal.cli.values import Moment
 
 FORMATS = ("text", "json", "csv", "arrow", "parquet")
 BINARY = ("arrow", "parquet")

@@ -11,7 +11,7 @@ from streaming.pages.listings.details import group_findings
 from streaming.pages.listings.group_list import GROUP_PARTITIONS, besides_words, counted_in
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
-from streaming.terminal.cli import away_lines
+from streaming.terminal.cli.lists import AT_START, away_lines
 from streaming.terminal.cli.printing import ShellCommand
 
 _ASSUMED = (
@@ -82,7 +82,7 @@ def read_between(read: ReadMoments | None) -> Iterator[str]:
 
 def away_notes(away: Sequence[AwayBroker], at_ms: int) -> Iterator[str]:
     """Which brokers are away, if any."""
-    for line in away_lines.lines(away, at_ms, away_lines.GROUPS):
+    for line in away_lines(away, at_ms, AT_START["groups"]):
         yield f"\n{line}"
 
 

@@ -21,9 +21,8 @@ from streaming.common.short_names import possible_names
 from streaming.errors import UsageError
 from streaming.terminal.cli.lists import GROUP, ListRequest, ListSource, similar_words, with_wanted
 from streaming.terminal.cli.options import given, keep_setting
-from streaming.terminal.cli.sizes import Size
 from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND, check_source
-from streaming.terminal.cli.uses import with_use
+from streaming.terminal.cli.values import Size, with_use
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
     from streaming.terminal.offline.group_reading import GroupReading

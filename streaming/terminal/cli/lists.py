@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial, wraps
@@ -14,8 +14,8 @@ from urllib.parse import urlencode
 import click
 
 from streaming.broker.protocol.json_message import Message, PublicMessage
-from streaming.broker.protocol.listing_json import ALL_ROWS, LARGEST_LIMIT
-from streaming.common.formatting import format_list, format_name
+from streaming.broker.protocol.listing_json import ALL_ROWS, LARGEST_LIMIT, AwayBroker
+from streaming.common.formatting import format_age, format_list, format_name, format_time
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
 from streaming.kafka.formats.names import META_PROPERTIES
@@ -23,7 +23,7 @@ from streaming.terminal.cli.job_answers import ask, shown
 from streaming.terminal.cli.options import keep_paths
 from streaming.terminal.cli.output_options import width_of
 from streaming.terminal.cli.source import check_source, with_source
-from streaming.terminal.cli.times import Moment
+from streaming.terminal.cli.values import Moment
 from streaming.terminal.top.job_source import page_at
 
 R = TypeVar("R")
@@ -259,3 +259,33 @@ def print_page(page: PublicMessage) -> None:
     click.echo(f'{json.dumps(fields)[:-1]}, "rows": [\n  {lines}\n]}}' if rows else json.dumps(fields | {"rows": []}))
     for doubt in doubts:
         click.echo(f"segtail: {doubt}", err=True)
+
+
+AT_START = {
+    "count": "would first delete what is past its limits by then",
+    "disk": "would free what the next check frees",
+    "groups": "would delete what retention and the expiry of offsets have let go by then",
+    "retention": "would delete what is reclaimable",
+    "transactions": "would abort what is overdue",
+}
+"""By command what a broker would do that is started now."""
+
+_MOST_NAMED = 10
+
+
+def away_lines(away: Sequence[AwayBroker], at_ms: int, start: str) -> Iterator[str]:
+    """Which brokers are away, as of when their files are, and what a start at ``at_ms`` would do; nothing if there are none.
+
+    Args:
+        start: a phrase of `AT_START`.
+    """
+    if not away:
+        return
+    names = format_list([str(each.broker) for each in away], _MOST_NAMED)
+    who = f"Broker {names} is" if len(away) == 1 else f"Brokers {names} are"
+    ended = all(each.ended_ms >= 0 for each in away)
+    state = "not running" if ended else "stopped, or this is a copy: nobody holds the locks of the log dirs"
+    last_ms = max(each.last_ms for each in away)
+    age = f" ({format_age((at_ms - last_ms) / 1000)})" if at_ms > last_ms else ""
+    files = f"The files are as of the last write, {format_time(last_ms)}{age}. " if last_ms >= 0 else ""
+    yield f"{who} {state}. {files}A start at {format_time(at_ms)} {start}"

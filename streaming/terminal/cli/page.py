@@ -9,9 +9,8 @@ import click
 from streaming.common.settings import Settings
 from streaming.errors import SegtailError, UsageError
 from streaming.terminal.cli.options import log_once, with_paths, with_settings
-from streaming.terminal.cli.sizes import Duration
 from streaming.terminal.cli.stopping import Signals, Stopped
-from streaming.terminal.cli.times import Moment
+from streaming.terminal.cli.values import Duration, Moment
 
 if TYPE_CHECKING:  # not for --help
     from streaming.pages.api.state import State

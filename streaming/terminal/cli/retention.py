@@ -8,8 +8,7 @@ from streaming.broker.protocol.listing_json import RETENTION_PATH, RetentionPage
 from streaming.cluster.verdicts import kinds
 from streaming.common.settings import Settings
 from streaming.pages.listings.partition_list import RETENTION
-from streaming.terminal.cli import away_lines
-from streaming.terminal.cli.lists import ListRequest, ListSource, print_page, with_list
+from streaming.terminal.cli.lists import AT_START, ListRequest, ListSource, away_lines, print_page, with_list
 from streaming.terminal.cli.source import EXIT_STATUS, FOUND, NOT_KNOWN, NOTHING_FOUND
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
@@ -45,7 +44,7 @@ def command(settings: Settings, wanted: ListRequest, sort: str) -> int:
     if wanted.form == "json":
         print_page(page)
     else:
-        lines = (*report(page.rows, page.at_ms, wanted.width), *away_lines.lines(page.away, page.at_ms, away_lines.RETENTION))
+        lines = (*report(page.rows, page.at_ms, wanted.width), *away_lines(page.away, page.at_ms, AT_START["retention"]))
         echo_lines((*lines, *(f"- {doubt}" for doubt in page.doubts)), wanted.width)
     if any(row.kind == kinds.RETENTION_BLOCKED.name or (row.retention_overdue and not row.limits_assumed) for row in page.rows):
         return FOUND

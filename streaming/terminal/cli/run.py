@@ -1,29 +1,86 @@
-"""``segtail run``: the main job."""
+"""``segtail run``: the main job, and what it logs first."""
 
 import logging
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from streaming.common.formatting import format_size
+from streaming.common.progress_line import ProgressLine
 from streaming.common.settings import Settings
 from streaming.errors import SegtailError, UsageError
 from streaming.pages.exposition.textfile import require_place, write_textfile
 from streaming.terminal.cli.options import follow_log_level, keep_spark, keep_spark_file, with_settings
 from streaming.terminal.cli.spark_extra import require_spark_extra
-from streaming.terminal.cli.start_lines import start_shown
 from streaming.terminal.cli.stopping import Signals, Stopped
-from streaming.terminal.cli.times import Moment
+from streaming.terminal.cli.values import Moment
 
 if TYPE_CHECKING:
     from streaming.spark.job.job import Job
 
 log = logging.getLogger(__name__)
+
+_EVERY_SECONDS = 0.5
+_LOG_EVERY_SECONDS = 15.0
+
+
+@dataclass(slots=True)
+class StartLog:
+    """Which of the sentences are logged: one for each step, and one every quarter of a minute while a step lasts."""
+
+    _step: str = ""
+    _logged_at: float = 0.0
+
+    def take(self, sentence: str, at: float) -> None:
+        """``at``: seconds since the start. Its first moment is not worth a message: a job that is refused says why."""
+        step = sentence.partition(":")[0]
+        if at - self._logged_at < (_EVERY_SECONDS if step != self._step else _LOG_EVERY_SECONDS):
+            return
+        self._step, self._logged_at = step, at
+        log.info("not ready yet", extra={"progress": sentence})
+
+
+@contextmanager
+def start_shown(sentence: Callable[[], str], line: ProgressLine | None = None) -> Iterator[None]:
+    """Show it on a thread, until ``sentence`` returns "" or the block ends. Log messages remove the line before they are written."""
+    line = line or ProgressLine.on_stderr()
+    over, handlers = threading.Event(), logging.getLogger().handlers
+    starts = StartLog()
+
+    def clears(record: logging.LogRecord) -> bool:
+        del record
+        line.clear()
+        return True
+
+    def follow() -> None:
+        rounds = 0
+        while not over.wait(_EVERY_SECONDS) and (now := sentence()):
+            rounds += 1
+            if line.able:
+                line.show(now)
+            else:
+                starts.take(now, rounds * _EVERY_SECONDS)
+        line.clear()
+
+    for handler in handlers:
+        handler.addFilter(clears)
+    thread = threading.Thread(target=follow, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        for handler in handlers:
+            handler.removeFilter(clears)
+
 
 TEXTFILE_SECONDS = 15.0
 """How often a running job writes the file of ``--textfile``: the usual scrape interval."""

@@ -12,8 +12,7 @@ from streaming.errors import UsageError
 from streaming.terminal.cli.options import with_paths
 from streaming.terminal.cli.output_options import width_of
 from streaming.terminal.cli.source import EXIT_STATUS, check_source, with_source
-from streaming.terminal.cli.times import Moment
-from streaming.terminal.cli.uses import with_use
+from streaming.terminal.cli.values import Moment, with_use
 
 if TYPE_CHECKING:  # not for --help
     from rich.console import Console

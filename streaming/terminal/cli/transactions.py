@@ -13,8 +13,7 @@ from streaming.common.settings import Settings
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.pages.listings.transaction_list import TRANSACTIONS, advice, open_long
-from streaming.terminal.cli import away_lines
-from streaming.terminal.cli.lists import ListRequest, ListSource, print_page, with_list
+from streaming.terminal.cli.lists import AT_START, ListRequest, ListSource, away_lines, print_page, with_list
 from streaming.terminal.cli.printing import ShellCommand, echo_lines
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
@@ -92,7 +91,7 @@ def _lines(page: TransactionPage, width: int | None) -> Iterator[str]:
         yield f"listed is what is {open_long(page.late_after_ms, page.young)}"
     yield from page.aborting
     yield _sum(page.rows) + (", as far as is known here:" if page.doubts else "")
-    yield from away_lines.lines(page.away, page.at_ms, away_lines.TRANSACTIONS)
+    yield from away_lines(page.away, page.at_ms, AT_START["transactions"])
     yield from (f"- {doubt}" for doubt in page.doubts)
 
 

@@ -1,12 +1,14 @@
-"""Which directories of log dirs hold a log of the cluster, for every command that reads log dirs: the one place that decides it."""
+"""Which directories of log dirs hold a log of the cluster, decided here for every command, and which log dirs may not have been seen."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from streaming.broker.agent.cluster_view import ClusterView
+from streaming.broker.disk.availability import LogDirs
+from streaming.broker.disk.log_dir_search import unsearched_words
 from streaming.broker.disk.logdirs import Partition
 from streaming.broker.watcher.cursors import log_id
-from streaming.common.formatting import format_count, format_list, format_word
+from streaming.common.formatting import format_be, format_count, format_list, format_word
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.names import METADATA_TOPIC
 
@@ -64,3 +66,35 @@ class ClusterLogs:
         if self._foreign:
             some = format_list([format_word(str(path)) for path in sorted(self._foreign)], _NAMED)
             yield f"{format_count(len(self._foreign), 'log')} left out, because the topic is not in the metadata: {some}"
+
+
+def unseen_dirs(log_dirs: LogDirs, cluster: ClusterView) -> Iterator[str]:
+    """Sentences. Log dirs that were named are what somebody has asked for: only of those that were searched for some can be missing.
+
+    A broker registers with the directory.id of each of its log dirs (from Kafka 3.7 on), which the metadata log has.
+    """
+    if log_dirs.unsearched:
+        yield unsearched_words(log_dirs.unsearched)
+    if not log_dirs.searched:
+        return
+    for broker in log_dirs.brokers:
+        state = cluster.broker(broker)
+        registered = () if state is None else state.log_dirs
+        missing = sorted({*registered} - {each.directory_id for each in log_dirs.known if each.broker == broker})
+        if missing:
+            seen = len(registered) - len(missing)
+            yield (
+                f"{seen:,} of {format_count(len(registered), 'log dir')} of broker {broker} {format_be(seen)} found here: it is registered "
+                f"with {format_list(missing, _NAMED)} (directory.id in meta.properties), too"
+            )
+
+
+def no_metadata(cluster: ClusterView, lacks: str) -> str:
+    """That no metadata log can be read, what is therefore not known, and what to do about it."""
+    if cluster.of_zookeeper:
+        return f"the metadata of a cluster with ZooKeeper is in no log dir, so {lacks}"
+    return f"no metadata log can be read here, so {lacks}; run as the broker's user, or name the log dir that has {METADATA_TOPIC}-0 too"
+
+
+ASSUMED_LIMITS = "the limits of topics are assumed where topic_config does not give them"
+"""What is not known of retention without metadata."""

@@ -23,11 +23,11 @@ from streaming.broker.disk.two_readers import read_log_dir
 from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer, LeftoverFiles
 from streaming.broker.protocol.listing_json import ALL_ROWS, AwayBroker
 from streaming.cluster.usage.disk_answer import DiskContents
+from streaming.cluster.usage.reckoning import Trial, trying
 from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes, RestartFacts
-from streaming.cluster.usage.what_if import Trial, trying
+from streaming.cluster.view.broker_status import away_brokers, broker_processes
 from streaming.cluster.view.limiter import Limiter, LimitsOf
 from streaming.cluster.view.page_context import context_of
-from streaming.cluster.view.process_reports import away_brokers, broker_processes
 from streaming.common.catalog.catalog_tables import UNREADABLE
 from streaming.common.formatting import format_count, format_name
 from streaming.common.log_key import LogKey
@@ -39,9 +39,8 @@ from streaming.pages.api.disk_page import disk_page
 from streaming.rules.restart_cost import NO_ENTRY, LogSegments, RecoveryPoints, not_fsynced_bytes, scanned_bytes
 from streaming.rules.retention_passes import away_of
 from streaming.rules.segment_columns import LogFacts, SegmentColumns
-from streaming.terminal.offline.cluster_logs import is_foreign
-from streaming.terminal.offline.uncollected import uncollected
-from streaming.terminal.offline.unseen_dirs import ASSUMED_LIMITS, no_metadata, unseen_dirs
+from streaming.terminal.offline.cluster_logs import ASSUMED_LIMITS, is_foreign, no_metadata, unseen_dirs
+from streaming.terminal.offline.read_pace import uncollected
 
 STUCK_MS = 3_600_000
 """What is being deleted, moved or compacted and has not changed for so long has probably been left behind."""

@@ -17,8 +17,8 @@ from streaming.common.formatting import format_be, format_count, format_duration
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.layout import PREFIX_BYTES
 from streaming.kafka.formats.names import METADATA_TOPIC, TRANSACTION_TOPIC, parse_partition_dir
+from streaming.terminal.offline.cluster_logs import unseen_dirs
 from streaming.terminal.offline.offline_agent import OfflineAgent
-from streaming.terminal.offline.unseen_dirs import unseen_dirs
 
 log = logging.getLogger(__name__)
 

@@ -15,8 +15,7 @@ from streaming.pages.api.state import State
 from streaming.terminal.offline.cluster_logs import ClusterLogs
 from streaming.terminal.offline.doubts import unread
 from streaming.terminal.offline.group_reading import groups_in, replay_groups, see_with_commits
-from streaming.terminal.offline.judged_reading import agent_of, judged
-from streaming.terminal.offline.single_reading import SingleReading
+from streaming.terminal.offline.single_reading import SingleReading, agent_of, judged
 
 
 def read_everything(

@@ -19,9 +19,9 @@ from streaming.errors import FormatError
 from streaming.kafka.formats.names import CLEANER_CHECKPOINT, OFFSETS_TOPIC, coordinator_partition
 from streaming.kafka.groups.group_events import GroupEvent, GroupEvents
 from streaming.kafka.scan.group_records import group_records
+from streaming.terminal.offline.cluster_logs import unseen_dirs
 from streaming.terminal.offline.coordinator_logs import coordinators_logs, whole_batches
 from streaming.terminal.offline.group_reading import replay_groups
-from streaming.terminal.offline.unseen_dirs import unseen_dirs
 
 
 @dataclass(slots=True, eq=False)

@@ -50,18 +50,14 @@ from streaming.kafka.groups.replays import COORDINATED_TOPICS
 from streaming.pages.api.listed_groups import JUDGED_BY, GroupResults, ListedGroups
 from streaming.pages.api.paging import page_request
 from streaming.pages.listings.group_list import GROUPS
-from streaming.terminal.offline.cluster_logs import ClusterLogs
-from streaming.terminal.offline.coordinator_logs import CoordinatorLogs, CoordinatorReading
-from streaming.terminal.offline.coordinator_replay import Replayed
-from streaming.terminal.offline.disk_past import DiskPast
+from streaming.terminal.offline.cluster_logs import ClusterLogs, no_metadata
+from streaming.terminal.offline.coordinator_logs import CoordinatorLogs, CoordinatorReading, Replayed
 from streaming.terminal.offline.doubts import name_leaders, ragged_bytes, refused, silent, unread
-from streaming.terminal.offline.judged_reading import agent_of
-from streaming.terminal.offline.local_agent import LocalAgent, ask_locally
+from streaming.terminal.offline.local_agent import DiskPast, LocalAgent, ask_locally
 from streaming.terminal.offline.local_queries import OfflineQueries
 from streaming.terminal.offline.offline_agent import NAME
 from streaming.terminal.offline.read_pace import ReadPace
-from streaming.terminal.offline.single_reading import SingleReading, see_twice
-from streaming.terminal.offline.unseen_dirs import no_metadata
+from streaming.terminal.offline.single_reading import SingleReading, agent_of, see_twice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

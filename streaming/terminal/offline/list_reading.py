@@ -19,12 +19,10 @@ from streaming.kafka.formats.names import TRANSACTION_TOPIC
 from streaming.pages.api.state import State
 from streaming.rules.segment_columns import ABSENT
 from streaming.rules.transaction_verdicts import TransactionVerdict
-from streaming.terminal.offline.cluster_logs import ClusterLogs
+from streaming.terminal.offline.cluster_logs import ASSUMED_LIMITS, ClusterLogs, no_metadata
 from streaming.terminal.offline.doubts import missing_coordinators, refused, unread
-from streaming.terminal.offline.judged_reading import judged
 from streaming.terminal.offline.offline_agent import OfflineAgent
-from streaming.terminal.offline.single_reading import SingleReading, names_of, see_twice, tails_of
-from streaming.terminal.offline.unseen_dirs import ASSUMED_LIMITS, no_metadata
+from streaming.terminal.offline.single_reading import SingleReading, judged, names_of, see_twice, tails_of
 
 Clock = Callable[[], float]
 """The time at which files are read, Unix seconds."""

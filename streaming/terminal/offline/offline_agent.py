@@ -21,8 +21,7 @@ from streaming.broker.protocol.status_messages import Status, UnreadableLog
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.broker.watcher.scope import Scope
 from streaming.broker.watcher.watcher import POLL_BYTES, Watcher
-from streaming.cluster.view.process_reports import away_brokers, broker_processes
-from streaming.cluster.view.reported_once import each_broker
+from streaming.cluster.view.broker_status import away_brokers, broker_processes, each_broker
 from streaming.common.start_from import StartFrom
 
 log = logging.getLogger(__name__)

@@ -25,12 +25,11 @@ from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.kafka.scan.walk import Bytes
 from streaming.pages.api.count_page import page_of
 from streaming.pages.listings.partition_list import uncounted
-from streaming.terminal.offline.cluster_logs import ClusterLogs
+from streaming.terminal.offline.cluster_logs import ClusterLogs, no_metadata
 from streaming.terminal.offline.doubts import damage_advice, missing_offsets, refused, unread
 from streaming.terminal.offline.local_agent import count_directory
 from streaming.terminal.offline.read_pace import ReadPace
 from streaming.terminal.offline.single_reading import SingleReading, names_of, tails_of
-from streaming.terminal.offline.unseen_dirs import no_metadata
 
 _NAMED = 5
 

@@ -1,4 +1,4 @@
-"""Reads log dirs once: the rules fold the events into the table, and the view is made from the table."""
+"""Reads log dirs once: the rules fold the events into the table, the view is made from the table, and judged as a job judges its own."""
 
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -17,8 +17,11 @@ from streaming.broker.journal.cutting import cut, overwritten_from
 from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.broker.watcher.scope import Scope
 from streaming.broker.watcher.tail import Tail
-from streaming.cluster.view import waiting_groups
+from streaming.cluster.verdicts.circumstances import Circumstances, thresholds_of
+from streaming.cluster.verdicts.commands import Commands, option
+from streaming.cluster.view import transaction_columns
 from streaming.cluster.view.answers import apply, written_ms
+from streaming.cluster.view.disk_use import full_by_dir
 from streaming.cluster.view.limiter import LimitsOf
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.page_context import context_of
@@ -29,12 +32,17 @@ from streaming.common.log_key import LogKey
 from streaming.common.rows import pack_rows, unpack_rows
 from streaming.common.settings import Settings
 from streaming.common.state_row import STATES
+from streaming.kafka.formats.metadata_brokers import server_of_any
 from streaming.kafka.formats.names import TRANSACTION_TOPIC
+from streaming.pages.api.history import MeanRates
+from streaming.pages.api.judged_look import JudgedLook
+from streaming.pages.api.listed_groups import ListedGroups
+from streaming.pages.api.look import Look
 from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState
 from streaming.rules.transaction_verdicts import TransactionVerdict
 from streaming.terminal.offline.offline_agent import NAME, OfflineAgent
-from streaming.terminal.offline.uncollected import uncollected
+from streaming.terminal.offline.read_pace import uncollected
 
 _SHARD = 0
 _UNENDED = (TransactionVerdict.HANGING.label, TransactionVerdict.UNCLAIMED.label)
@@ -150,8 +158,8 @@ class SingleReading:
         seen = view(snapshot := self._snapshot())
         waiting = self._table.waiting
         while asked := waiting.asked:
-            answers = answer(waiting_groups.requests(asked), self.agent.watcher.tails(), str)
-            waiting.update(dict.fromkeys(asked, ()) | waiting_groups.answered(answers))
+            answers = answer(transaction_columns.requests(asked), self.agent.watcher.tails(), str)
+            waiting.update(dict.fromkeys(asked, ()) | transaction_columns.answered(answers))
             seen = view(snapshot)
         return seen, snapshot
 
@@ -201,3 +209,61 @@ def tails_of(reading: SingleReading, view: View, snapshot: Snapshot) -> list[Tai
 def _directories(reading: SingleReading, view: View, snapshot: Snapshot, items: set[int]) -> Sequence[Path]:
     tails = tails_of(reading, view, snapshot)
     return [tail.partition.path for item in items if (tail := tails[item]) is not None]
+
+
+def judged(
+    reading: SingleReading,
+    view: View,
+    snapshot: Snapshot,
+    settings: Settings,
+    *,
+    groups: ListedGroups | None = None,
+    unknown: Sequence[str] = (),
+    whole: bool = False,
+) -> JudgedLook:
+    """The reading, judged as of its own time.
+
+    Args:
+        unknown: sentences about what cannot be told.
+        whole: all logs were read, so what is out of sight is unknown, too.
+    """
+    agent, now_ms = agent_of(reading), reading.now_ms
+    return JudgedLook(
+        look=Look(view, snapshot),
+        circumstances=Circumstances(
+            view=view,
+            topics=snapshot.topic_names,
+            now_ms=now_ms,
+            agents=(agent,),
+            groups=None if groups is None else groups.judged,
+            thresholds=thresholds_of(settings),
+            commands=Commands(
+                server=server_of_any(map(reading.agent.cluster.broker, agent.brokers)),
+                asked=option("--log-dirs", ",".join(map(str, settings.log_dirs))),
+            ),
+            live=False,
+            full=full_by_dir(view, (agent,), now_ms),
+            min_isr=reading.min_isr,
+        ),
+        groups=groups,
+        rates=MeanRates(),
+        newest_ms=now_ms,
+        unknown=tuple(dict.fromkeys(unknown)),
+        whole=whole,
+    )
+
+
+def agent_of(reading: SingleReading) -> AgentStatus:
+    """What an agent would say of these log dirs."""
+    status = reading.agent.status()
+    return AgentStatus(
+        name=NAME,
+        up=True,
+        brokers=tuple(status.brokers),
+        cluster_id=status.cluster_id,
+        metadata_brokers=frozenset(status.brokers) - frozenset(status.unreadable_metadata),
+        log_dirs=tuple(status.log_dirs),
+        broker_statuses=tuple(status.broker_statuses),
+        unreadable_logs=tuple(status.unreadable_logs),
+        logs=status.logs,
+    )

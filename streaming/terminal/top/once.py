@@ -12,9 +12,9 @@ from streaming.common.formatting import NONE
 from streaming.pages.listings.answered_lists import LISTS
 from streaming.pages.listings.cells import plain, wrapped
 from streaming.pages.listings.list_cells import Times
+from streaming.terminal.top.frame import missing_columns, table_lines
 from streaming.terminal.top.questions import Answer, ListName, Row, Rows
 from streaming.terminal.top.screen_parts import NOT_CURRENT_STYLE, verdict_style
-from streaming.terminal.top.table_lines import missing_columns, table_lines
 from streaming.terminal.top.top_state import Place, ScreenState
 
 FINE, FOUND, NOT_KNOWN = 0, 3, 4

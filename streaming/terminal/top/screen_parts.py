@@ -1,5 +1,7 @@
 """The lines above and below a list or a detail: verdict, freshness, views, what is filtered; the keys, and messages."""
 
+from dataclasses import replace
+
 from rich.text import Text
 
 from streaming.broker.protocol.status_json import Status
@@ -136,3 +138,54 @@ def _where(state: ScreenState) -> str:
     if rows is None or state.opened or state.helping:
         return ""
     return f"{state.place.cursor + 1:,} of {rows.matched:,}" if rows.matched else "none"
+
+
+def resized(state: ScreenState, width: int, height: int) -> ScreenState:
+    """The state in a terminal of another size; the chosen row stays visible."""
+    return scrolled(replace(state, width=max(1, width), height=max(1, height)))
+
+
+def scrolled(state: ScreenState) -> ScreenState:
+    """The same with the cursor on a row that is there, and that row visible."""
+    place, rows = state.place, state.rows
+    last = max(0, rows.matched - 1) if rows else place.cursor
+    cursor = min(max(0, place.cursor), last)
+    page = body_height(state)
+    first = max(min(place.first, cursor, max(0, last + 1 - page)), cursor - page + 1, 0)
+    return state.with_place(replace(place, cursor=cursor, first=first))
+
+
+_WHAT_KEYS_DO = (
+    ("1 to 6, tab", "problems, partitions, transactions, retention, groups, events"),
+    ("up, down, j, k", "the next row; PgUp, PgDn, Home, End by pages"),
+    ("enter", "open the row: a problem with its command, a partition with its segments, a group with its verdicts"),
+    ("esc", "back; in a list it clears the filter, and --use"),
+    ("/", "filter: rows that hold the text; enter keeps it, esc clears it"),
+    ("shift and letter", "sort by the column in whose heading that letter is underlined; again: the other way"),
+    ("c", "copy the command of the row to the clipboard (OSC 52), and show it"),
+    ("t", "times as ages or as ISO 8601 in UTC"),
+    ("p", "pause: nothing changes until p again"),
+    ("+, -", "ask less often, more often"),
+    ("r", "ask now; log dirs are read again"),
+    ("?", "this help"),
+    ("q, Ctrl-C", "quit"),
+)
+_MORE = (
+    "The first line says what is wrong, the second how fresh that is. If the first begins with `not current`, everything on the screen is "
+    "as old as the second line says.",
+    "A dash means that a value is not known or that there is none. A question mark after it means that limits are assumed.",
+    "`segtail top --once` prints the same once; `--plain` as labelled lines.",
+)
+_LABEL = 18
+
+
+def help_lines(width: int) -> list[str]:
+    """The help in lines of a width."""
+    label = min(_LABEL, max(6, width // 3))
+    lines = []
+    for key, what in _WHAT_KEYS_DO:
+        first, *rest = wrapped(what, max(8, width - label))
+        lines += [f"{key:<{label}}{first}" if len(key) < label else f"{key}: {what}"[:width], *(f"{'':<{label}}{line}" for line in rest)]
+    for text in _MORE:
+        lines += ["", *wrapped(text, width)]
+    return lines

@@ -1,10 +1,33 @@
-"""What else takes space on the file systems of log dirs: what agents report as taken, and no log dir of theirs holds."""
+"""How the disks of brokers fill: when log dirs are full, as it was reckoned last, and what takes space besides logs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 
 from streaming.cluster.usage.replicas import DirFacts
+
+AGAIN_MS = 60_000
+"""How long a forecast is shown before it is made anew."""
+
+ByDir = Mapping[tuple[int, str], float]
+"""Unix seconds by broker and path."""
+
+
+class FullTimes:
+    """For several threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._made_ms: int | None = None
+        self._found: ByDir = {}
+
+    def of(self, make: Callable[[], ByDir], now_ms: int) -> ByDir:
+        """The forecast of the last minute, made anew if there is none. A clock that was set back begins anew, too."""
+        with self._lock:
+            if self._made_ms is None or not self._made_ms <= now_ms < self._made_ms + AGAIN_MS:
+                self._found, self._made_ms = make(), now_ms
+            return self._found
+
 
 LEAST_MS, MOST_MS = 3_600_000, 86_400_000
 """It has grown for so long, at least, before a forecast goes by it: a package that is installed is no growth. A day is remembered."""
