@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.protocol.listing_json import ALL_ROWS, RetentionPage, TransactionRow
+from streaming.broker.protocol.listing_json import ALL_ROWS, RETENTION_PATH, TRANSACTIONS_PATH, RetentionPage, TransactionRow
 from streaming.common.settings import Settings
-from streaming.terminal.offline.list_reading import read_retention, read_transactions
+from streaming.terminal.offline.everything import read_list
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class Opened:
 def opened(log_dirs: Sequence[Path], settings: Settings, now_ms: int, *topics: str) -> Opened:
     """The open transactions of topics, or of all."""
     query = "&".join([f"limit={ALL_ROWS}", *(f"topic={topic}" for topic in topics)])
-    page = read_transactions(open_log_dirs(log_dirs), topics, settings, now_ms).transactions(query)
+    page = read_list(TRANSACTIONS_PATH, open_log_dirs(log_dirs), topics, settings, now_ms).transactions(query)
     return Opened(page.rows, page.doubts)
 
 
 def kept(log_dirs: Sequence[Path], settings: Settings, now_ms: int, *topics: str) -> RetentionPage:
     """What is kept of topics, or of all."""
-    return read_retention(open_log_dirs(log_dirs), topics, settings, now_ms).retention(f"limit={ALL_ROWS}&sort=topic")
+    return read_list(RETENTION_PATH, open_log_dirs(log_dirs), topics, settings, now_ms).retention(f"limit={ALL_ROWS}&sort=topic")

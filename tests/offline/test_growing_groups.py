@@ -13,7 +13,7 @@ from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.terminal.offline import coordinator_logs
 from streaming.terminal.offline.coordinator_logs import CoordinatorLogs, CoordinatorReading
-from streaming.terminal.offline.group_reading import LocalGroups, read_groups
+from streaming.terminal.offline.group_reading import read_groups
 from tests.builders import NOW, batch, log_dir, partition
 from tests.clocks import Clock
 from tests.group_answers import detailed
@@ -57,7 +57,7 @@ class Growing:
             progress=progress,
         )
         (group,) = detailed(reading).groups
-        page = LocalGroups(reading.answers, ()).answer("/api/v1/groups")
+        page = reading.answer("/api/v1/groups")
         assert reading.answers.read is not None
         assert page is not None
         assert page.read == reading.answers.read

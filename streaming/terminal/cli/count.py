@@ -1,7 +1,6 @@
 """``segtail count``: show how many records there are, as consumers would get them."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import click
 
@@ -11,12 +10,8 @@ from streaming.common.settings import Settings
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.partition_list import COUNTS, uncounted
 from streaming.pages.listings.text_table import text_table
-from streaming.terminal.cli.lists import AT_START, ListRequest, ListSource, away_lines, check_topics, print_page, topics_here, with_list
-from streaming.terminal.cli.printing import echo_lines
+from streaming.terminal.cli.lists import AT_START, Answer, ListRequest, ListSource, check_topics, print_list, topics_here, with_list
 from streaming.terminal.cli.source import NOT_KNOWN
-
-if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
-    from streaming.terminal.cli.lists import Answers
 
 _NAMED = 5
 
@@ -44,22 +39,19 @@ def command(settings: Settings, wanted: ListRequest, by: str) -> int:
         of_rows = {*uncounted(partitions.rows)}  # these have rows: nobody doubts that they are there
         source.check_names(COUNT_PATH, CountPage, [each for each in partitions.doubts if each not in of_rows])
     page = partitions if by == "partition" else source.page(COUNT_PATH, CountPage, by=by)
-    if wanted.form == "json":
-        print_page(page)
-    else:
-        echo_lines(_lines(page, partitions.rows, wanted.width), wanted.width)
+    print_list(page, wanted, _lines(page, partitions.rows, wanted.width), AT_START["count"])
     return NOT_KNOWN if page.doubts else 0
 
 
-def _counted(settings: Settings, wanted: ListRequest) -> "Answers":
+def _counted(settings: Settings, wanted: ListRequest) -> Answer:
     from streaming.broker.disk.log_dir_search import open_below
     from streaming.common.progress_line import ProgressLine
-    from streaming.terminal.offline.record_counts import CountAnswers, count_records
+    from streaming.terminal.offline.record_counts import count_records, counted_page
 
     with ProgressLine.on_stderr() as progress:
         counts = count_records(open_below(settings.log_dirs), wanted.names, settings, wanted.now_ms, progress)
     check_topics(wanted, counts.topics, counts.unread, lambda: topics_here(settings.log_dirs))
-    return CountAnswers(counts, wanted.now_ms)
+    return lambda _, query: counted_page(counts, query, wanted.now_ms)
 
 
 def _lines(page: CountPage, partitions: Sequence[CountRow], width: int | None) -> Iterator[str]:
@@ -71,8 +63,6 @@ def _lines(page: CountPage, partitions: Sequence[CountRow], width: int | None) -
     within = format_count(len(counted), "partition")
     yield f"{format_count(data, 'data record')} in {within}, {aborted:,} of them aborted, and {format_count(control, 'control record')}"
     yield from _notes(partitions)
-    yield from away_lines(page.away, page.at_ms, AT_START["count"])
-    yield from (f"- {doubt}" for doubt in page.doubts)
 
 
 def _notes(rows: Sequence[CountRow]) -> Iterator[str]:

@@ -8,14 +8,13 @@ from streaming.broker.protocol.disk_json import BY, DISK_PATH, DiskAnswer
 from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
-from streaming.terminal.cli.lists import ListRequest, ListSource, print_page, with_wanted
+from streaming.terminal.cli.lists import Answer, ListRequest, ListSource, print_page, with_wanted
 from streaming.terminal.cli.options import with_paths
 from streaming.terminal.cli.source import EXIT_STATUS, FOUND, NOT_KNOWN, NOTHING_FOUND, check_source
 from streaming.terminal.cli.values import Duration, Size
 
 if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
     from streaming.cluster.usage.reckoning import Trial
-    from streaming.terminal.cli.lists import Answers
 
 
 @click.command("disk", epilog=EXIT_STATUS)
@@ -68,16 +67,17 @@ def command(
     return NOT_KNOWN if answer.doubts or any(each.outlook == "unknown" for each in answer.log_dirs) else NOTHING_FOUND
 
 
-def _read(settings: Settings, wanted: ListRequest, tried: tuple[str, ...], free: int | None) -> "Answers":
+def _read(settings: Settings, wanted: ListRequest, tried: tuple[str, ...], free: int | None) -> Answer:
     from streaming.broker.disk.log_dir_search import open_below
-    from streaming.terminal.offline.disk_reading import DiskAnswers, DiskQuestion, read_disk
+    from streaming.pages.api.disk_page import disk_page
+    from streaming.terminal.offline.disk_reading import DiskQuestion, read_disk
 
     trials = _trials(tried)
     disks = read_disk(open_below(settings.log_dirs), settings, DiskQuestion(now_ms=wanted.now_ms, free=free, trials=trials))
     for trial in trials:
         if not any(map(trial.concerns, disks.replicas.topics)):
             raise UsageError(f"--what-if {trial.text}: no topic here is called so")
-    return DiskAnswers(disks)
+    return lambda _, query: disk_page(disks, query, ALL_ROWS)
 
 
 def _trials(tried: tuple[str, ...]) -> "list[Trial]":

@@ -110,8 +110,8 @@ class GroupSource:
         self._is_about_all = not (wanted.names or wanted.text or use)
         self._judged_by = {"fetch_bytes": fetch_bytes} | ({} if wanted.at is None else {"at_ms": wanted.at})
         self._reading = None if wanted.job is not None else _read(settings, wanted)
-        answers = None if self._reading is None else self._reading.judged_by(urlencode(self._judged_by))
-        self._list = ListSource(replace(wanted, names=()), answers)
+        answer = None if self._reading is None else self._reading.judged_by(urlencode(self._judged_by)).answer
+        self._list = ListSource(replace(wanted, names=()), answer)
 
     @property
     def read(self) -> ReadMoments | None:

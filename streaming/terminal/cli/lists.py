@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial, wraps
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import click
 
 from streaming.broker.protocol.json_message import Message, PublicMessage
-from streaming.broker.protocol.listing_json import ALL_ROWS, LARGEST_LIMIT, AwayBroker
+from streaming.broker.protocol.listing_json import ALL_ROWS, LARGEST_LIMIT, AwayBroker, CountPage, RetentionPage, TransactionPage
 from streaming.common.formatting import format_age, format_list, format_name, format_time
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
@@ -22,6 +22,7 @@ from streaming.kafka.formats.names import META_PROPERTIES
 from streaming.terminal.cli.job_answers import ask, shown
 from streaming.terminal.cli.options import keep_paths
 from streaming.terminal.cli.output_options import width_of
+from streaming.terminal.cli.printing import echo_lines
 from streaming.terminal.cli.source import check_source, with_source
 from streaming.terminal.cli.values import Moment
 from streaming.terminal.top.job_source import page_at
@@ -133,26 +134,22 @@ def with_list(*of_log_dirs: str) -> Callable[[Callable[..., R]], Callable[..., R
     return decorate
 
 
-class Answers(Protocol):
-    """Whoever answers: a reading of log dirs."""
-
-    def answer(self, path: str, query: str = "", /) -> PublicMessage | None:
-        """What is at a path, None if there is nothing."""
-        ...
+Answer = Callable[[str, str], PublicMessage | None]
+"""What log dirs that were read have at a path with a query, None if there is nothing."""
 
 
 class ListSource:
     """A job, or log dirs that have been read.
 
     Args:
-        answers: the reading, None to ask ``wanted.job``.
+        answer: of the reading, None to ask ``wanted.job``.
         log_dirs: what was read.
     """
 
-    def __init__(self, wanted: ListRequest, answers: Answers | None, log_dirs: Sequence[Path] = ()) -> None:
+    def __init__(self, wanted: ListRequest, answer: Answer | None, log_dirs: Sequence[Path] = ()) -> None:
         self._wanted = wanted
         self._log_dirs = log_dirs
-        self._answers = answers
+        self._answer = answer
 
     def page(self, path: str, kind: type[M], most: int = ALL_ROWS, **more: object) -> M:
         """The page at a path with all rows that are asked for, ``most`` at most; they come as the list is sorted.
@@ -177,7 +174,7 @@ class ListSource:
 
     def _topics(self, path: str, kind: type[M], more: Mapping[str, object]) -> set[str]:
         """All topics, of which an answer about some has only these."""
-        if self._answers is not None:
+        if self._answer is not None:
             return topics_here(self._log_dirs)
         every: Any = self._rows(replace(self._wanted, names=(), text=""), path, kind, ALL_ROWS, more)
         return {row.topic for row in every.rows}
@@ -191,7 +188,7 @@ class ListSource:
         return self._ask(f"{path}?{urlencode(more)}", kind)
 
     def _rows(self, wanted: ListRequest, path: str, kind: type[M], most: int, more: Mapping[str, object]) -> M:
-        limit = LARGEST_LIMIT if self._answers is None else ALL_ROWS
+        limit = LARGEST_LIMIT if self._answer is None else ALL_ROWS
         pages: list[Any] = []
         read = 0
         while not pages or (pages[-1].rows and read < min(most, pages[0].matched)):
@@ -209,11 +206,25 @@ class ListSource:
     def _ask(self, path: str, kind: type[N], /) -> N | None:
         if self._wanted.job is not None:
             return ask(self._wanted.job, path, kind)
-        assert self._answers is not None
+        assert self._answer is not None
         where, _, query = path.partition("?")
-        message = self._answers.answer(where, query)
+        message = self._answer(where, query)
         assert message is None or isinstance(message, kind)
         return message
+
+
+def source_of(settings: Settings, wanted: ListRequest, path: str) -> ListSource:
+    """A job, or log dirs of which what the list at a path needs is read."""
+    if wanted.job is not None:
+        return ListSource(wanted, None)
+    from streaming.broker.disk.log_dir_search import open_below
+    from streaming.common.progress_line import ProgressLine
+    from streaming.terminal.offline.everything import read_list
+
+    log_dirs = open_below(settings.log_dirs)
+    with ProgressLine.on_stderr() as progress:
+        read = read_list(path, log_dirs, wanted.names, settings, wanted.at, progress.add)
+    return ListSource(wanted, read.answer, settings.log_dirs)
 
 
 def _identity(row: object) -> tuple[object, ...]:
@@ -259,6 +270,15 @@ def print_page(page: PublicMessage) -> None:
     click.echo(f'{json.dumps(fields)[:-1]}, "rows": [\n  {lines}\n]}}' if rows else json.dumps(fields | {"rows": []}))
     for doubt in doubts:
         click.echo(f"segtail: {doubt}", err=True)
+
+
+def print_list(page: CountPage | RetentionPage | TransactionPage, wanted: ListRequest, lines: Iterable[str], start: str) -> None:
+    """A page as JSON; or ``lines``, then those about brokers that are away (``start``: of `AT_START`), and what cannot be told."""
+    if wanted.form == "json":
+        print_page(page)
+    else:
+        ending = (*away_lines(page.away, page.at_ms, start), *(f"- {doubt}" for doubt in page.doubts))
+        echo_lines((*lines, *ending), wanted.width)
 
 
 AT_START = {

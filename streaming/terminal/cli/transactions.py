@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,14 +12,9 @@ from streaming.common.settings import Settings
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.pages.listings.transaction_list import TRANSACTIONS, advice, open_long
-from streaming.terminal.cli.lists import AT_START, ListRequest, ListSource, away_lines, print_page, with_list
-from streaming.terminal.cli.printing import ShellCommand, echo_lines
-
-if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not for --help
-    from streaming.pages.api.state import State
-
-NOTHING_FOUND, FOUND, NOT_KNOWN = 0, 3, 4
-"""Exit status."""
+from streaming.terminal.cli.lists import AT_START, ListRequest, print_list, source_of, with_list
+from streaming.terminal.cli.printing import ShellCommand
+from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND
 
 HANGING, UNKNOWN = "hanging", "unknown"
 
@@ -43,25 +37,12 @@ def command(settings: Settings, wanted: ListRequest) -> int:
 
     Exit status: 0 nothing is hanging, stuck or overdue, 3 something is, 4 not known, 1 failed, 2 not possible as asked.
     """
-    source = ListSource(wanted, None if wanted.job else _read(settings, wanted), settings.log_dirs)
+    source = source_of(settings, wanted, TRANSACTIONS_PATH)
     page = source.page(TRANSACTIONS_PATH, TransactionPage)
     source.check_names(PARTITIONS_PATH, PartitionPage, page.doubts)
-    if wanted.form == "json":
-        print_page(page)
-    else:
-        echo_lines(_lines(page, wanted.width), wanted.width)
+    print_list(page, wanted, _lines(page, wanted.width), AT_START["transactions"])
     not_known = page.doubts or any(row.verdict == UNKNOWN for row in page.rows)
     return FOUND if _wrong(page) else NOT_KNOWN if not_known else NOTHING_FOUND
-
-
-def _read(settings: Settings, wanted: ListRequest) -> "State":
-    from streaming.broker.disk.log_dir_search import open_below
-    from streaming.common.progress_line import ProgressLine
-    from streaming.terminal.offline.list_reading import read_transactions
-
-    log_dirs = open_below(settings.log_dirs)
-    with ProgressLine.on_stderr() as progress:
-        return read_transactions(log_dirs, wanted.names, settings, wanted.at, progress.add)
 
 
 def _wrong(page: TransactionPage) -> list[TransactionRow]:
@@ -91,8 +72,6 @@ def _lines(page: TransactionPage, width: int | None) -> Iterator[str]:
         yield f"listed is what is {open_long(page.late_after_ms, page.young)}"
     yield from page.aborting
     yield _sum(page.rows) + (", as far as is known here:" if page.doubts else "")
-    yield from away_lines(page.away, page.at_ms, AT_START["transactions"])
-    yield from (f"- {doubt}" for doubt in page.doubts)
 
 
 def _sum(rows: Sequence[TransactionRow]) -> str:

@@ -20,8 +20,8 @@ from streaming.broker.disk.file_kinds import DiskFileKind
 from streaming.broker.disk.logdirs import LogDir, load_offset_checkpoint
 from streaming.broker.disk.segment_times import LogTimes, SegmentTimes
 from streaming.broker.disk.two_readers import read_log_dir
-from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer, LeftoverFiles
-from streaming.broker.protocol.listing_json import ALL_ROWS, AwayBroker
+from streaming.broker.protocol.disk_json import LeftoverFiles
+from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.cluster.usage.disk_answer import DiskContents
 from streaming.cluster.usage.reckoning import Trial, trying
 from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes, RestartFacts
@@ -35,7 +35,6 @@ from streaming.common.rows import SEGMENTS
 from streaming.common.settings import Settings
 from streaming.kafka.formats import names
 from streaming.kafka.formats.names import DirState, PartitionDir
-from streaming.pages.api.disk_page import disk_page
 from streaming.rules.restart_cost import NO_ENTRY, LogSegments, RecoveryPoints, not_fsynced_bytes, scanned_bytes
 from streaming.rules.retention_passes import away_of
 from streaming.rules.segment_columns import LogFacts, SegmentColumns
@@ -331,17 +330,6 @@ class _Reading:
         if self._links:
             some = ", ".join(format_name(path, 300) for path in self._links[:3])
             yield f"{format_count(len(self._links), 'symbolic link')} {'is' if len(self._links) == 1 else 'are'} not followed: {some}"
-
-
-class DiskAnswers:
-    """Answers as a job does about disks, from what was read here."""
-
-    def __init__(self, disks: DiskContents) -> None:
-        self._disks = disks
-
-    def answer(self, path: str, query: str = "") -> DiskAnswer | None:
-        """The answer at `DISK_PATH`; None for any other path."""
-        return disk_page(self._disks, query, ALL_ROWS) if path == DISK_PATH else None
 
 
 def _unreadable(log_dir: LogDir, reason: str) -> DirFacts:

@@ -105,25 +105,16 @@ class GroupReading:
     doubts: tuple[str, ...]
     away: tuple[AwayBroker, ...] = ()
 
-    def judged_by(self, query: str) -> "LocalGroups":
-        """The same, judged by the parameters `JUDGED_BY` of a query, as a job answers it."""
-        return LocalGroups(self.answers.rejudged(query), self.doubts, self.away)
-
-
-class LocalGroups:
-    """Answers as a job does about consumer groups, from log dirs that were read here."""
-
-    def __init__(self, groups: ListedGroups, doubts: Sequence[str], away: Sequence[AwayBroker] = ()) -> None:
-        self._groups = groups
-        self._doubts = doubts
-        self._away = away
+    def judged_by(self, query: str) -> "GroupReading":
+        """The same, judged by the parameters `JUDGED_BY` of a query."""
+        return replace(self, answers=self.answers.rejudged(query))
 
     def answer(self, path: str, query: str = "") -> GroupPage | GroupDetail | None:
-        """The page at `GROUPS_PATH`, or the group at a path below it, None if it is not there."""
+        """What a job answers: the page at `GROUPS_PATH`, or the group at a path below it, None if it is not there."""
         if path != GROUPS_PATH:
-            return self._groups.named(unquote(path.removeprefix(f"{GROUPS_PATH}/")))
-        page = self._groups.page(page_request(query, GROUPS, ALL_ROWS, JUDGED_BY))
-        return replace(page, version=streaming.__version__, doubts=[*self._doubts], away=[*self._away])
+            return self.answers.named(unquote(path.removeprefix(f"{GROUPS_PATH}/")))
+        page = self.answers.page(page_request(query, GROUPS, ALL_ROWS, JUDGED_BY))
+        return replace(page, version=streaming.__version__, doubts=[*self.doubts], away=[*self.away])
 
 
 def read_groups(

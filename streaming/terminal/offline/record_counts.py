@@ -11,7 +11,7 @@ from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.ladder.count_log import CountedLog
-from streaming.broker.protocol.listing_json import ALL_ROWS, COUNT_PATH, AwayBroker, CountPage, CountRow
+from streaming.broker.protocol.listing_json import ALL_ROWS, AwayBroker, CountPage, CountRow
 from streaming.broker.watcher.scope import Scope
 from streaming.broker.watcher.tail import Tail
 from streaming.cluster.view.limiter import LimitsOf
@@ -203,16 +203,7 @@ def _counted(row: CountRow, counted: CountedLog) -> CountRow:
     )
 
 
-class CountAnswers:
-    """Answers as a job does about what it has counted, from what was counted here."""
-
-    def __init__(self, counts: RecordCounts, at_ms: int) -> None:
-        self._counts = counts
-        self._at_ms = at_ms
-
-    def answer(self, path: str, query: str = "") -> CountPage | None:
-        """The page at `COUNT_PATH`; None for any other path."""
-        if path != COUNT_PATH:
-            return None
-        page = page_of(self._counts.rows, query, self._at_ms, ALL_ROWS)
-        return replace(page, version=streaming.__version__, doubts=list(self._counts.doubts), away=[*self._counts.away])
+def counted_page(counts: RecordCounts, query: str, at_ms: int) -> CountPage:
+    """What a job answers at `COUNT_PATH`, from what was counted here."""
+    page = page_of(counts.rows, query, at_ms, ALL_ROWS)
+    return replace(page, version=streaming.__version__, doubts=list(counts.doubts), away=[*counts.away])
