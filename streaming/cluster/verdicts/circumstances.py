@@ -7,7 +7,7 @@ from functools import cached_property
 
 from streaming.broker.protocol.status_json import Problem
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ProcessStatus
-from streaming.cluster.verdicts.commands import Command, Commands
+from streaming.cluster.verdicts.commands import NO_COMMAND, Command, Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds, bounds_of
 from streaming.cluster.verdicts.group_judge import JudgedGroups
 from streaming.cluster.verdicts.kinds import ProblemKind
@@ -71,7 +71,6 @@ NOT_WRITING_MS = 60_000
 """A running broker writes its high watermarks every five seconds, and its metadata log twice a second."""
 
 _MOST_NAMED = 5
-_NO_COMMAND = Command()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,7 +263,7 @@ def found(
     since_ms: int = -1,
     deadline_ms: int = -1,
     holds_back: str = "",
-    command: Command = _NO_COMMAND,
+    command: Command = NO_COMMAND,
     links: Links = NO_LINKS,
     **labels: object,
 ) -> LinkedProblem:

@@ -18,6 +18,9 @@ class Command:
     reason: str = ""
 
 
+NO_COMMAND = Command()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:
     """The commands for one cluster.

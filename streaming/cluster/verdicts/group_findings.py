@@ -9,7 +9,7 @@ from streaming.broker.protocol.group_json import GroupFinding, GroupPartition, G
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.consumers.group_rebalances import Lately
-from streaming.cluster.verdicts.commands import Command, GroupCommands
+from streaming.cluster.verdicts.commands import NO_COMMAND, Command, GroupCommands
 from streaming.cluster.verdicts.conditions import UNKNOWN_LAG, WholeLag
 from streaming.cluster.verdicts.group_bounds import CALM, SEVERITY, GroupBounds, order
 from streaming.cluster.verdicts.group_judge import Judgement, had_members
@@ -87,7 +87,6 @@ def _cause(some: Sequence[GroupFinding]) -> GroupFinding | None:
     return next(iter([*held, *(each for each in pending if each.severity)]), None)
 
 
-_NO_COMMAND = Command()
 _BECAUSE = Command(reason="the open transaction is the cause, and has to end first")
 _IN_MEMORY = Command(reason="a reset of its offset makes the loss real, and so does a restart")
 _ABOVE = "the same as above, which is to run once"
@@ -180,7 +179,7 @@ class GroupFindings:
 
     def _lost(self, partition: GroupPartition, _: GroupVerdict) -> tuple[str, Command]:
         if not partition.lost_offsets:
-            return self._sentences.went_on(partition), _NO_COMMAND
+            return self._sentences.went_on(partition), NO_COMMAND
         text = self._sentences.lost(partition, members=self.summary.members > 0)
         return text, _BECAUSE if partition.held else self._after_loss(partition)
 
@@ -190,7 +189,7 @@ class GroupFindings:
     def _pending(self, partition: GroupPartition, _: GroupVerdict) -> tuple[str, Command]:
         waiting = [each for each in partition.pending if 0 <= each.since_ms < self.now_ms - self.bounds.pending_after_ms]
         waiting = waiting or partition.pending
-        return self._sentences.pending(waiting[0], len(waiting)), _NO_COMMAND
+        return self._sentences.pending(waiting[0], len(waiting)), NO_COMMAND
 
     def _elsewhere(self, partition: GroupPartition, verdict: GroupVerdict) -> tuple[str, Command]:
         said = self._sentences.beyond_end if verdict is GroupVerdict.BEYOND_END else self._sentences.other_history
@@ -216,7 +215,7 @@ class GroupFindings:
         moves = [each for each in partition.moves if (each.to_offset > each.from_offset) == forwards]
         words = MoveWords(self._times)
         if not moves:  # of another job, which does not say how
-            return words.moved(forwards=forwards), _NO_COMMAND
+            return words.moved(forwards=forwards), NO_COMMAND
         command = self._undone(partition, moves, forwards=forwards)
         stop = self.summary.members > 0 and bool(command.line)
         if not forwards:
@@ -281,7 +280,7 @@ class GroupFindings:
         return self._sentences.damaged(partition, batch, members=self.summary.members > 0 and bool(skip.line)), skip
 
     def _calm(self, partition: GroupPartition, verdict: GroupVerdict) -> tuple[str, Command]:
-        return self._nothing_found(partition, verdict, self._sentences) + self._sentences.deleted_next(partition), _NO_COMMAND
+        return self._nothing_found(partition, verdict, self._sentences) + self._sentences.deleted_next(partition), NO_COMMAND
 
     def _nothing_found(self, partition: GroupPartition, verdict: GroupVerdict, words: Sentences) -> str:
         if verdict is GroupVerdict.PERHAPS_LOST:
@@ -327,17 +326,17 @@ _OF_PARTITION: Mapping[GroupVerdict, Callable[[GroupFindings, GroupPartition, Gr
     GroupVerdict.WILL_LOSE: GroupFindings._will_lose,
     GroupVerdict.BUFFERED: lambda of, partition, _: (of._sentences.buffered(partition), _IN_MEMORY),
     GroupVerdict.DAMAGED: GroupFindings._damaged,
-    GroupVerdict.TOO_LARGE: lambda of, partition, _: (of._sentences.too_large(partition, of.bounds.fetch_bytes), _NO_COMMAND),
+    GroupVerdict.TOO_LARGE: lambda of, partition, _: (of._sentences.too_large(partition, of.bounds.fetch_bytes), NO_COMMAND),
     GroupVerdict.HELD: GroupFindings._held,
     GroupVerdict.BEYOND_END: GroupFindings._elsewhere,
     GroupVerdict.OTHER_HISTORY: GroupFindings._elsewhere,
     GroupVerdict.PENDING: GroupFindings._pending,
-    GroupVerdict.STOPPED: lambda of, partition, _: (of._sentences.stopped(partition, deserted=had_members(of.summary)), _NO_COMMAND),
+    GroupVerdict.STOPPED: lambda of, partition, _: (of._sentences.stopped(partition, deserted=had_members(of.summary)), NO_COMMAND),
     GroupVerdict.SKIPPED: GroupFindings._moved,
-    GroupVerdict.WILL_EXPIRE: lambda of, partition, _: (of._sentences.will_expire(partition), _NO_COMMAND),
-    GroupVerdict.SLOWER: lambda of, partition, _: (of._sentences.slower(partition), _NO_COMMAND),
+    GroupVerdict.WILL_EXPIRE: lambda of, partition, _: (of._sentences.will_expire(partition), NO_COMMAND),
+    GroupVerdict.SLOWER: lambda of, partition, _: (of._sentences.slower(partition), NO_COMMAND),
     GroupVerdict.REWOUND: GroupFindings._moved,
-    GroupVerdict.SKEWED: lambda of, partition, _: (of._sentences.skewed(partition, of.whole), _NO_COMMAND),
+    GroupVerdict.SKEWED: lambda of, partition, _: (of._sentences.skewed(partition, of.whole), NO_COMMAND),
     GroupVerdict.UNKNOWN: GroupFindings._calm,
     GroupVerdict.PERHAPS_LOST: GroupFindings._calm,
     GroupVerdict.NOT_COMMITTED: GroupFindings._calm,

@@ -23,7 +23,7 @@ from streaming.cluster.verdicts.circumstances import (
     partitions_named,
     partitions_of,
 )
-from streaming.cluster.verdicts.commands import Command
+from streaming.cluster.verdicts.commands import NO_COMMAND, Command
 from streaming.cluster.verdicts.conditions import certain_losses
 from streaming.cluster.verdicts.group_bounds import CALM, PROBLEMS, order
 from streaming.cluster.verdicts.group_findings import GroupFindings
@@ -268,7 +268,7 @@ def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, fi
         since_ms=min((known.since_ms for known in judgements if known.since_ms >= 0), default=-1),
         holds_back=kind.costs or each.left,
         deadline_ms=judged.now_ms if losing else deadline_ms,
-        command=command if command != Command() else circumstances.commands.why(about.group),
+        command=command if command != NO_COMMAND else circumstances.commands.why(about.group),
         links=Links(
             partitions=partitions_of(about.topic, partitions),
             producer=about.producer,

@@ -4,6 +4,8 @@ Which logs have them is decided in `streaming.cluster.verdicts.cases`; here they
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.blocked_remedies import FUTURE, REMEDIES, shows, wrong_unit
 from streaming.cluster.verdicts.cases import Cases, items_of, recent_elections
 from streaming.cluster.verdicts.circumstances import Circumstances, LinkedProblem, Links, found, only, partitions_named, partitions_of
+from streaming.cluster.verdicts.commands import NO_COMMAND, Command
 from streaming.cluster.view.late_arrivals import worst
 from streaming.cluster.view.table import Snapshot
 from streaming.common.arrays import Longs
@@ -58,50 +61,55 @@ def _why(circumstances: Circumstances, snapshot: Snapshot, item: int, unreadable
     return snapshot.uncounted.errors.get(key) or f"its agent {format_name(name)} has not counted all of it yet"
 
 
-_Words = Callable[[Circumstances, Longs, int], str]
-"""What is said of some replicas, by their indexes in `Observed`, which have a problem since a time; -1 if that is not known."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Logs:
+    """The replicas of one problem, by their indexes in `Observed`.
+
+    ``broker``: -1 for those of a topic, on whichever brokers they are. ``since_ms``: -1 if that is not known. ``reason``: as of its cases.
+    """
+
+    broker: int
+    topic: str
+    items: Longs
+    since_ms: int
+    reason: str
+
+
+class _Said(NamedTuple):
+    """What is said of some replicas: ``detail`` behind their partitions; ``holds_back``: "" for what the kind costs."""
+
+    detail: str
+    command: Command = NO_COMMAND
+    holds_back: str = ""
 
 
 def log_problems(circumstances: Circumstances, cases: Sequence[Cases]) -> Iterator[LinkedProblem]:
     """Problems of single logs, together for a topic on a broker, or for a topic."""
     for each in cases:
-        if each.kind in (kinds.LOG_CORRUPT, kinds.REPLICA_CORRUPT):
-            yield from _damaged(circumstances, each)
-        elif each.kind is kinds.RETENTION_BLOCKED:
-            yield from _blocked(circumstances, each)
-        elif each.kind is kinds.LIMITS_ASSUMED:
+        if each.kind is kinds.LIMITS_ASSUMED:
             yield from _assumed(circumstances, each)
-        elif each.kind is kinds.IN_FUTURE:
-            yield from _ahead(circumstances, each)
-        elif each.kind is kinds.ARRIVES_EXPIRED:
-            yield from _expired(circumstances, each)
-        elif each.kind in _WORDS:
-            yield from _in_words(circumstances, each)
+        elif each.kind in _SAY:
+            for logs in _by_topic(circumstances, each):
+                said, partitions = _SAY[each.kind](circumstances, logs), _partitions(circumstances, logs.items)
+                yield found(
+                    each.kind,
+                    f"{partitions_named(partitions)}{said.detail}",
+                    broker=logs.broker,
+                    topic=logs.topic,
+                    partition=only(partitions),
+                    since_ms=logs.since_ms,
+                    holds_back=said.holds_back,
+                    command=said.command,
+                    links=Links(partitions=partitions_of(logs.topic, partitions), reason=logs.reason),
+                    reason=logs.reason,
+                )
     yield from _damaged_elsewhere(circumstances)
     yield from _unclean(circumstances)
 
 
-def _in_words(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProblem]:
-    for broker, topic, places in _by_topic(circumstances, cases):
-        items, since_ms = cases.items[places], _oldest(cases.since_ms[places])
-        partitions = _partitions(circumstances, items)
-        detail = f"{partitions_named(partitions)}{_WORDS[cases.kind](circumstances, items, since_ms)}"
-        links = Links(partitions=partitions_of(topic, partitions))
-        yield found(cases.kind, detail, broker=broker, topic=topic, partition=only(partitions), since_ms=since_ms, links=links)
-
-
-def _damaged(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProblem]:
-    for broker, topic, places in _by_topic(circumstances, cases):
-        items = cases.items[places]
-        partitions = _partitions(circumstances, items)
-        yield found(
-            cases.kind,
-            f"{partitions_named(partitions)}; the command reads the first of them",
-            broker=broker,
-            topic=topic,
-            partition=only(partitions),
-            command=circumstances.commands.verify(_directory(circumstances, _first(circumstances, items))),
-        )
+def _damaged(circumstances: Circumstances, logs: _Logs) -> _Said:
+    command = circumstances.commands.verify(_directory(circumstances, _first(circumstances, logs.items)))
+    return _Said("; the command reads the first of them", command)
 
 
 def _damaged_elsewhere(circumstances: Circumstances) -> Iterator[LinkedProblem]:
@@ -124,46 +132,28 @@ def _unclean(circumstances: Circumstances) -> Iterator[LinkedProblem]:
         yield found(kinds.UNCLEAN, detail, topic=topic, partition=only(partitions), since_ms=last)
 
 
-def _blocked(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProblem]:
-    for broker, topic, places in _by_topic(circumstances, cases):
-        items, since_ms, remedy = cases.items[places], _oldest(cases.since_ms[places]), REMEDIES[cases.reason]
-        partitions = _partitions(circumstances, items)
-        size = int(circumstances.view.observed.replica_offsets["size_bytes"][items].sum())
-        late = f", past the limit for {format_duration((circumstances.now_ms - since_ms) / 1000)}" if since_ms >= 0 else ""
-        yield found(
-            cases.kind,
-            f"{partitions_named(partitions)}{late}",
-            broker=broker,
-            topic=topic,
-            partition=only(partitions),
-            since_ms=since_ms,
-            holds_back=f"{remedy.why} All of these logs together: {format_size(size)}. {remedy.mend}",
-            command=shows(cases.reason, circumstances.commands, topic, _directory(circumstances, _first(circumstances, items))),
-            links=Links(partitions=partitions_of(topic, partitions), reason=cases.reason),
-            reason=cases.reason,
-        )
+def _blocked(circumstances: Circumstances, logs: _Logs) -> _Said:
+    size = int(circumstances.view.observed.replica_offsets["size_bytes"][logs.items].sum())
+    remedy = REMEDIES[logs.reason]
+    return _Said(
+        f", past the limit for {format_duration((circumstances.now_ms - logs.since_ms) / 1000)}" if logs.since_ms >= 0 else "",
+        shows(logs.reason, circumstances.commands, logs.topic, _directory(circumstances, _first(circumstances, logs.items))),
+        f"{remedy.why} All of these logs together: {format_size(size)}. {remedy.mend}",
+    )
 
 
-def _ahead(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProblem]:
+def _ahead(circumstances: Circumstances, logs: _Logs) -> _Said:
     """What shows the records that are furthest ahead: they, or some of them, block retention by time, too."""
-    for broker, topic, places in _by_topic(circumstances, cases):
-        items = cases.items[places]
-        partitions, ahead = _partitions(circumstances, items), _kept(circumstances, "max_timestamp_ahead_ms", items)
-        furthest = items[int(np.argmax(ahead))]
-        its = {name: int(circumstances.view.observed.columns[name][furthest]) for name in ("partition", "broker")}
-        where = f"; the command reads partition {its['partition']} on broker {its['broker']}"
-        latest = circumstances.now_ms + int(ahead.max())
-        unit = wrong_unit(latest, circumstances.now_ms)
-        yield found(
-            cases.kind,
-            f"{partitions_named(partitions)}, up to {format_time(latest)}{where}",
-            broker=broker,
-            topic=topic,
-            partition=only(partitions),
-            holds_back=" ".join(filter(None, (unit, cases.kind.costs, REMEDIES[FUTURE].mend))),
-            command=shows(FUTURE, circumstances.commands, topic, _directory(circumstances, furthest)),
-            links=Links(partitions=partitions_of(topic, partitions)),
-        )
+    ahead = _kept(circumstances, "max_timestamp_ahead_ms", logs.items)
+    furthest = logs.items[int(np.argmax(ahead))]
+    its = {name: int(circumstances.view.observed.columns[name][furthest]) for name in ("partition", "broker")}
+    latest = circumstances.now_ms + int(ahead.max())
+    unit = wrong_unit(latest, circumstances.now_ms)
+    return _Said(
+        f", up to {format_time(latest)}; the command reads partition {its['partition']} on broker {its['broker']}",
+        shows(FUTURE, circumstances.commands, logs.topic, _directory(circumstances, furthest)),
+        " ".join(filter(None, (unit, kinds.IN_FUTURE.costs, REMEDIES[FUTURE].mend))),
+    )
 
 
 def _assumed(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProblem]:
@@ -191,45 +181,36 @@ LOOKS_LIKE = {
 }
 
 
-def _expired(circumstances: Circumstances, cases: Cases) -> Iterator[LinkedProblem]:
+def _expired(circumstances: Circumstances, logs: _Logs) -> _Said:
     late = {each.item: each for each in circumstances.view.late}
-    for broker, topic, places in _by_topic(circumstances, cases):
-        items, since_ms = cases.items[places], _oldest(cases.since_ms[places])
-        partitions, those = _partitions(circumstances, items), [late[item] for item in items.tolist()]
-        one, records = worst(those), sum(each.records for each in those)
-        gone = sum(each.deleted for each in those)
-        fate = (
-            "deleted by now" if gone == len(those) else "deleted at the next check" if not gone else "deleted by now or at the next check"
-        )
-        detail = (
-            f"{partitions_named(partitions)}: at least {format_count(records, 'record')}, {format_duration(one.delay_ms / 1000)} old where "
-            f"{format_duration(one.limit_ms / 1000)} are kept, the last {circumstances.times.ago(one.last_ms)}; {fate}"
-        )
-        yield found(
-            cases.kind,
-            detail,
-            broker=broker,
-            topic=topic,
-            partition=only(partitions),
-            since_ms=since_ms,
-            holds_back=f"{LOOKS_LIKE[one.looks]} {_WAYS_OUT}",
-            command=circumstances.commands.date_by_broker(topic),
-            links=Links(partitions=partitions_of(topic, partitions)),
-        )
+    those = [late[item] for item in logs.items.tolist()]
+    one, records, gone = worst(those), sum(each.records for each in those), sum(each.deleted for each in those)
+    fate = "deleted by now" if gone == len(those) else "deleted at the next check" if not gone else "deleted by now or at the next check"
+    return _Said(
+        f": at least {format_count(records, 'record')}, {format_duration(one.delay_ms / 1000)} old where "
+        f"{format_duration(one.limit_ms / 1000)} are kept, the last {circumstances.times.ago(one.last_ms)}; {fate}",
+        circumstances.commands.date_by_broker(logs.topic),
+        f"{LOOKS_LIKE[one.looks]} {_WAYS_OUT}",
+    )
 
 
-def _overdue(circumstances: Circumstances, items: Longs, since_ms: int) -> str:
-    size = int(_kept(circumstances, "retention_reclaimable_bytes", items).sum())
-    could = f"{format_size(size)} could go, the first of it for {format_duration((circumstances.now_ms - since_ms) / 1000)}"
-    return f"; {could}{circumstances.if_idle(int(circumstances.view.observed.columns['broker'][items[0]]))}"
+def _overdue(circumstances: Circumstances, logs: _Logs) -> _Said:
+    size = int(_kept(circumstances, "retention_reclaimable_bytes", logs.items).sum())
+    could = f"{format_size(size)} could go, the first of it for {format_duration((circumstances.now_ms - logs.since_ms) / 1000)}"
+    return _Said(f"; {could}{circumstances.if_idle(logs.broker)}")
 
 
-def _uncompacted(circumstances: Circumstances, items: Longs, _since_ms: int) -> str:
-    size = int(np.maximum(_kept(circumstances, "dirty_bytes", items), 0).sum())
-    return f"; {format_size(size)} wait, for more than three hours"
+def _uncompacted(circumstances: Circumstances, logs: _Logs) -> _Said:
+    size = int(np.maximum(_kept(circumstances, "dirty_bytes", logs.items), 0).sum())
+    return _Said(f"; {format_size(size)} wait, for more than three hours")
 
 
-_WORDS: dict[kinds.ProblemKind, _Words] = {
+_SAY: dict[kinds.ProblemKind, Callable[[Circumstances, _Logs], _Said]] = {
+    kinds.LOG_CORRUPT: _damaged,
+    kinds.REPLICA_CORRUPT: _damaged,
+    kinds.RETENTION_BLOCKED: _blocked,
+    kinds.IN_FUTURE: _ahead,
+    kinds.ARRIVES_EXPIRED: _expired,
     kinds.RETENTION_OVERDUE: _overdue,
     kinds.COMPACTION_STALLED: _uncompacted,
 }
@@ -238,15 +219,17 @@ _OF_TOPICS = frozenset({kinds.IN_FUTURE, kinds.ARRIVES_EXPIRED})
 """Kinds that are about a topic, on whichever brokers its logs are."""
 
 
-def _by_topic(circumstances: Circumstances, cases: Cases) -> Iterator[tuple[int, str, Longs]]:
-    """The replicas of each topic, on each broker unless the kind is about whole topics: broker or -1, topic, places among the cases."""
+def _by_topic(circumstances: Circumstances, cases: Cases) -> Iterator[_Logs]:
+    """The replicas of each topic, on each broker unless the kind is about whole topics."""
     observed = circumstances.view.observed
     brokers = np.full(len(cases.items), -1) if cases.kind in _OF_TOPICS else observed.columns["broker"][cases.items]
     topics: dict[tuple[int, str], list[int]] = {}
     for place, (broker, item) in enumerate(zip(brokers.tolist(), cases.items.tolist(), strict=True)):
         topics.setdefault((broker, observed.names[item]), []).append(place)
     for (broker, topic), places in topics.items():
-        yield broker, topic, np.array(places, np.int64)
+        known = cases.since_ms[places][cases.since_ms[places] >= 0]
+        since_ms = int(known.min()) if len(known) else -1
+        yield _Logs(broker=broker, topic=topic, items=cases.items[places], since_ms=since_ms, reason=cases.reason)
 
 
 def _kept(circumstances: Circumstances, name: str, items: Longs) -> Longs:
@@ -265,11 +248,6 @@ def _directory(circumstances: Circumstances, item: int) -> str:
     observed = circumstances.view.observed
     number = int(observed.columns["log_dir"][item])
     return f"{observed.log_dirs[number][1]}/{observed.names[item]}-{observed.columns['partition'][item]}" if number >= 0 else ""
-
-
-def _oldest(since_ms: Longs) -> int:
-    known = since_ms[since_ms >= 0]
-    return int(known.min()) if len(known) else -1
 
 
 def _partitions(circumstances: Circumstances, items: Longs) -> list[int]:
