@@ -45,13 +45,11 @@ def holders(rows: CommitRows, groups: Mapping[str, GroupFacts], queries: Mapping
 
 @dataclass(slots=True)
 class Piece:
-    """What one move of a log start has passed: up to ``end``. ``records``: `ABSENT` if they are not counted. ``told``: they count as lost,
-    or were deleted before anybody watched.
-    """
+    """What one move of a log start has passed: up to ``end``."""
 
     end: int
-    records: int
-    told: bool
+    records: int  # `ABSENT` if they are not counted
+    told: bool  # they count as lost, or were deleted before anybody watched
 
 
 class Pace(NamedTuple):
@@ -81,13 +79,11 @@ class Step:
 
 @dataclass(slots=True)
 class BelowStart:
-    """One commit below the log start: ``begin``, with ``pieces`` up to the log start. ``moves``: the last ones that passed no log
-    start, in offsets and seconds.
-    """
+    """One commit below the log start: ``begin``, with ``pieces`` up to the log start."""
 
     begin: int
     pieces: list[Piece] = field(default_factory=list)
-    moves: list[tuple[int, float]] = field(default_factory=list)
+    moves: list[tuple[int, float]] = field(default_factory=list)  # the last ones that passed no log start, in offsets and seconds
 
     @property
     def end(self) -> int:

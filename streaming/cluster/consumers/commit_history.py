@@ -36,18 +36,16 @@ _MOST_MS = (1 << _TIME_BITS) - 2
 class CommitHistory:
     """The histories of commits, one item for each.
 
-    ``made_anew``: it is of an earlier topic of that name. ``follows_another``: it is of this topic, and its group had committed offsets of
-    an earlier one. ``created_ms``: when the topic was created, Unix milliseconds, `ABSENT` where that is not known. ``parted_at``: from
-    there on its log has records of leader epochs that began after the commit, though the committed offset is above; `ABSENT` where that is
-    not so, or not known. ``parted_epoch``: the first of these epochs; ``parted_ms``: when it began, `ABSENT` if that is not known.
+    ``parted_at``: from there on its log has records of leader epochs that began after the commit, though the committed offset is above;
+    `ABSENT` where that is not so, or not known.
     """
 
-    made_anew: Flags
-    follows_another: Flags
-    created_ms: Longs
+    made_anew: Flags  # it is of an earlier topic of that name
+    follows_another: Flags  # it is of this topic, and its group had committed offsets of an earlier one
+    created_ms: Longs  # when the topic was created, Unix milliseconds, `ABSENT` where that is not known
     parted_at: Longs
-    parted_epoch: Longs
-    parted_ms: Longs
+    parted_epoch: Longs  # the first of these epochs
+    parted_ms: Longs  # when it began, `ABSENT` if that is not known
 
     @classmethod
     def of(cls, rows: CommitRows, logs: GroupLogs) -> Self:

@@ -78,18 +78,14 @@ class Counters:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Passed:
-    """What lies between where each partition was read from before and where it is read from now.
+    """What lies between where each partition was read from before and where it is read from now."""
 
-    ``taken``: it is known where that is. ``lost_offsets``: where what is lost is not counted in records; ``offsets``: what is read so.
-    ``deleted``: records that were deleted after the commit, `ABSENT` if they are not counted.
-    """
-
-    taken: Flags
+    taken: Flags  # it is known where that is
     records: Longs
-    offsets: Longs
-    deleted: Longs
+    offsets: Longs  # what is read, where records are not counted
+    deleted: Longs  # records that were deleted after the commit, `ABSENT` if they are not counted
     lost_records: Longs
-    lost_offsets: Longs
+    lost_offsets: Longs  # what is lost, where records are not counted
 
 
 class CountingMemory:

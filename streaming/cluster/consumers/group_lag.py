@@ -51,26 +51,23 @@ CODES = {reason: np.int8(code) for code, reason in enumerate(REASONS)}
 class Ends:
     """Logs that groups read, one item for each. `ABSENT` where a number is not known.
 
-    ``reason``: the code of why nothing can be known of it. ``counted``: why its records cannot be. ``edition``: of the counts below.
-    ``data``, ``control``, ``bytes``: up to the high watermark; ``stable_data``: up to the last stable offset. ``kept``: data that is not
-    aborted up to there; ``end_kept``: up to the high watermark, where transactions that are open still count. ``damaged``: what comes
-    after ``log_end`` is no batch, so that the log may have gone on.
+    ``data``, ``control``, ``bytes``: up to the high watermark.
     """
 
-    reason: Codes
-    counted: Codes
+    reason: Codes  # the code of why nothing can be known of it
+    counted: Codes  # why its records cannot be
     log_start: Longs
     log_end: Longs
     high_watermark: Longs
     last_stable: Longs
-    edition: Longs
+    edition: Longs  # of the counts below
     data: Longs
-    stable_data: Longs
-    kept: Longs
-    end_kept: Longs
+    stable_data: Longs  # up to the last stable offset
+    kept: Longs  # data that is not aborted up to there
+    end_kept: Longs  # up to the high watermark, where transactions that are open still count
     control: Longs
     bytes: Longs
-    damaged: Flags
+    damaged: Flags  # what comes after ``log_end`` is no batch, so that the log may have gone on
 
     def take(self, items: Longs) -> "Ends":
         """The logs of some partitions, each by its index."""
@@ -120,42 +117,36 @@ _OF_NEXT = tuple(name for name in Places.__slots__ if name.startswith("next_"))
 class Committed:
     """What is known of partitions without their logs, one item for each.
 
-    ``offset``: the committed one. ``reason``: the code of why it cannot count. ``beyond``: if it is after
-    the end of the log that is known, it is known to be beyond the end.
-    ``reads_uncommitted``: of a group that is known to read with ``read_uncommitted``. ``start``: from where on there is something to read.
     ``share``: of a share group, of which ``offset`` is the start offset, and ``delivered`` offsets after it are done with; between
-    ``done_least`` and ``done_most`` of these are before ``start``. ``deleted_to``: what is before it is deleted, and the commit is no older
-    than that; ``start``, but where the commit is perhaps older.
+    ``done_least`` and ``done_most`` of these are before ``start``.
     """
 
-    offset: Longs
-    start: Longs
-    reason: Codes
-    beyond: Flags
-    reads_uncommitted: Flags
+    offset: Longs  # the committed one
+    start: Longs  # from where on there is something to read
+    reason: Codes  # the code of why it cannot count
+    beyond: Flags  # if it is after the end of the log that is known, it is known to be beyond the end
+    reads_uncommitted: Flags  # of a group that is known to read with ``read_uncommitted``
     share: Flags
     delivered: Longs
     done_least: Longs
     done_most: Longs
-    deleted_to: Longs
+    deleted_to: Longs  # what is before it is deleted, and the commit is no older; ``start``, but where the commit is perhaps older
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Lags:
     """The lag of partitions, one item for each, `ABSENT` where it is not known.
 
-    ``reason``: the code of why the records are not known. ``offsets`` may be known all the same. ``read_committed`` and
-    ``read_uncommitted``: records. ``start``: the offset from which they are counted. ``beyond``: the committed offset is after the log's
-    end. ``below``: so many offsets before the log start, without those that a share group is known to be done with, nor what is after
-    ``deleted_to``, which is as in `Committed`; ``offsets_there``: what is left of ``offsets`` without all that are before the log start.
+    ``offsets`` may be known all the same. ``read_committed`` and ``read_uncommitted``: records. ``below``: so many offsets before the log
+    start, without those that a share group is known to be done with, nor what is after ``deleted_to``, which is as in `Committed`.
     ``next_``: as in `Places`, `ABSENT` where nothing is left. ``held``: the next record is behind an open transaction, and not known to be
     readable: ``reads_uncommitted``, as in `Committed`, is not set.
     """
 
-    reason: Codes
-    start: Longs
+    reason: Codes  # the code of why the records are not known
+    start: Longs  # the offset from which they are counted
     offsets: Longs
-    offsets_there: Longs
+    offsets_there: Longs  # what is left of ``offsets`` without all that are before the log start
     read_committed: Longs
     read_uncommitted: Longs
     bytes: Longs
@@ -167,7 +158,7 @@ class Lags:
     next_position: Longs
     next_earliest_ms: Longs
     next_latest_ms: Longs
-    beyond: Flags
+    beyond: Flags  # the committed offset is after the log's end
     below: Longs
     deleted_to: Longs
     held: Flags

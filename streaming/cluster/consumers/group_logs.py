@@ -21,31 +21,28 @@ _PARTITIONS = (1 << _PARTITION_BITS) - 1
 class GroupLogs:
     """The logs, one item for each, in the order of ``code``, which stands for topic and partition.
 
-    ``of_row``: the log of each commit. ``item``: the index of its `current_replicas` among the observed logs, `ABSENT` if there is none.
-    ``reason``: the code of why nothing can be known of it. The offsets are those of that replica. ``read_ms``: up to when they are those of
-    the leader, Unix milliseconds; `ABSENT` where that is not known, as of a follower's. Where nothing shows who leads, it is the leader.
-    ``open_from``: the first one of the oldest transaction without a marker, `ABSENT` if there is none. ``damaged``: as in `Ends`.
-    ``epochs``: arrays of `catalog_tables.EPOCHS`, packed. ``oldest_ms``: the timestamp of the first record, `ABSENT` if that is not known.
+    ``read_ms``: up to when they are those of the leader, Unix milliseconds; `ABSENT` where that is not known, as of a follower's. Where
+    nothing shows who leads, it is the leader.
     """
 
     code: Longs
-    of_row: Longs
+    of_row: Longs  # the log of each commit
     topics: list[str]
     topic_ids: list[str]
     partition: Longs
-    item: Longs
+    item: Longs  # the index of its `current_replicas` among the observed logs, `ABSENT` if there is none
     broker: Longs
     agents: list[str]
-    reason: Codes
+    reason: Codes  # the code of why nothing can be known of it. The offsets are those of that replica
     log_start: Longs
     log_end: Longs
     high_watermark: Longs
     last_stable: Longs
     read_ms: Longs
-    open_from: Longs
-    damaged: Flags
-    epochs: Sequence[bytes]
-    oldest_ms: Longs
+    open_from: Longs  # the first offset of the oldest transaction without a marker, `ABSENT` if there is none
+    damaged: Flags  # as in `Ends`
+    epochs: Sequence[bytes]  # arrays of `catalog_tables.EPOCHS`, packed
+    oldest_ms: Longs  # the timestamp of the first record, `ABSENT` if that is not known
 
     def __len__(self) -> int:
         return len(self.code)

@@ -23,33 +23,26 @@ from streaming.kafka.groups.commit_table import CommitRows
 class GroupProgress:
     """What is known of each partition over the rounds so far.
 
-    ``committed_ms``: when it was last committed, as far as stamps can be believed. ``stopped_since_ms``: since when its offset stays
-    although a record is readable, `ABSENT` if that is not so; ``stopped_earlier``: that is the first round in which it was known, or when
-    its next record was appended at the latest, and it may have stopped before. ``perhaps_since_ms``: since when it may have stopped, by
-    the earliest time of that append. ``unmoved_ms``: since when its offset stays, whatever is readable. ``held_since_ms``: since when its
-    next record is held back by a transaction: it was appended then at the latest; `ABSENT` if it is not. ``lost_ms``: when a round last
-    found that records were deleted before it had read them, `ABSENT` if none did; ``losing_since_ms``: the first of those losses
-    that came within `LOST_LATELY_MS` of each other up to that one; ``lost_lately``: what they found so of late.
-    ``lost_records``: what the rounds have seen deleted of what is after the offset, `ABSENT` if they have not seen or counted all of it;
-    ``buffered``: some of its consumers may have that in memory.
-    ``rate``: records a second that it has read lately, `ABSENT` if that is not known yet; ``lasting_rate``: the same of one that has read
-    for `LASTING_MS`, and within the last `SILENT_MS`; ``settled_rate``: for `SETTLED_MS`.
+    ``stopped_earlier``: that is the first round in which it was known, or when its next record was appended at the latest, and it may have
+    stopped before. ``held_since_ms``: since when its next record is held back by a transaction: it was appended then at the latest;
+    `ABSENT` if it is not. ``lost_records``: what the rounds have seen deleted of what is after the offset, `ABSENT` if they have not seen
+    or counted all of it.
     """
 
-    committed_ms: Longs
-    stopped_since_ms: Longs
+    committed_ms: Longs  # when it was last committed, as far as stamps can be believed
+    stopped_since_ms: Longs  # since when its offset stays although a record is readable, `ABSENT` if that is not so
     stopped_earlier: Flags
-    perhaps_since_ms: Longs
-    unmoved_ms: Longs
+    perhaps_since_ms: Longs  # since when it may have stopped, by the earliest time at which its next record was appended
+    unmoved_ms: Longs  # since when its offset stays, whatever is readable
     held_since_ms: Longs
-    lost_ms: Longs
-    losing_since_ms: Longs
-    lost_lately: LostLately
+    lost_ms: Longs  # when a round last found that records were deleted before it had read them, `ABSENT` if none did
+    losing_since_ms: Longs  # the first of those losses that came within `LOST_LATELY_MS` of each other up to that one
+    lost_lately: LostLately  # what rounds found so of late
     lost_records: Longs
-    buffered: Flags
-    rate: Rates
-    lasting_rate: Rates
-    settled_rate: Rates
+    buffered: Flags  # some of its consumers may have that in memory
+    rate: Rates  # records a second that it has read lately, `ABSENT` if that is not known yet
+    lasting_rate: Rates  # the same of one that has read for `LASTING_MS`, and within the last `SILENT_MS`
+    settled_rate: Rates  # the same of one that has read for `SETTLED_MS`
 
 
 class GroupMemory:

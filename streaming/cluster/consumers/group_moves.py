@@ -326,9 +326,7 @@ _Identity = tuple[str, str, int, int]
 
 @dataclass(slots=True)
 class _Tracked:
-    """A move. ``row``, ``log``: where it is among the commits of this round and their logs, `ABSENT` if it is not. ``most_end``: the
-    furthest that its log has reached since it was seen. ``records``: between its offsets, `ABSENT` as long as they are not counted.
-    """
+    """A move. ``row``, ``log``: where it is among the commits of this round and their logs, `ABSENT` if it is not."""
 
     move: OffsetMove
     pair: int
@@ -336,10 +334,10 @@ class _Tracked:
     first_ms: int
     row: int = ABSENT
     log: int = ABSENT
-    most_end: int = ABSENT
+    most_end: int = ABSENT  # the furthest that its log has reached since it was seen
     from_beyond: bool | None = None
     there: tuple[int, int] = (0, 0)
-    records: int = ABSENT
+    records: int = ABSENT  # between its offsets, `ABSENT` as long as they are not counted
     done: bool = False
 
     @property

@@ -316,15 +316,13 @@ _LEAST = ("oldest_ms", "oldest_append_ms", "oldest_timestamp_ms", "loss_ms", "lo
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GroupTotals:
-    """``names``: of the groups. ``number``: that of each in `CommitRows.group_names`, `ABSENT` for one without a committed offset.
-
-    ``columns``: the fields of `GroupSummary` that are numbers, but for ``held``, which is judged; besides, of how many partitions
+    """``columns``: the fields of `GroupSummary` that are numbers, but for ``held``, which is judged; besides, of how many partitions
     ``limits_assumed`` and ``reads_uncommitted`` are so.
     """
 
     snapshot: GroupSnapshot
-    names: list[str]
-    number: Longs
+    names: list[str]  # of the groups
+    number: Longs  # that of each in `CommitRows.group_names`, `ABSENT` for one without a committed offset
     columns: Mapping[str, Longs]
 
     @property

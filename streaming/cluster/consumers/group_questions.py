@@ -29,35 +29,30 @@ _MEANINGS = {"KNOWN": KNOWN, "BELOW": CODES[LagReason.REMOTE], "DAMAGED": CODES[
 class Question:
     """What one agent is asked: the ends of some logs and then their last stable offsets, or where some commits are read from.
 
-    ``logs``: of the round in which it is asked. ``log`` and ``offset``: of each position; ``stable``: the last stable offset of its log.
-    ``ends``: the logs. ``key``: of the commits, each with the position ``of_row`` that it needs. ``reads_uncommitted``, ``of``: as in
-    `Wanted`.
+    ``log`` and ``offset``: of each position; ``reads_uncommitted``, ``of``: as in `Wanted`.
     """
 
     agent: str
-    logs: GroupLogs
+    logs: GroupLogs  # of the round in which it is asked
     asked: pa.Table
     log: Longs
     offset: Longs
-    stable: Longs
+    stable: Longs  # the last stable offset of its log
     reads_uncommitted: Flags
-    ends: Longs
-    key: Longs
+    ends: Longs  # the logs
+    key: Longs  # of the commits, each with the position ``of_row`` that it needs
     of_row: Longs
     of: Longs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Wanted:
-    """Positions that commits need, the most important first: the row of each, its offset, and which one that is: `OF_START` and so on.
-
-    ``reads_uncommitted``: for a group that reads records of aborted transactions, too.
-    """
+    """Positions that commits need, the most important first: the row of each, its offset, and which one that is: `OF_START` and so on."""
 
     rows: Longs
     offset: Longs
     of: Longs
-    reads_uncommitted: Flags
+    reads_uncommitted: Flags  # for a group that reads records of aborted transactions, too
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -35,15 +35,14 @@ _AHEAD_MINUTES = AHEAD_MS // MINUTE_MS
 class GroupRebalances:
     """One item for each group of which that is known, in the order of ``names``.
 
-    ``counts``: how many of each of `COUNTED`, shape (kinds, groups); ``possible``: whether a group of its type has such. ``last_ms``: when
-    the last one was, Unix milliseconds, -1 not known. ``shown``: the groups that are exported, in the order of ``labels``.
+    ``counts``: how many of each of `COUNTED`, shape (kinds, groups).
     """
 
     names: tuple[str, ...] = ()
     counts: Longs = field(default_factory=lambda: np.empty((len(COUNTED), 0), np.int64))
-    possible: Flags = field(default_factory=lambda: np.empty((len(COUNTED), 0), np.bool_))
-    last_ms: Longs = field(default_factory=lambda: np.empty(0, np.int64))
-    shown: Longs = field(default_factory=lambda: np.empty(0, np.int64))
+    possible: Flags = field(default_factory=lambda: np.empty((len(COUNTED), 0), np.bool_))  # whether a group of its type has such
+    last_ms: Longs = field(default_factory=lambda: np.empty(0, np.int64))  # when the last one was, Unix milliseconds, -1 not known
+    shown: Longs = field(default_factory=lambda: np.empty(0, np.int64))  # the groups that are exported, in the order of ``labels``
     labels: pa.LargeStringArray = field(default_factory=lambda: pa.array([], TEXT))
 
     def last_by(self, now_ms: int) -> Longs:
@@ -53,18 +52,13 @@ class GroupRebalances:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lately:
-    """How members have interrupted each other by rebalances within the last half an hour.
+    """How members have interrupted each other by rebalances within the last half an hour."""
 
-    ``generations``: how many. ``members``: the most that it had in that time. ``in_a_row``: how many since the last pause of
-    `STORM_PAUSE_MINUTES`, 0 in such a pause. ``first_ms``: when the first of those was, to the minute; ``last_ms``: when the last one was.
-    Unix milliseconds.
-    """
-
-    generations: int
-    members: int
-    in_a_row: int
-    first_ms: int
-    last_ms: int
+    generations: int  # how many
+    members: int  # the most that it had in that time
+    in_a_row: int  # how many since the last pause of `STORM_PAUSE_MINUTES`, 0 in such a pause
+    first_ms: int  # when the first of those was, to the minute
+    last_ms: int  # when the last one was, Unix milliseconds
 
     @property
     def ratio(self) -> float:

@@ -304,18 +304,16 @@ class Agent(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What rounds need of the job. ``agents``: the clients of all agents that are up. ``clock``: Unix seconds; ``monotonic``:
-    seconds of `time.monotonic`, for how long ago something was.
+    """What rounds need of the job.
 
-    ``cluster_topics``: how many partitions each topic has, None if that is not known. ``consumer``: the job's id as one. ``queries``: what
-    looks at the checkpoint of each streaming query, by its name.
+    ``queries``: what looks at the checkpoint of each streaming query, by its name.
     """
 
-    agents: Callable[[], Mapping[str, Agent]]
-    cluster_topics: Callable[[], Mapping[str, int] | None]
-    clock: Callable[[], float] = time.time
-    consumer: Callable[[], str] = str
-    monotonic: Callable[[], float] = time.monotonic
+    agents: Callable[[], Mapping[str, Agent]]  # the clients of all agents that are up
+    cluster_topics: Callable[[], Mapping[str, int] | None]  # how many partitions each topic has, None if that is not known
+    clock: Callable[[], float] = time.time  # Unix seconds
+    consumer: Callable[[], str] = str  # the job's id as one
+    monotonic: Callable[[], float] = time.monotonic  # seconds of `time.monotonic`, for how long ago something was
     queries: Mapping[str, Callable[[], QueryLook]] = field(default_factory=dict)
 
 

@@ -61,35 +61,29 @@ OLD_MS = 90_000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GroupSnapshot:
-    """``at_ms``: when it was made, Unix milliseconds. ``coordinators``: the logs that the commits are of.
-
-    ``unread``: by topic of the coordinators, how many of its partitions are not read from a current replica. ``not_understood``: by the
-    same, records that say nothing. ``uncommitted``: of each group that has some. ``omitted``: groups that are not followed.
-    ``appended_rate``: records a second that have lately been appended to each log, `ABSENT` where that is not known. ``throwaway``: groups
-    whose whole names match it are made anew at each start, besides those that are known to be; "" for none. ``moved``: the offsets that
-    were moved, and not by reading. ``queries``: what is known of groups that are streaming queries, by their names. ``deleted``: what is
-    deleted after commits and perhaps not lost, by their keys, as `KeptCommit.deleted`.
+    """``throwaway``: groups whose whole names match it are made anew at each start, besides those that are known to be; "" for none.
+    ``deleted``: what is deleted after commits and perhaps not lost, by their keys, as `KeptCommit.deleted`.
     """
 
-    at_ms: int
+    at_ms: int  # when it was made, Unix milliseconds
     rows: CommitRows
     logs: GroupLogs
     found: CommitFacts
     progress: GroupProgress
     pairs: PairSums
-    coordinators: tuple[CoordinatorLog, ...]
+    coordinators: tuple[CoordinatorLog, ...]  # the logs that the commits are of
     labels: PairLabels
     counters: Counters
     groups: Mapping[str, GroupFacts]
     pending: tuple[PendingCommit, ...]
-    uncommitted: Mapping[str, Sequence[Uncommitted]]
-    unread: Mapping[str, int]
-    not_understood: Mapping[str, int]
-    omitted: int
-    appended_rate: NDArray[np.float64]
+    uncommitted: Mapping[str, Sequence[Uncommitted]]  # of each group that has some
+    unread: Mapping[str, int]  # by topic of the coordinators, how many of its partitions are not read from a current replica
+    not_understood: Mapping[str, int]  # by the same, records that say nothing
+    omitted: int  # groups that are not followed
+    appended_rate: NDArray[np.float64]  # records a second that have lately been appended to each log, `ABSENT` where that is not known
     throwaway: re.Pattern[str] = _NONE
-    moved: Moved = NOTHING_MOVED
-    queries: Mapping[str, QueryFacts] = field(default_factory=dict)
+    moved: Moved = NOTHING_MOVED  # the offsets that were moved, and not by reading
+    queries: Mapping[str, QueryFacts] = field(default_factory=dict)  # what is known of groups that are streaming queries, by their names
     deleted: Mapping[int, list[int]] = field(default_factory=dict)
     rebalances: GroupRebalances = field(default_factory=GroupRebalances)
     _rows_of: RowsOfGroups = field(init=False)

@@ -31,59 +31,50 @@ _FAR = np.iinfo(np.int64).max
 class CommitFacts:
     """What a round has found about each commit; times in Unix milliseconds, `ABSENT` for none.
 
-    ``appended``: when the next record was. ``perhaps_stopped``: whether it has stopped depends on when that was, and nothing shows it.
-    ``lost_records``: those that were deleted unread, `ABSENT` where only their offsets are known (``lags.below``); ``loss_doubtful``: then
-    perhaps none of these was a record. ``buffered``: consumers may have them in memory, so they are not lost yet.
-    ``loss_pace``, ``loss_start_of``, ``loss_at_start``: as `streaming.rules.group_loss.Losses` has
-    them. ``holding_ms``: since when the transaction is open that holds it back, as in `RoundView`. ``assumed``: something is unread, and
-    the limits by which retention deletes it are assumed. ``data_age_ms``: what is known is older than the round by so much: how long
-    something lasts is told as of then. ``invalid``: those that are not valid any more.
-    ``left_over``: no member subscribes to their topic, so they have not stopped and lose nothing.
+    ``loss_pace``, ``loss_start_of``, ``loss_at_start``: as `streaming.rules.group_loss.Losses` has them.
     """
 
     lags: Lags
-    appended: AppendedNext
+    appended: AppendedNext  # when the next record was
     stopped: Flags
-    perhaps_stopped: Flags
-    lost_records: Longs
-    buffered: Flags
-    loss_doubtful: Flags
+    perhaps_stopped: Flags  # whether it has stopped depends on when its next record was appended, and nothing shows that
+    lost_records: Longs  # those that were deleted unread, `ABSENT` where only their offsets are known (``lags.below``)
+    buffered: Flags  # consumers may have what is deleted in memory, so it is not lost yet
+    loss_doubtful: Flags  # perhaps none of the offsets that were deleted unread was a record
     loss_ms: Longs
     loss_pace: Rates
     loss_start_of: Longs
     loss_at_start: Flags
-    holding_ms: Longs
-    assumed: Flags
+    holding_ms: Longs  # since when the transaction is open that holds it back, as in `RoundView`
+    assumed: Flags  # something is unread, and the limits by which retention deletes it are assumed
     expiration_ms: Longs
-    data_age_ms: Longs
-    invalid: Invalid
-    left_over: Flags
+    data_age_ms: Longs  # what is known is older than the round by so much: how long something lasts is told as of then
+    invalid: Invalid  # those that are not valid any more
+    left_over: Flags  # no member subscribes to their topic, so they have not stopped and lose nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PairSums:
-    """One item for each pair. ``first``: the index of its first commit. ``number``: the pair's number, see `CommitRows.key`.
+    """One item for each pair.
 
     ``oldest_``: the earliest time of an unread record; `ABSENT` if there is none or no partition is known, `UNTIMED` if the time of one is
-    not known. ``oldest_ms``: the earliest that is known, as `Lags.next_ms`. ``loss_start_of``: the first broker whose start a loss waits
-    for. ``known``: how many partitions are known. ``unknown``: by
-    `REASONS`, shape (reasons, pairs). ``reads_uncommitted``: how many partitions are of a group that is known to; all or none.
+    not known.
     """
 
-    first: Longs
-    number: Longs
+    first: Longs  # the index of its first commit
+    number: Longs  # the pair's number, see `CommitRows.key`
     partitions: Longs
-    known: Longs
-    unknown: Longs
+    known: Longs  # how many partitions are known
+    unknown: Longs  # by `REASONS`, shape (reasons, pairs)
     lag_offsets: Longs
     read_committed: Longs
     read_uncommitted: Longs
     bytes: Longs
-    oldest_ms: Longs
+    oldest_ms: Longs  # the earliest that is known, as `Lags.next_ms`
     oldest_append_ms: Longs
     oldest_timestamp_ms: Longs
     loss_ms: Longs
-    loss_start_of: Longs
+    loss_start_of: Longs  # the first broker whose start a loss waits for
     assumed: Longs
     expiration_ms: Longs
     last_commit_ms: Longs
@@ -92,7 +83,7 @@ class PairSums:
     invalid: Longs
     below: Longs
     buffered: Longs
-    reads_uncommitted: Longs
+    reads_uncommitted: Longs  # how many partitions are of a group that is known to; all or none
 
     def __len__(self) -> int:
         return len(self.first)
@@ -176,14 +167,11 @@ def _reduced(function: np.ufunc, values: Longs, first: Longs) -> Longs:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PairLabels:
-    """The pairs of group and topic that are exported. ``shown``: their indexes, in the order of the page; ``labels``: of these.
+    """The pairs of group and topic that are exported."""
 
-    ``rank``: the place of each pair in ``shown``, -1 if it is not exported.
-    """
-
-    shown: Longs
-    labels: pa.LargeStringArray
-    rank: Longs
+    shown: Longs  # their indexes, in the order of the page
+    labels: pa.LargeStringArray  # of these
+    rank: Longs  # the place of each pair in ``shown``, -1 if it is not exported
 
 
 class LabelMaker:

@@ -103,32 +103,25 @@ COORDINATORS = (OFFSETS_TOPIC, SHARE_STATE_TOPIC)
 class RoundView:
     """What a round knows of the logs at its beginning.
 
-    ``retention``: gives its results, always the same. They take most of a round, and only commits need them.
-
-    ``topic_ids``: of the observed logs. ``agents``: names, by the number in these. ``heard``: the agents whose
-    answers count, ``silent``: those that have given none in this round; ``reading``: the coordinators' logs, by agent and broker, that they
-    have not read to the end. ``cluster_topics``: how many partitions each topic has, None if that is not known. ``topic_names``,
-    ``damaged``: as in `group_logs`. ``cut``: the coordinators' logs that have certainly lost their ends. ``coordinators``: the partitions
-    of `__consumer_offsets` that are asked about, None for all. ``once``: there is no round before it. ``holding``: since when the first
-    open transaction of logs is open, where that is certain. ``read_ms``: up to when what each agent says is processed, by the clock of
-    ``now_ms``; only of those of which that is known.
+    ``topic_names``, ``damaged``: as in `group_logs`. ``holding``: since when the first open transaction of logs is open, where that is
+    certain. ``read_ms``: up to when what each agent says is processed, by the clock of ``now_ms``; only of those of which that is known.
     """
 
     observed: Observed
-    retention: Callable[[], RetentionResults]
-    topic_ids: list[str]
-    agents: list[str]
-    heard: Collection[str]
+    retention: Callable[[], RetentionResults]  # gives its results, always the same. They take most of a round, and only commits need them
+    topic_ids: list[str]  # of the observed logs
+    agents: list[str]  # names, by the number in these
+    heard: Collection[str]  # the agents whose answers count
     now_ms: int
     steady_ms: int  # of a clock that nobody sets
-    silent: Collection[str] = ()
-    reading: Collection[tuple[str, int, str, int]] = ()
-    cluster_topics: Mapping[str, int] | None = None
+    silent: Collection[str] = ()  # those of them that have given none in this round
+    reading: Collection[tuple[str, int, str, int]] = ()  # the coordinators' logs, by agent and broker, that they have not read to the end
+    cluster_topics: Mapping[str, int] | None = None  # how many partitions each topic has, None if that is not known
     topic_names: Mapping[str, str] = field(default_factory=dict)
     damaged: Collection[int] = ()
-    cut: Collection[LogName] = ()
-    coordinators: Collection[int] | None = None
-    once: bool = False
+    cut: Collection[LogName] = ()  # the coordinators' logs that have certainly lost their ends
+    coordinators: Collection[int] | None = None  # the partitions of `__consumer_offsets` that are asked about, None for all
+    once: bool = False  # there is no round before it
     holding: Mapping[TopicPartition, int] = field(default_factory=dict)
     read_ms: Mapping[str, int] = field(default_factory=dict)
 

@@ -27,10 +27,7 @@ MOST_LISTED = 10_000
 
 
 class Uncommitted(NamedTuple):
-    """A partition without a commit, and its log as it is observed, `ABSENT` where it is not.
-
-    ``reason``: why it is not known whether it has none, None if it is.
-    """
+    """A partition without a commit, and its log as it is observed, `ABSENT` where it is not."""
 
     topic: str
     partition: int
@@ -39,7 +36,7 @@ class Uncommitted(NamedTuple):
     log_start: int = ABSENT
     high_watermark: int = ABSENT
     last_stable: int = ABSENT
-    reason: LagReason | None = None
+    reason: LagReason | None = None  # why it is not known whether it has none, None if it is
 
     @property
     def records(self) -> int:

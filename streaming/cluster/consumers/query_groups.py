@@ -55,19 +55,18 @@ _FIRST = -2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryFacts:
-    """What only queries have. ``checkpoint``: where it is, for people. ``isolation``: None if it is not known.
+    """What only queries have.
 
-    ``planned_batch``: a micro-batch that is planned since ``planned_ms``, Unix milliseconds, and not committed; -1 for none. ``batch``: the
-    last one that is committed. ``unread``: its checkpoint cannot be read for a minute. ``doubts``, ``notes``: as in `QueryLook`.
+    ``doubts``, ``notes``: as in `QueryLook`.
     """
 
-    checkpoint: str
+    checkpoint: str  # where it is, for people
     query_id: str = ""
-    isolation: Isolation | None = None
-    batch: int = -1
-    planned_batch: int = -1
+    isolation: Isolation | None = None  # None if it is not known
+    batch: int = -1  # the last one that is committed
+    planned_batch: int = -1  # a micro-batch that is planned since ``planned_ms``, Unix milliseconds, and not committed; -1 for none
     planned_ms: int = -1
-    unread: bool = False
+    unread: bool = False  # its checkpoint cannot be read for a minute
     doubts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -20,13 +20,10 @@ from streaming.rules.restart_cost import LogSegments, on_no_disk_bytes
 
 @dataclass(frozen=True, slots=True)
 class OnNoDisk:
-    """A topic: the most bytes of it that are on no disk, -1 if that is not known of each partition.
-
-    ``partly``: of so many partitions not every replica is observed, or it is not known how many there are; then it may be less.
-    """
+    """A topic: the most bytes of it that are on no disk, -1 if that is not known of each partition."""
 
     size: int
-    partly: int
+    partly: int  # of so many partitions not every replica is observed, or it is not known how many there are; then it may be less
 
 
 def on_no_disk(replicas: ReplicaSizes, logs: LogsThere) -> dict[str, OnNoDisk]:
@@ -56,10 +53,7 @@ MOST_UNREAD = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DiskContents:
-    """What was disk on disks. ``tried``: the logs with configurations that are tried, which ``what_if`` names.
-
-    ``away``: brokers whose log dirs nobody holds.
-    """
+    """What was disk on disks."""
 
     dirs: Sequence[DirFacts]
     replicas: ReplicaSizes
@@ -67,9 +61,9 @@ class DiskContents:
     leftovers: Sequence[LeftoverFiles]
     doubts: Sequence[str]
     now_ms: int
-    tried: LogsThere | None = None
+    tried: LogsThere | None = None  # the logs with configurations that are tried, which ``what_if`` names
     what_if: Sequence[str] = ()
-    away: Sequence[AwayBroker] = ()
+    away: Sequence[AwayBroker] = ()  # brokers whose log dirs nobody holds
 
 
 def answer_of(disk: DiskContents, by: str, limit: int, *, offset: int = 0, topics: Collection[str] = (), text: str = "") -> DiskAnswer:

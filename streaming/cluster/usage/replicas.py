@@ -16,20 +16,18 @@ from streaming.rules.segment_columns import SegmentColumns
 class RestartFacts:
     """What a start after a crash reads of a log dir; -1 where it is not known.
 
-    ``rate``: bytes a second of a recovery that was seen. ``threads``: that each log dir has. ``clean``: its
-    broker was shut down in an orderly way, and has not started since. ``left_logs``, ``left_bytes``: of a start that
-    is going on; ``working``: some logs that it reads.
+    ``left_logs``, ``left_bytes``: of a start that is going on.
     """
 
     logs: int = -1
     scanned: int = -1
     not_fsynced: int = -1
-    rate: float = -1.0
-    threads: int = -1
-    clean: bool = False
+    rate: float = -1.0  # bytes a second of a recovery that was seen
+    threads: int = -1  # that each log dir has
+    clean: bool = False  # its broker was shut down in an orderly way, and has not started since
     left_logs: int = -1
     left_bytes: int = -1
-    working: tuple[str, ...] = ()
+    working: tuple[str, ...] = ()  # some logs that it reads
 
     def seconds(self, size: int) -> float:
         """How long it takes to read so many bytes, by the recovery that was seen; -1 if none was."""
@@ -38,61 +36,48 @@ class RestartFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirFacts:
-    """A log dir; sizes in bytes, -1 if they are not known.
-
-    ``kinds``: what is in it by kind, on the disk and by length. ``device``: of its file system. ``unread``: what could not be read of it,
-    by path with the reason. ``waiting``: what is deleted and will be unlinked within the delay for that. ``others_day``: what
-    others take of its file system in a day.
-    """
+    """A log dir; sizes in bytes, -1 if they are not known."""
 
     broker: int
     log_dir: str
     up: bool
     problem: str
-    device: int
+    device: int  # of its file system
     free: int
     capacity: int
     checkpoint_ms: int
-    kinds: Mapping[str, tuple[int, int]]
-    unread: Mapping[str, str]
-    waiting: int = 0
-    others_day: int = -1
+    kinds: Mapping[str, tuple[int, int]]  # what is in it by kind, on the disk and by length
+    unread: Mapping[str, str]  # what could not be read of it, by path with the reason
+    waiting: int = 0  # what is deleted and will be unlinked within the delay for that
+    others_day: int = -1  # what others take of its file system in a day
     restart: RestartFacts = RestartFacts()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReplicaSizes:
-    """Directories of replicas, whatever their state: arrays have one item for each.
-
-    ``directory``: the number of the log dir. ``taken``: on the disk, and ``not_live`` the part of it that is no live log. ``unread``: live
-    logs that could not be read, so that nothing is known of them but what they take.
-    """
+    """Directories of replicas, whatever their state: arrays have one item for each."""
 
     topics: Sequence[str]
     partition: Longs
-    directory: Longs
-    taken: Longs
+    directory: Longs  # the number of the log dir
+    taken: Longs  # on the disk, and ``not_live`` the part of it that is no live log
     apparent: Longs
     segments: Longs
     not_live: Longs
     live: NDArray[np.bool_]
-    unread: NDArray[np.bool_]
+    unread: NDArray[np.bool_]  # live logs that could not be read, so that nothing is known of them but what they take
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LogsThere:
-    """The live logs among replicas: ``items`` are their numbers there. Times are the largest of a first batch, -1 if not known.
-
-    ``watched``: bytes a second by which each grows now, -1 where nobody has watched that. ``points``: their recovery points. ``assigned``:
-    how many replicas the partition of each has, -1 where that is not known. ``away``: its broker where that has no process, else -1.
-    """
+    """The live logs among replicas: ``items`` are their numbers there. Times are the largest of a first batch, -1 if not known."""
 
     items: Longs
     logs: SegmentColumns
     limits: Sequence[Limits]
     first_ms: Longs
     active_first_ms: Longs
-    watched: NDArray[np.float64]
-    points: RecoveryPoints
-    assigned: Longs
-    away: Longs
+    watched: NDArray[np.float64]  # bytes a second by which each grows now, -1 where nobody has watched that
+    points: RecoveryPoints  # their recovery points
+    assigned: Longs  # how many replicas the partition of each has, -1 where that is not known
+    away: Longs  # its broker where that has no process, else -1

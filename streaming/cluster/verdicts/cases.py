@@ -36,16 +36,12 @@ _UNKNOWN, _NONE = -1, -1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cases:
-    """The replicas with one kind of problem.
-
-    ``items``: their indexes in `streaming.cluster.view.exported.Observed`; ``since_ms``: since when each has it, -1 if that is not known;
-    ``reason``: a word that tells the problem from others of its kind, "" for none.
-    """
+    """The replicas with one kind of problem."""
 
     kind: ProblemKind
-    items: Longs
-    since_ms: Longs
-    reason: str = ""
+    items: Longs  # their indexes in `streaming.cluster.view.exported.Observed`
+    since_ms: Longs  # since when each has it, -1 if that is not known
+    reason: str = ""  # a word that tells the problem from others of its kind, "" for none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,12 +80,9 @@ RETENTION_KINDS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RowVerdicts:
-    """The worst verdict of each exported log, in the order of `streaming.cluster.view.exported.Logs`.
+    """The worst verdict of each exported log, in the order of `streaming.cluster.view.exported.Logs`."""
 
-    ``place``: the place of its kind in `streaming.cluster.verdicts.kinds.KINDS`, -1 where nothing is wrong.
-    """
-
-    place: Longs
+    place: Longs  # the place of its kind in `streaming.cluster.verdicts.kinds.KINDS`, -1 where nothing is wrong
     since_ms: Longs
 
     def of_rows(self, rows: Sequence[int]) -> list[Verdict]:

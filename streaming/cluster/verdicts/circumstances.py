@@ -31,24 +31,17 @@ NO_PRODUCER = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """Facts about one problem.
+    """Facts about one problem."""
 
-    ``partitions``: all that it is about. ``producer``: whose transaction it is, or it waits for. ``waits``: all of it waits for open
-    transactions. ``weight``: what it holds back; of one transaction the problem with most is the root. ``lacks``: the one broker that
-    each of the partitions lacks; of several none is said. ``brokers``: those of an agent. ``reason``: as the label of the alert.
-    ``came_late``: all that is lost there had come past the retention of its topic. ``awaited``: the broker whose start lets all of it be
-    lost, -1 if it waits for none.
-    """
-
-    partitions: frozenset[TopicPartition] = frozenset()
-    producer: int = NO_PRODUCER
-    waits: bool = False
-    weight: int = 0
-    lacks: int = -1
-    brokers: tuple[int, ...] = ()
-    reason: str = ""
-    came_late: bool = False
-    awaited: int = -1
+    partitions: frozenset[TopicPartition] = frozenset()  # all that it is about
+    producer: int = NO_PRODUCER  # whose transaction it is, or it waits for
+    waits: bool = False  # all of it waits for open transactions
+    weight: int = 0  # what it holds back; of one transaction the problem with most is the root
+    lacks: int = -1  # the one broker that each of the partitions lacks; of several none is said
+    brokers: tuple[int, ...] = ()  # those of an agent
+    reason: str = ""  # as the label of the alert
+    came_late: bool = False  # all that is lost there had come past the retention of its topic
+    awaited: int = -1  # the broker whose start lets all of it be lost, -1 if it waits for none
 
 
 NO_LINKS = Links()
@@ -107,31 +100,25 @@ def thresholds_of(settings: Settings) -> Thresholds:
 class Circumstances:
     """Everything that problems are found in, at one moment.
 
-    ``topics``: the names of topics, by their numbers in the view. ``lags``: as `streaming.cluster.view.observer.Observer.lags` has them.
-    ``groups``: what consumer groups suffer from, None if nothing is known of any. ``live``: false if log dirs were read once, maybe of
-    brokers that are stopped; then nothing is expected to be written. ``stale``: the agents were asked so long ago that what they reported
-    counts no more. ``start``: how far a job is that starts, None once everything that was on the disks is in the numbers.
-    ``aborting``: clients that abort most of their transactions. ``full``: when log dirs are full.
-    ``min_isr``: as for `streaming.cluster.view.observer.Observer.families`.
-    ``lasting``: what is found is put in sentences that are read later.
+    ``lags``: as `streaming.cluster.view.observer.Observer.lags` has them.
     """
 
     view: View
-    topics: Sequence[str]
+    topics: Sequence[str]  # the names of topics, by their numbers in the view
     now_ms: int
     agents: Sequence[AgentStatus] = ()
     lags: Mapping[str, tuple[int | None, float]] = field(default_factory=dict)
-    groups: JudgedGroups | None = None
+    groups: JudgedGroups | None = None  # what consumer groups suffer from, None if nothing is known of any
     thresholds: Thresholds = field(default_factory=lambda: thresholds_of(Settings()))
     commands: Commands = field(default_factory=Commands)
     export: Export = EVERYTHING
-    live: bool = True
-    stale: bool = False
-    start: StartProgress | None = None
-    aborting: Sequence[AbortingClient] = ()
-    full: ByDir = field(default_factory=dict)
-    min_isr: Callable[[int], int] = lambda _: 1
-    lasting: bool = False
+    live: bool = True  # false if log dirs were read once, maybe of brokers that are stopped; then nothing is expected to be written
+    stale: bool = False  # the agents were asked so long ago that what they reported counts no more
+    start: StartProgress | None = None  # how far a job is that starts, None once everything that was on the disks is in the numbers
+    aborting: Sequence[AbortingClient] = ()  # clients that abort most of their transactions
+    full: ByDir = field(default_factory=dict)  # when log dirs are full
+    min_isr: Callable[[int], int] = lambda _: 1  # as for `streaming.cluster.view.observer.Observer.families`
+    lasting: bool = False  # what is found is put in sentences that are read later
 
     @property
     def times(self) -> TimeWords:

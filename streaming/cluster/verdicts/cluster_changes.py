@@ -68,16 +68,12 @@ class Blind:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """A problem as it was seen last.
-
-    ``blind``: what could not be seen then. ``first_ms``: since when it is known. ``missing_ms``: since when it is not seen any more, -1
-    while it is.
-    """
+    """A problem as it was seen last."""
 
     problem: Problem
-    blind: frozenset[Blind]
-    first_ms: int
-    missing_ms: int = -1
+    blind: frozenset[Blind]  # what could not be seen then
+    first_ms: int  # since when it is known
+    missing_ms: int = -1  # since when it is not seen any more, -1 while it is
 
     def is_hidden(self, now: frozenset[Blind]) -> bool:
         """Whether it may still be there although it is not seen, because less can be seen than when it was."""
@@ -86,20 +82,15 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClusterMoment:
-    """A judged cluster at one time.
-
-    ``problems``: by what they are about, those that follow from others too. ``blind``: what cannot be seen. ``epochs``: of each broker's
-    registration, -1 not known. ``agents``: when the process of each began, by its own clock, -1 not known. ``controller``: node id, -1 not
-    known. ``leaders``: of the partitions for which it is known, the node id.
-    """
+    """A judged cluster at one time."""
 
     at_ms: int
-    problems: Mapping[ProblemKey, Sighting]
-    blind: frozenset[Blind]
-    epochs: Mapping[int, int]
-    agents: Mapping[str, int]
-    controller: int
-    leaders: Mapping[PartitionKey, int]
+    problems: Mapping[ProblemKey, Sighting]  # by what they are about, those that follow from others too
+    blind: frozenset[Blind]  # what cannot be seen
+    epochs: Mapping[int, int]  # of each broker's registration, -1 not known
+    agents: Mapping[str, int]  # when the process of each began, by its own clock, -1 not known
+    controller: int  # node id, -1 not known
+    leaders: Mapping[PartitionKey, int]  # of the partitions for which it is known, the node id
 
 
 def moment_of(circumstances: Circumstances, problems: Sequence[Problem], *, young: bool = False) -> ClusterMoment:

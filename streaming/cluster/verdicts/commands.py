@@ -23,15 +23,11 @@ NO_COMMAND = Command()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:
-    """The commands for one cluster.
+    """The commands for one cluster."""
 
-    ``server``: ``HOST:PORT`` of a broker, "" if none is known. ``asked``: the option by which segtail's own commands get their answer from
-    where this one comes from, quoted for a shell. ``redacted``: names of groups and transactional ids are not Kafka's own.
-    """
-
-    server: str = ""
-    asked: str = ""
-    redacted: bool = False
+    server: str = ""  # ``HOST:PORT`` of a broker, "" if none is known
+    asked: str = ""  # the option by which segtail's own commands get their answer from where this one comes from, quoted for a shell
+    redacted: bool = False  # names of groups and transactional ids are not Kafka's own
 
     def keep_longer(self, topic: str, name: str, limit: int, least: int = 0) -> Command:
         """Double a limit of a topic, or raise it to ``least`` where that is more; -1 is no limit."""

@@ -21,14 +21,11 @@ from streaming.common.arrays import Flags, Longs
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HeldUp:
-    """One item for each commit. ``certain``: its next record waits for longer than a moment; ``perhaps``: nothing shows whether it does.
+    """One item for each commit."""
 
-    ``since_ms``: since when it certainly does, `ABSENT` where only the transaction shows that it does, or nothing.
-    """
-
-    certain: Flags
-    perhaps: Flags
-    since_ms: Longs
+    certain: Flags  # its next record waits for longer than a moment
+    perhaps: Flags  # nothing shows whether it does
+    since_ms: Longs  # since when it certainly does, `ABSENT` where only the transaction shows that it does, or nothing
 
 
 def held_up(snapshot: GroupSnapshot, now_ms: int, from_ms: int) -> HeldUp:
@@ -49,13 +46,10 @@ def held_up(snapshot: GroupSnapshot, now_ms: int, from_ms: int) -> HeldUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MovedRows:
-    """One item for each commit. ``at_ms``: when it was last moved in one direction, Unix milliseconds, `ABSENT` if it was not.
+    """One item for each commit."""
 
-    ``settled``: whether that is certain for one of these moves, because no program has gone on with it.
-    """
-
-    at_ms: Longs
-    settled: Flags
+    at_ms: Longs  # when it was last moved in one direction, Unix milliseconds, `ABSENT` if it was not
+    settled: Flags  # whether that is certain for one of these moves, because no program has gone on with it
 
     @classmethod
     def of(cls, snapshot: GroupSnapshot, now_ms: int, *, forwards: bool) -> Self:
@@ -284,12 +278,11 @@ _BESIDE = (GroupVerdict.SKEWED, GroupVerdict.WILL_EXPIRE, *_PAST)
 class CommitVerdicts:
     """The verdicts about commits, which are the columns.
 
-    ``severity``: of each verdict (a row), `ABSENT` where it is not so. ``since_ms``: since when, Unix milliseconds, for the verdicts of
-    which that is known; `ABSENT` where it is not. ``lag``: what is left: records, or offsets where those are not known; `ABSENT` if neither
-    is. It is no summand: ``shares`` has what is compared and added up.
+    ``since_ms``: since when, Unix milliseconds, for the verdicts of which that is known; `ABSENT` where it is not. ``lag``: what is left:
+    records, or offsets where those are not known; `ABSENT` if neither is. It is no summand: ``shares`` has what is compared and added up.
     """
 
-    severity: Codes
+    severity: Codes  # of each verdict (a row), `ABSENT` where it is not so
     since_ms: Mapping[GroupVerdict, Longs]
     lag: Longs
     shares: Shares

@@ -59,31 +59,26 @@ SEVERITY = {verdict: SEVERITIES.index(kind.severity) for verdict, kind in PROBLE
 class GroupBounds:
     """From when on something is a verdict; times in milliseconds. What has not lasted for as long as an alert waits for has no severity.
 
-    ``fetch_bytes``: what consumers fetch of a partition at once. ``loss_within_ms``: a loss that is further away is none yet, and one
-    beyond ``loss_soon_ms``, or of a partition that is not in danger, is only `INFO`. ``expire_within_ms``: likewise for the committed
-    offset itself. ``held_from_ms``: a next record that is younger waits for a transaction as each does for a moment. ``held_cause_ms``:
-    before, what a group will lose is its own doing: one that waits for another transaction each minute is in the same danger all the time,
-    and its alert waits for two minutes. ``held_after_ms``: for so long readers may wait for one; ``pending_after_ms``, ``pending_long_ms``:
-    its commits. ``lost_lately_ms``: a loss is a warning for so long after it was seen, also after the group has gone on.
-    ``slower_after_ms``: with a next record that is younger, a group keeps up, whatever its rate of the last minutes; ``slower_from_rate``:
-    nor is a group slower than producers that append fewer records a second, as what fades after a burst. ``skewed_share``: of a group's lag
-    of ``skewed_records`` or more, so much is most of it. ``abandoned_after_ms``: after so long without members or a commit a group is
-    abandoned, and not before ``abandoned_times`` its usual interval.
+    ``loss_within_ms``: a loss that is further away is none yet, and one beyond ``loss_soon_ms``, or of a partition that is not in danger,
+    is only `INFO`. ``held_cause_ms``: before, what a group will lose is its own doing: one that waits for another transaction each minute
+    is in the same danger all the time, and its alert waits for two minutes. ``pending_after_ms``, ``pending_long_ms``: its commits.
+    ``abandoned_after_ms``: after so long without members or a commit a group is abandoned, and not before ``abandoned_times`` its usual
+    interval.
     """
 
-    fetch_bytes: int = 1 << 20
+    fetch_bytes: int = 1 << 20  # what consumers fetch of a partition at once
     loss_within_ms: int = 24 * 3_600_000
     loss_soon_ms: int = 4 * 3_600_000
-    expire_within_ms: int = 24 * 3_600_000
-    held_from_ms: int = 10_000
+    expire_within_ms: int = 24 * 3_600_000  # likewise for the end of the committed offset itself
+    held_from_ms: int = 10_000  # a next record that is younger waits for a transaction as each does for a moment
     held_cause_ms: int = 90_000
-    held_after_ms: int = 900_000
+    held_after_ms: int = 900_000  # for so long readers may wait for one
     pending_after_ms: int = 60_000
     pending_long_ms: int = 600_000
-    lost_lately_ms: int = LOST_LATELY_MS
-    slower_after_ms: int = 30_000
-    slower_from_rate: float = 0.05
-    skewed_share: float = 0.8
+    lost_lately_ms: int = LOST_LATELY_MS  # a loss is a warning for so long after it was seen, also after the group has gone on
+    slower_after_ms: int = 30_000  # with a next record that is younger, a group keeps up, whatever its rate of the last minutes
+    slower_from_rate: float = 0.05  # producers that append fewer records a second, as what fades after a burst, are never faster
+    skewed_share: float = 0.8  # of a group's lag of ``skewed_records`` or more, so much is most of it
     skewed_records: int = 1000
     abandoned_after_ms: int = 24 * 3_600_000
     abandoned_times: int = 10

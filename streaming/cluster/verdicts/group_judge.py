@@ -59,23 +59,17 @@ class Worst:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JudgedGroups:
-    """All groups of a snapshot, judged as of ``now_ms``.
-
-    ``usage``: who uses each group, by its name. ``worst``: the worst judgement of each group's commits, by the group's number among the
-    names of the snapshot. ``uncommitted``: the judgements of partitions without a commit, by group. ``deserted``: the groups that had
-    members and have none, though something is left, and that are not between their runs. ``storms``: the groups that rebalance all the
-    time.
-    """
+    """All groups of a snapshot, judged as of ``now_ms``."""
 
     snapshot: GroupSnapshot
     now_ms: int
     bounds: GroupBounds
-    usage: Mapping[str, Usage]
+    usage: Mapping[str, Usage]  # who uses each group, by its name
     commits: CommitVerdicts
-    worst: Worst
-    deserted: frozenset[str]
-    storms: Mapping[str, Lately]
-    uncommitted: dict[str, dict[tuple[str, int], Judgement]]
+    worst: Worst  # the worst judgement of each group's commits, by the group's number among the names of the snapshot
+    deserted: frozenset[str]  # the groups that had members and have none, though something is left, and that are not between their runs
+    storms: Mapping[str, Lately]  # the groups that rebalance all the time
+    uncommitted: dict[str, dict[tuple[str, int], Judgement]]  # the judgements of partitions without a commit, by group
 
     def of_row(self, row: int) -> list[Judgement]:
         """The judgements about a commit, the worst first; there is at least one."""

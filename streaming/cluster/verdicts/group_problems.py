@@ -69,18 +69,14 @@ _OWN = (False, NO_PRODUCER)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rows:
-    """The commits that a problem is about, that with the largest lag first, and partitions without a commit.
-
-    ``records``: what is left of the partitions whose records are counted, `ABSENT` if none is; ``uncounted``: how many are not.
-    ``offsets``: those of the commits, as far as they are known.
-    """
+    """The commits that a problem is about, that with the largest lag first, and partitions without a commit."""
 
     about: _Subject
     rows: Sequence[int]
     uncommitted: Sequence[int]
-    records: int
-    uncounted: int
-    offsets: int
+    records: int  # what is left of the partitions whose records are counted, `ABSENT` if none is
+    uncounted: int  # how many are not
+    offsets: int  # those of the commits, as far as they are known
 
     @property
     def lag(self) -> int:

@@ -19,14 +19,11 @@ _POLICIES = f"with none they fail until the offset is reset, with latest they sk
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetWords:
-    """``after_loss``: a sentence about what was deleted. ``beyond_end``: another one, of an offset after the end.
+    """What decides where consumers go on."""
 
-    ``begins``: a clause, of a partition without an offset.
-    """
-
-    after_loss: str
-    beyond_end: str
-    begins: str
+    after_loss: str  # a sentence about what was deleted
+    beyond_end: str  # another one, of an offset after the end
+    begins: str  # a clause, of a partition without an offset
 
 
 _SUBSCRIBED = ResetWords(

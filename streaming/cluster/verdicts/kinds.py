@@ -14,19 +14,14 @@ _NAMES = ("topic", "group", "log_dir", "agent", "client")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemKind:
-    """One kind of problem, which the alert named ``alert`` reports, too, perhaps beside other kinds; "" if none does.
-
-    ``summary``: the alert's, with ``{topic}`` for its label ``topic``; a problem's sentence begins with it. ``costs``: a sentence of the
-    alert's description, "" if that has none that holds in every case.
-    ``else_severity``: the one that it has in other circumstances, which both the judge and the alert know; "" if it has none.
-    """
+    """One kind of problem, which the alert named ``alert`` reports, too, perhaps beside other kinds; "" if none does."""
 
     name: str
     severity: str
     alert: str
-    summary: str
-    costs: str = ""
-    else_severity: str = ""
+    summary: str  # the alert's, with ``{topic}`` for its label ``topic``; a problem's sentence begins with it
+    costs: str = ""  # a sentence of the alert's description, "" if that has none that holds in every case
+    else_severity: str = ""  # the one that it has in other circumstances, which both the judge and the alert know; "" if it has none
 
     def about(self, **labels: object) -> str:
         """The summary about one thing: names are written so that they can neither hide nor pretend anything."""

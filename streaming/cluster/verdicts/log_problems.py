@@ -63,16 +63,13 @@ def _why(circumstances: Circumstances, snapshot: Snapshot, item: int, unreadable
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Logs:
-    """The replicas of one problem, by their indexes in `Observed`.
+    """The replicas of one problem, by their indexes in `Observed`."""
 
-    ``broker``: -1 for those of a topic, on whichever brokers they are. ``since_ms``: -1 if that is not known. ``reason``: as of its cases.
-    """
-
-    broker: int
+    broker: int  # -1 for those of a topic, on whichever brokers they are
     topic: str
     items: Longs
-    since_ms: int
-    reason: str
+    since_ms: int  # -1 if that is not known
+    reason: str  # as of its cases
 
 
 class _Said(NamedTuple):

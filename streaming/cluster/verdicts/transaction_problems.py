@@ -138,16 +138,13 @@ _NO_COORDINATOR = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StuckTransaction:
-    """``deadline_ms``: when its timeout has passed, -1 not known. ``gone``: as `HeldBackGroups.gone_with`.
-
-    ``loss_ms``: when the first of the groups that wait for it loses records, -1 if none does as far as is known.
-    """
+    """What a remedy depends on."""
 
     transactional_id: str
     verdict: str
-    deadline_ms: int
-    loss_ms: int = -1
-    gone: Collection[str] = ()
+    deadline_ms: int  # when its timeout has passed, -1 not known
+    loss_ms: int = -1  # when the first of the groups that wait for it loses records, -1 if none does as far as is known
+    gone: Collection[str] = ()  # as `HeldBackGroups.gone_with`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,15 +216,13 @@ def _ends_by_itself(deadline_ms: int, times: TimeWords) -> str:
 class HeldBackGroups:
     """Names of groups, each set of them sorted where it is asked for.
 
-    ``held``: by the partition whose last stable offset holds them up; ``losses_ms``: by the same, when the first of them loses records
-    there, where that is certain. ``committing``: by the producer and the partition of `__consumer_offsets`. ``deserted``: those that are
-    known to have no member.
+    ``losses_ms``: by the partitions of ``held``, when the first of those groups loses records there, where that is certain.
     """
 
-    held: dict[TopicPartition, set[str]] = field(default_factory=dict)
+    held: dict[TopicPartition, set[str]] = field(default_factory=dict)  # by the partition whose last stable offset holds them up
     losses_ms: dict[TopicPartition, int] = field(default_factory=dict)
-    committing: dict[tuple[int, int], set[str]] = field(default_factory=dict)
-    deserted: frozenset[str] = frozenset()
+    committing: dict[tuple[int, int], set[str]] = field(default_factory=dict)  # by the producer and the partition of `__consumer_offsets`
+    deserted: frozenset[str] = frozenset()  # those that are known to have no member
 
     def readers(self, partition: TopicPartition) -> list[str]:
         """The groups that are held up in a partition."""

@@ -101,15 +101,12 @@ CURRENT_OFFSETS = 120
 
 @dataclass(frozen=True, slots=True)
 class BrokerPhase:
-    """A broker's phase, and since when at the latest, Unix seconds; None where that is not known.
-
-    ``registered``: false if it starts, and its process has not registered yet.
-    """
+    """A broker's phase, and since when at the latest, Unix seconds; None where that is not known."""
 
     broker: int
     phase: Phase
     since: float | None
-    registered: bool = True
+    registered: bool = True  # false if it starts, and its process has not registered yet
 
 
 def broker_phases(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerStatus] = ()) -> Iterator[BrokerPhase]:

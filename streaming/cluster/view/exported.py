@@ -209,18 +209,14 @@ def _leaders(leaders: Longs, fenced: frozenset[int]) -> Longs:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RetentionResults:
-    """The results of retention and compaction for replicas, exported or not; ``items`` are their indexes in `Observed`.
-
-    ``listed``: their segments; its items are indexes in ``items``. ``watched``: the bytes a second by which each of these grows now,
-    `ABSENT` where nobody has watched that. ``unseen``: which has a limit of bytes, and an agent that is silent: nobody sees how it grows.
-    """
+    """The results of retention and compaction for replicas, exported or not; ``items`` are their indexes in `Observed`."""
 
     items: Longs
     columns: ReplicaOffsets
     limits: list[Limits | None]
-    listed: Listed
-    watched: Rates
-    unseen: Flags
+    listed: Listed  # their segments; its items are indexes in ``items``
+    watched: Rates  # the bytes a second by which each of these grows now, `ABSENT` where nobody has watched that
+    unseen: Flags  # which has a limit of bytes, and an agent that is silent: nobody sees how it grows
 
 
 def keep(observed: Observed, snapshot: Snapshot) -> RetentionResults:

@@ -31,19 +31,18 @@ CATCHES_UP_MS = 60_000
 class LateArrivals:
     """The records of one log that were past their retention one after the other, and that are due or deleted.
 
-    ``item``: its index in `Observed`. ``since_ms``, ``last_ms``: when the first and the last of them were appended. ``delay_ms``: how old
-    the last one was then; ``limit_ms``: how old it might have been. ``records``: at least. ``deleted``: they are gone.
+    ``since_ms``, ``last_ms``: when the first and the last of them were appended.
     """
 
-    item: int
+    item: int  # its index in `Observed`
     topic: str
     since_ms: int
     last_ms: int
-    delay_ms: int
-    limit_ms: int
-    records: int
+    delay_ms: int  # how old the last one was then
+    limit_ms: int  # how old it might have been
+    records: int  # at least
     looks: LateLooks
-    deleted: bool
+    deleted: bool  # they are gone
 
 
 def run_of(observed: Observed, item: int) -> ExpiredRun | None:

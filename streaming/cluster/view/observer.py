@@ -84,7 +84,6 @@ class AgentStatus:
     logs it watches. ``unreadable`` counts the logs that it cannot read, ``unreadable_logs`` names the first of them. ``directories`` names
     its log dirs as "broker:directory.id", which is the same name from every agent. ``scrubs`` are the scrubs of its log dirs.
     ``explanation`` is a sentence about what keeps it away, "" if there is none. ``unread_bytes`` of logs it has not read, -1 not known.
-    ``started_ms``: when its process began, Unix milliseconds of its own clock, -1 not known.
     """
 
     name: str
@@ -107,7 +106,7 @@ class AgentStatus:
     scrubs: tuple[ScrubStatus, ...] = ()
     explanation: str = ""
     unread_bytes: int = -1
-    started_ms: int = -1
+    started_ms: int = -1  # when its process began, Unix milliseconds of its own clock, -1 not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,10 +40,8 @@ _NO_DEADLINE = np.iinfo(np.int64).max
 class Late:
     """One open transaction, times in Unix milliseconds.
 
-    ``log`` is the index of its log among the judged logs. ``start_ms`` is its coordinator's if that is known; ``first_ms``: when its first
-    batch was appended to this log, -1 if that is not known. ``coordinator_state`` is "" if no coordinator knows it. ``deadline_ms``: when
-    its timeout has passed, and its coordinator ends it; -1 if it has none, or if that is not known. ``as_of_ms``: when its verdict was last
-    certain, -1 if it is now. ``stuck`` is defined in `streaming.rules.transaction_verdicts`. ``groups``: if it hangs in
+    ``log`` is the index of its log among the judged logs. ``start_ms`` is its coordinator's if that is known; ``coordinator_state`` is ""
+    if no coordinator knows it. ``stuck`` is defined in `streaming.rules.transaction_verdicts`. ``groups``: if it hangs in
     `__consumer_offsets`, the consumer groups whose offsets wait for it, as far as they are known.
     """
 
@@ -57,28 +55,27 @@ class Late:
     coordinator_state: str
     verdict: str
     stuck: bool
-    first_ms: int = -1
-    deadline_ms: int = -1
-    as_of_ms: int = -1
+    first_ms: int = -1  # when its first batch was appended to this log, -1 if that is not known
+    deadline_ms: int = -1  # when its timeout has passed, and its coordinator ends it; -1 if it has none, or if that is not known
+    as_of_ms: int = -1  # when its verdict was last certain, -1 if it is now
     groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OpenList:
-    """One item for each open transaction, sorted by log and first offset. ``owner``: the index of its log among the judged logs.
+    """One item for each open transaction, sorted by log and first offset.
 
     ``found``: its columns as in `streaming.common.rows.TRANSACTIONS`. ``verdict`` and ``stuck``: see
-    `streaming.rules.transaction_verdicts`; ``as_of_ms``: as in `Late`. ``young``: open for ``late_after_ms`` at most, and so not listed by
-    itself; that is `ABSENT` where all are listed.
+    `streaming.rules.transaction_verdicts`.
     """
 
-    owner: Longs
+    owner: Longs  # the index of its log among the judged logs
     found: Any  # a structured array, whose fields have no types
     claims: Claims
     verdict: Longs
-    as_of_ms: Longs
+    as_of_ms: Longs  # as in `Late`
     stuck: Flags
-    young: Flags
+    young: Flags  # open for ``late_after_ms`` at most, and so not listed by itself; that is `ABSENT` where all are listed
     late_after_ms: int
     coordinators: Coordinators
 
@@ -193,18 +190,15 @@ class JudgedTransactions:
 class CoordinatorView:
     """What the logs of `__transaction_state` contain together.
 
-    ``partitions``: how many there are by the metadata log, None if not known. ``readable_partitions`` were read to their ends
-    from a current replica, and understood. ``read_ms``: everything that was in all of them at that time, by the job's clock, is processed;
-    -1 if not all are readable. ``counts``: by broker, how many entries are in each of `streaming.rules.coordinator_join.STATES`.
-    ``overdue``: by broker, how many readable entries are Ongoing beyond their timeout.
+    ``readable_partitions`` were read to their ends from a current replica, and understood.
     """
 
     coordinators: Coordinators
-    partitions: int | None
+    partitions: int | None  # how many there are by the metadata log, None if not known
     readable_partitions: frozenset[int]
-    read_ms: int
-    counts: dict[int, tuple[int, ...]]
-    overdue: dict[int, int]
+    read_ms: int  # everything that was in all of them at that time, by the job's clock, is processed; -1 if not all are readable
+    counts: dict[int, tuple[int, ...]]  # by broker, how many entries are in each of `streaming.rules.coordinator_join.STATES`
+    overdue: dict[int, int]  # by broker, how many readable entries are Ongoing beyond their timeout
 
 
 def coordinator_view(

@@ -87,18 +87,14 @@ class GroupList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedGroups:
-    """Some groups with their partitions, and the names of those that are not there.
-
-    ``total``: of so many groups they were chosen, 0 if each was named. ``ends``: what became of some that are missing. ``every``: where
-    nobody has chosen, the page of all groups; ``calm``: so many of these are left out because nothing is wrong with them.
-    """
+    """Some groups with their partitions, and the names of those that are not there."""
 
     groups: GroupDetailPage
     missing: tuple[str, ...]
-    total: int
-    ends: Mapping[str, str] = field(default_factory=dict)
-    every: GroupPage | None = None
-    calm: int = 0
+    total: int  # of so many groups they were chosen, 0 if each was named
+    ends: Mapping[str, str] = field(default_factory=dict)  # what became of some that are missing
+    every: GroupPage | None = None  # where nobody has chosen, the page of all groups
+    calm: int = 0  # so many of these are left out because nothing is wrong with them
 
 
 class GroupSource:

@@ -25,20 +25,15 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """The subject of a check: the settings of a job or an agent, and where it would run.
-
-    ``now``: Unix seconds. ``log_dirs``: those of the settings as far as they can be used, None if there are none. ``no_log_dirs``: why
-    there are none. ``given``: the names of the settings that somebody has given. ``job``: the address of a job that is asked, too, "" if
-    there is none.
-    """
+    """The subject of a check: the settings of a job or an agent, and where it would run."""
 
     settings: Settings
     environ: Mapping[str, str]
-    now: float
-    log_dirs: LogDirs | None
-    given: frozenset[str] = frozenset()
-    job: str = ""
-    no_log_dirs: str = "no log dir is given"
+    now: float  # Unix seconds
+    log_dirs: LogDirs | None  # those of the settings as far as they can be used, None if there are none
+    given: frozenset[str] = frozenset()  # the names of the settings that somebody has given
+    job: str = ""  # the address of a job that is asked, too, "" if there is none
+    no_log_dirs: str = "no log dir is given"  # why there are none
 
     @property
     def is_of_job(self) -> bool:

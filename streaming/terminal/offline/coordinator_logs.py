@@ -111,11 +111,10 @@ class AsOf:
     """A coordinators' log as of a high watermark.
 
     ``changes``: what is below it, and then what is above it. What came first of the latter is apart: it shows how old that is.
-    ``since``: of what is below it, see `UnmovedOffsets.since`; none of share groups.
     """
 
     changes: tuple[GroupChanges, ...]
-    since: dict[CommitKey, tuple[int, int]]
+    since: dict[CommitKey, tuple[int, int]]  # of what is below it, see `UnmovedOffsets.since`; none of share groups
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -124,18 +123,16 @@ class Replayed:
 
     That is the one from before anything was read, also when the log is read on: the high watermark that counts in the end is never lower.
 
-    ``checkpoint_ms``: when that was written, Unix milliseconds, -1 if it is not known. ``upto``: the end of the log when it was read last;
-    ``anchor``: the header of the batch before it. ``end``: at least its end, where what was last was removed. ``begun_ms``, ``read_ms``:
-    when that reading began and ended.
+    ``begun_ms``, ``read_ms``: when that reading began and ended.
     """
 
     partition: Partition
     replicated: int
-    checkpoint_ms: int
+    checkpoint_ms: int  # when that was written, Unix milliseconds, -1 if it is not known
     begun_ms: int
-    upto: int = 0
-    end: int = 0
-    anchor: bytes = b""
+    upto: int = 0  # the end of the log when it was read last
+    end: int = 0  # at least its end, where what was last was removed
+    anchor: bytes = b""  # the header of the batch before it
     read_ms: int = -1
     replay: Replay
     _unmoved: UnmovedOffsets = field(default_factory=UnmovedOffsets)
@@ -210,16 +207,12 @@ _TRIES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorReading:
-    """How the logs are read.
+    """How the logs are read."""
 
-    ``wanted``: which groups. ``groups_limit``: the most groups of each replica. ``paced``: called with the number of bytes after each
-    window that was read; it may wait. ``clock_ms``: Unix milliseconds.
-    """
-
-    wanted: Callable[[str], bool]
-    groups_limit: int
-    paced: Callable[[int], None]
-    clock_ms: Callable[[], int]
+    wanted: Callable[[str], bool]  # which groups
+    groups_limit: int  # the most groups of each replica
+    paced: Callable[[int], None]  # called with the number of bytes after each window that was read; it may wait
+    clock_ms: Callable[[], int]  # Unix milliseconds
 
 
 @dataclass(slots=True, eq=False)

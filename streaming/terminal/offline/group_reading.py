@@ -95,15 +95,12 @@ _MOST_READINGS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupReading:
-    """The answers; the names that were given and are not there; and what is not known, in sentences.
-
-    ``away``: brokers whose log dirs nobody holds.
-    """
+    """The answers; the names that were given and are not there; and what is not known, in sentences."""
 
     answers: ListedGroups
     missing: tuple[str, ...]
     doubts: tuple[str, ...]
-    away: tuple[AwayBroker, ...] = ()
+    away: tuple[AwayBroker, ...] = ()  # brokers whose log dirs nobody holds
 
     def judged_by(self, query: str) -> "GroupReading":
         """The same, judged by the parameters `JUDGED_BY` of a query."""

@@ -36,17 +36,16 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordCounts:
-    """``rows`` of partitions. ``doubts``: what could not be read, understood or counted, and which partitions are not here.
+    """``rows`` of partitions.
 
-    ``topics`` that have a partition here, or one elsewhere that the metadata knows. ``unread``: those of the doubts for which a topic may
-    have one that was not found. ``away``: brokers whose log dirs nobody holds.
+    ``topics`` that have a partition here, or one elsewhere that the metadata knows.
     """
 
     rows: tuple[CountRow, ...]
-    doubts: tuple[str, ...]
+    doubts: tuple[str, ...]  # what could not be read, understood or counted, and which partitions are not here
     topics: frozenset[str]
-    unread: tuple[str, ...]
-    away: tuple[AwayBroker, ...] = ()
+    unread: tuple[str, ...]  # those of the doubts for which a topic may have one that was not found
+    away: tuple[AwayBroker, ...] = ()  # brokers whose log dirs nobody holds
 
 
 def count_records(

@@ -29,16 +29,13 @@ VIEWS = tuple(ListName)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuestion:
-    """Some rows of a view. ``sort``: a field of the rows, "" for the order that whoever answers chooses.
-
-    ``use``: of groups alone, words of `GroupUse` with commas between them; "" for all.
-    """
+    """Some rows of a view."""
 
     view: ListName
-    sort: str = ""
+    sort: str = ""  # a field of the rows, "" for the order that whoever answers chooses
     descending: bool = False
     filter: str = ""
-    use: str = ""
+    use: str = ""  # of groups alone, words of `GroupUse` with commas between them; "" for all
     offset: int = 0
     limit: int = 50
 
@@ -59,20 +56,19 @@ Question = ListQuestion | DetailQuestion
 class Rows:
     """The answer to a `ListQuestion`: ``rows`` from ``offset`` on, of ``matched`` ones that the filter leaves of ``total``.
 
-    ``at_ms``: as of when, Unix milliseconds. ``sort``, ``descending``: the order that they have. ``notes``: what is left out, in sentences.
-    ``page``: the message that they came in, if one message has them all.
+    ``sort``, ``descending``: the order that they have.
     """
 
     question: ListQuestion
-    at_ms: int
+    at_ms: int  # as of when, Unix milliseconds
     total: int
     matched: int
     offset: int
     rows: tuple[Row, ...]
     sort: str = ""
     descending: bool = False
-    notes: tuple[str, ...] = ()
-    page: PublicMessage | None = None
+    notes: tuple[str, ...] = ()  # what is left out, in sentences
+    page: PublicMessage | None = None  # the message that they came in, if one message has them all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

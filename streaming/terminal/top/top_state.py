@@ -17,19 +17,15 @@ _LATE_ANSWERS, _LATE_SECONDS = 3, 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where the user is in one view. ``first``: the first visible row; ``cursor``: the chosen one, counted from 0 over all that match.
-
-    ``held``: the key of the chosen row. The cursor stays with it when the order changes; "" stays at the top. ``use``: as for
-    `ListQuestion`.
-    """
+    """Where the user is in one view."""
 
     filter: str = ""
-    use: str = ""
+    use: str = ""  # as for `ListQuestion`
     sort: str = ""
     descending: bool = False
-    cursor: int = 0
-    first: int = 0
-    held: str = ""
+    cursor: int = 0  # the chosen one, counted from 0 over all that match
+    first: int = 0  # the first visible row
+    held: str = ""  # the key of the chosen row. The cursor stays with it when the order changes; "" stays at the top
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +40,7 @@ class Opened:
 class ScreenState:
     """Everything that is on the screen, and what a key acts on.
 
-    ``every``: seconds between answers, 0 for none unless asked for. ``now``, ``answered``: seconds of one steady clock, of the last tick
-    and of the last answer. ``error``: why there is none since, "" if the last question was answered. ``line``: the first visible line of a
-    detail or of the help. ``message``: a sentence at the bottom until the next key, and a command. ``to_copy``, ``again``: what a key asked
+    ``now``, ``answered``: seconds of one steady clock, of the last tick and of the last answer. ``to_copy``, ``again``: what a key asked
     for; whoever does it clears it.
     """
 
@@ -54,20 +48,20 @@ class ScreenState:
     view: ListName = ListName.PROBLEMS
     places: tuple[Place, ...] = (Place(),) * len(VIEWS)
     opened: tuple[Opened, ...] = ()
-    line: int = 0
+    line: int = 0  # the first visible line of a detail or of the help
     helping: bool = False
     typing: bool = False
     paused: bool = False
     relative: bool = True
-    every: float = 2.0
+    every: float = 2.0  # seconds between answers, 0 for none unless asked for
     width: int = 80
     height: int = 24
     now: float = 0.0
     answered: float = -1.0
     status: Status | None = None
     content: Content | None = None
-    error: str = ""
-    message: tuple[str, ...] = ()
+    error: str = ""  # why there is none since, "" if the last question was answered
+    message: tuple[str, ...] = ()  # a sentence at the bottom until the next key, and a command
     to_copy: str = ""
     again: bool = False
     over: bool = False
