@@ -30,9 +30,6 @@ def with_verdicts(rows: Sequence[_Row], verdicts: Sequence[Verdict]) -> list[_Ro
 @dataclass(frozen=True, kw_only=True, eq=False)  # no slots: problems are found once
 class JudgedLook:
     """A look, with everything that its messages are made from. ``newest_ms``, ``started_ms``: as in `streaming.pages.api.status_message`.
-
-    ``url``: where people reach the page, "" if nobody can. ``hours``: the last hour of the numbers that looks before have shown.
-    ``unknown``: sentences about what else is not known. ``whole``: it is about a whole cluster, and not about some of its logs.
     """
 
     look: Look
@@ -41,10 +38,10 @@ class JudgedLook:
     rates: RateColumns = NO_RATES
     newest_ms: int = -1
     started_ms: int = -1
-    url: str = ""
-    hours: NumberHours = field(default_factory=NumberHours)
-    unknown: Sequence[str] = field(default_factory=tuple)
-    whole: bool = True
+    url: str = ""  # where people reach the page, "" if nobody can
+    hours: NumberHours = field(default_factory=NumberHours)  # the last hour of the numbers that looks before have shown
+    unknown: Sequence[str] = field(default_factory=tuple)  # sentences about what else is not known
+    whole: bool = True  # it is about a whole cluster, and not about some of its logs
 
     @property
     def at_ms(self) -> int:

@@ -70,19 +70,15 @@ class GroupResults:
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # no slots: what follows from the fields is computed once
 class ListedGroups:
-    """Makes the messages about the groups of one snapshot.
-
-    ``messages``: those of partitions. ``results``: shared by all that are about the snapshot. ``commands``: for the cluster of a group.
-    ``read``: when log dirs were read. ``away``: the brokers that surely have no process.
-    """
+    """Makes the messages about the groups of one snapshot."""
 
     judged: JudgedGroups
-    results: GroupResults
-    messages: Callable[[], GroupPartitions]
+    results: GroupResults  # shared by all that are about the snapshot
+    messages: Callable[[], GroupPartitions]  # those of partitions
     details: MakeDetails = lambda _: None
-    commands: Callable[[GroupSummary], Commands] = lambda _: Commands()
-    read: ReadMoments | None = None
-    away: Collection[int] = ()
+    commands: Callable[[GroupSummary], Commands] = lambda _: Commands()  # for the cluster of a group
+    read: ReadMoments | None = None  # when log dirs were read
+    away: Collection[int] = ()  # the brokers that surely have no process
 
     def rejudged(self, query: str) -> "ListedGroups":
         """The same, judged by the parameters of a query that are named in `JUDGED_BY`.

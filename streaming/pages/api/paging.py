@@ -34,10 +34,7 @@ _LAST = 10**6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """The rows that somebody wants of a listing: see `streaming.broker.protocol.listing_json`.
-
-    ``chosen``: of fields, the words of which a row has to have one.
-    """
+    """The rows that somebody wants of a listing: see `streaming.broker.protocol.listing_json`."""
 
     sort: str
     order: str
@@ -45,23 +42,18 @@ class PageRequest:
     offset: int = 0
     limit: int = DEFAULT_LIMIT
     topics: frozenset[str] = frozenset()
-    chosen: tuple[tuple[str, frozenset[str]], ...] = ()
+    chosen: tuple[tuple[str, frozenset[str]], ...] = ()  # of fields, the words of which a row has to have one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sheet:
-    """All rows of a listing, as columns.
+    """All rows of a listing, as columns."""
 
-    ``columns``: numbers by which it can be sorted, a negative one is not known. ``texts``: what a filter is looked for in, of each row.
-    ``natural``: all rows in the order that decides where the column does not. ``topics``: of each row.
-    ``words``: of each row, by the names of the fields by which rows can be chosen.
-    """
-
-    columns: Mapping[str, NDArray[Any]]
-    texts: Sequence[str]
-    natural: Longs
-    topics: Sequence[str] = ()
-    words: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    columns: Mapping[str, NDArray[Any]]  # numbers by which it can be sorted, a negative one is not known
+    texts: Sequence[str]  # what a filter is looked for in, of each row
+    natural: Longs  # all rows in the order that decides where the column does not
+    topics: Sequence[str] = ()  # of each row
+    words: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of each row, by the names of the fields by which rows can be chosen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -10,15 +10,12 @@ from streaming.pages.exposition.series import Choice
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageCost:
-    """One page of ``size`` bytes, made at ``at_ms``, Unix milliseconds.
-
-    ``dropped``: so many series were left out; ``of_metrics``: series and bytes by the metric's name.
-    """
+    """One page of ``size`` bytes, made at ``at_ms``, Unix milliseconds."""
 
     at_ms: int
     size: int
-    dropped: int
-    of_metrics: dict[str, tuple[int, int]]
+    dropped: int  # so many series were left out
+    of_metrics: dict[str, tuple[int, int]]  # series and bytes by the metric's name
 
 
 class Costs:

@@ -43,20 +43,18 @@ class Times:
 class Cell:
     """One value. ``text`` is what every face writes; a command is written by those that can have it copied, and its text is "" there.
 
-    ``note``: more about it. ``topic``, ``partition``, ``group``, ``groups``, ``log_dir``: what it names, to lead there. ``at_ms``: the time
-    that the text is about. ``curve``: values that a face may draw instead of
-    the blocks of the text.
+    ``topic``, ``partition``, ``group``, ``groups``, ``log_dir``: what it names, to lead there.
     """
 
     text: str
-    note: str = ""
+    note: str = ""  # more about it
     topic: str | None = None
     partition: tuple[str, int] | None = None
     group: str | None = None
     groups: tuple[str, ...] = ()
     log_dir: str = ""
-    at_ms: int = -1
-    curve: tuple[float, ...] = ()
+    at_ms: int = -1  # the time that the text is about
+    curve: tuple[float, ...] = ()  # values that a face may draw instead of the blocks of the text
     command: str = ""
 
 

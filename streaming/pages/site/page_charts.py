@@ -28,32 +28,26 @@ class ChartMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """Some lines on one scale. ``key``: its id on the page. ``area``: between the first two lines, filled.
+    """Some lines on one scale."""
 
-    ``points``: what it shows at each time, in words, from left to right.
-    """
-
-    key: str
+    key: str  # its id on the page
     heading: str
     title: str
     lines: tuple[ChartLine, ...]
     marks: tuple[ChartMark, ...]
-    points: tuple[str, ...]
+    points: tuple[str, ...]  # what it shows at each time, in words, from left to right
     left: str
     right: str
-    area: str = ""
+    area: str = ""  # between the first two lines, filled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallLine:
-    """A small line from zero up to its largest value, in a box that is ``width`` wide.
-
-    ``last``: its last point, "" if the last value is not known; ``gap``: where values are not known.
-    """
+    """A small line from zero up to its largest value, in a box that is ``width`` wide."""
 
     path: str
-    gap: str
-    last: str
+    gap: str  # where values are not known
+    last: str  # its last point, "" if the last value is not known
     width: int
     title: str
 

@@ -66,17 +66,14 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column(Generic[Row]):
-    """One column. ``sort``: the field that it is sorted by, "" if it is not; ``cell`` makes a value as of a time in Unix milliseconds.
-
-    ``first``: the order in which it is sorted at first. ``rare``: it is left out where no row has anything in it.
-    """
+    """One column. ``cell`` makes a value as of a time in Unix milliseconds."""
 
     head: str
     cell: Callable[[Row, int], PageCell]
-    sort: str = ""
+    sort: str = ""  # the field that it is sorted by, "" if it is not
     numbers: bool = False
-    first: str = DESC
-    rare: bool = False
+    first: str = DESC  # the order in which it is sorted at first
+    rare: bool = False  # it is left out where no row has anything in it
 
 
 def columns_of(fields: Sequence[Field]) -> tuple[Column[Any], ...]:
@@ -102,16 +99,13 @@ def _column(field: Field) -> Column[Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """A head as it is drawn: ``href`` sorts by it, "" if nothing does; ``sorted_as``: the word for ``aria-sort``, "" if by another.
-
-    ``room``: of the style sheet, the width in rem from which on its column is shown; 0 for always.
-    """
+    """A head as it is drawn: ``href`` sorts by it, "" if nothing does."""
 
     text: str
     href: str = ""
-    sorted_as: str = ""
+    sorted_as: str = ""  # the word for ``aria-sort``, "" if by another
     numbers: bool = False
-    room: int = 0
+    room: int = 0  # of the style sheet, the width in rem from which on its column is shown; 0 for always
 
     @property
     def classes(self) -> str:

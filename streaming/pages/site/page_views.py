@@ -12,15 +12,12 @@ from streaming.pages.site.page_words import PageCell, drawn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageView:
-    """What all views have.
-
-    ``here``: the entry of the navigation; ``json``: the same for programs, "" if there is none.
-    """
+    """What all views have."""
 
     title: str
-    here: str
+    here: str  # the entry of the navigation
     status: Status
-    json: str = ""
+    json: str = ""  # the same for programs, "" if there is none
 
     @property
     def as_of(self) -> PageCell:

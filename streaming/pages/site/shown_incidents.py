@@ -74,13 +74,12 @@ class ShownConsequence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownProblem:
-    """A problem as it is drawn; ``key``: its id on the page, ``head`` and ``detail`` the two parts of its sentence.
+    """A problem as it is drawn, with the two parts of its sentence.
 
-    ``follows``, ``folded``: what follows from it, and more of that; ``more`` says how much is left out besides. ``markdown``: the
-    lines of all of it, to be pasted elsewhere.
+    ``follows``, ``folded``: what follows from it, and more of that; ``more`` says how much is left out besides.
     """
 
-    key: str
+    key: str  # its id on the page
     problem: Problem
     head: str
     detail: str
@@ -91,7 +90,7 @@ class ShownProblem:
     follows: tuple[ShownConsequence, ...] = ()
     folded: tuple[ShownConsequence, ...] = ()
     more: str = ""
-    markdown: tuple[str, ...] = ()
+    markdown: tuple[str, ...] = ()  # the lines of all of it, to be pasted elsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
