@@ -15,7 +15,7 @@ from streaming.common.web.messages import SECURED, HttpRequest
 from streaming.pages.api.state import State
 from streaming.pages.listings.group_list import GROUP_PARTITIONS
 from streaming.pages.site import page_site
-from streaming.pages.site.hour_charts import hour_charts, marks
+from streaming.pages.site.detail_views import hour_charts, marks
 from streaming.pages.site.page_site import ASSETS, PageSite, static_path
 from tests.site.page_reading import Page, ask, read
 from tests.site.page_world import ABORT, ADVICE, CLUSTER_NUMBERS, NOW, PROBLEMS, MadeUpJob, group, minutes, partition, site_of, starting

@@ -47,9 +47,8 @@ from streaming.pages.api.disk_page import disk_page
 from streaming.pages.api.event_log import EventLog
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import JUDGED_BY, ListedGroups
-from streaming.pages.api.log_rows import broker_page, topic_detail, topic_page
+from streaming.pages.api.log_rows import broker_page, partition_detail, topic_detail, topic_page
 from streaming.pages.api.paging import page_request
-from streaming.pages.api.partition_detail import partition_detail
 from streaming.pages.api.status_message import problem_page, status_of
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.partition_list import BROKERS, PARTITIONS, RETENTION, TOPICS

@@ -30,11 +30,9 @@ from streaming.pages.exposition.group_families import NO_GROUPS
 from streaming.pages.exposition.kept_lines import KeptLines
 from streaming.pages.exposition.render import render, render_packed, shown_groups_of
 from streaming.pages.exposition.series import choose
-from streaming.pages.site.job_history import JobHistory
-from streaming.pages.site.judged_looks import JudgedLooks
-from streaming.pages.site.listening import listen, root_url
+from streaming.pages.site.judged_looks import JobHistory, JudgedLooks
 from streaming.pages.site.page_site import PageSite
-from streaming.pages.site.state_routes import API, StateAnswers
+from streaming.pages.site.state_routes import API, StateAnswers, listen, root_url
 
 _EVERY_ADDRESS = ("", "0.0.0.0", "::")  # not to listen on: what stands for all addresses of the host
 _REACHABLE = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")

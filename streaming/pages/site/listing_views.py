@@ -1,24 +1,27 @@
-"""The views of all partitions, open transactions, retention and consumer groups: one table each."""
+"""The views that are one table: partitions, open transactions, retention, groups, what fills disks, and what a scrape costs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from streaming.broker.protocol.disk_json import BY, DISK_PATH, FULL, DiskAnswer, LogDirUse
 from streaming.broker.protocol.group_json import GroupPage
 from streaming.broker.protocol.listing_json import ListPage, TransactionPage
 from streaming.broker.protocol.shown import ASC, DESC
-from streaming.broker.protocol.status_json import EVENTS_PATH, ClusterEvent, EventPage, Status
-from streaming.common.formatting import format_count, format_time
+from streaming.broker.protocol.status_json import COST_PATH, EVENTS_PATH, ClusterEvent, Cost, EventPage, Share, Status
+from streaming.common.formatting import format_count, format_duration, format_name, format_size, format_time
 from streaming.errors import NotYetError
 from streaming.pages.api.event_log import MOST_EVENTS
 from streaming.pages.api.state import State
 from streaming.pages.listings import group_list, partition_list, transaction_list
+from streaming.pages.listings.disk_list import DISK, LOG_DIRS
 from streaming.pages.listings.listing import Listing
 from streaming.pages.listings.problem_list import EVENTS
+from streaming.pages.site.page_links import COST, DISKS, Query, link
 from streaming.pages.site.page_links import EVENTS as HERE
-from streaming.pages.site.page_links import Query, link
-from streaming.pages.site.page_tables import PageTable, Paging, Sorting, choices, columns_of, draw, paging
-from streaming.pages.site.page_views import Filter, ListView
+from streaming.pages.site.page_tables import Column, FormChoice, PageTable, Paging, Sorting, choices, columns_of, draw, paging
+from streaming.pages.site.page_views import Fact, Filter, ListView, PageView
+from streaming.pages.site.page_words import NOTHING, PageCell, number, size
 
 Row = TypeVar("Row")
 
@@ -176,3 +179,126 @@ def _known_since(page: EventPage) -> str:
         return "A running job sees what changes, once it has read everything that was on the disks."
     since = format_time(page.since_ms)
     return f"Changes since {since}, as this job saw them. It looks at least once a minute, and keeps the last {MOST_EVENTS}."
+
+
+# --- the view of disks: when each log dir is full, and what fills them, by topic, partition, log dir or kind of files.
+
+
+PARAMETERS = ("by", "filter", "offset")
+
+_MOST_DIRS = 100
+_WORDS = {"topic": "by topic", "partition": "by partition", "dir": "by log dir", "kind": "by kind of files"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisksView(PageView):
+    """What disks hold. ``choices``: what a row may be about."""
+
+    dirs: PageTable
+    more: str
+    filter: Filter
+    choices: tuple[FormChoice, ...]
+    table: PageTable
+
+
+def disks_view(answer: DiskAnswer, query: Query, status: Status) -> DisksView:
+    """The view of disks."""
+    dirs = sorted((each for each in answer.log_dirs if _holds(each, query.filter)), key=_soonest_first)
+    omitted = len(dirs) - _MOST_DIRS
+    return DisksView(
+        title="Disks",
+        here=DISKS,
+        status=status,
+        json=link(DISK_PATH, query.given(*PARAMETERS)),
+        dirs=draw(
+            "dirs",
+            "Log dirs",
+            columns_of(LOG_DIRS.page_columns),
+            dirs[:_MOST_DIRS],
+            answer.at_ms,
+            empty="No log dir matches." if answer.log_dirs else "No agent has told of a log dir yet.",
+        ),
+        more=f"{format_count(omitted, 'more log dir')} not listed: filter by path or broker." if omitted > 0 else "",
+        filter=Filter(path=DISKS, text=query.filter, label="Find on disks", parameters=tuple(query.given("by").items())),
+        choices=tuple(
+            FormChoice(value=link(DISKS, {**query.given("filter"), "by": each}), text=_WORDS[each], chosen=each == answer.by) for each in BY
+        ),
+        table=draw(
+            "rows",
+            f"What fills them, {_WORDS[answer.by]}; segments by their length",
+            columns_of(DISK[answer.by].page_columns),
+            answer.rows,
+            answer.at_ms,
+            empty="Nothing matches the filter." if answer.total else "Nothing is known of what fills them.",
+            paging=paging(
+                DISKS,
+                query.given("by", "filter"),
+                offset=answer.offset,
+                rows=len(answer.rows),
+                matched=answer.matched,
+                total=answer.total,
+            ),
+        ),
+    )
+
+
+def _holds(log_dir: LogDirUse, text: str) -> bool:
+    return text.casefold() in f"broker {log_dir.broker} {log_dir.log_dir}".casefold()
+
+
+def _soonest_first(log_dir: LogDirUse) -> tuple[bool, bool, int, int, str]:
+    """What cannot be read, then what is full first."""
+    return log_dir.up, log_dir.outlook != FULL, log_dir.full_ms, log_dir.broker, log_dir.log_dir
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostView(PageView):
+    """What a scrape costs."""
+
+    facts: tuple[Fact, ...]
+    notes: tuple[str, ...]
+    metrics: PageTable
+    topics: PageTable
+
+
+def cost_view(cost: Cost, status: Status) -> CostView:
+    """The view of a scrape."""
+    notes = (
+        "Nothing has been scraped yet." if cost.at_ms < 0 else "",
+        f"{format_count(cost.series_dropped, 'series').replace('seriess', 'series')} left out: series_limit or label_limit is reached."
+        if cost.series_dropped
+        else "",
+        f"{format_count(cost.omitted_topics, 'smaller topic')} not listed." if cost.omitted_topics else "",
+    )
+    return CostView(
+        title="What a scrape costs",
+        here=COST,
+        status=status,
+        json=COST_PATH,
+        facts=(
+            Fact(name="Series", value=number(cost.series if cost.at_ms >= 0 else -1)),
+            Fact(name="Size before compression", value=size(cost.bytes if cost.at_ms >= 0 else -1)),
+            Fact(
+                name="Time to make it", value=PageCell(text=format_duration(cost.duration_ms / 1000) if cost.duration_ms >= 0 else NOTHING)
+            ),
+            Fact(
+                name="Last scrape",
+                value=PageCell(text=format_time(cost.at_ms), time=format_time(cost.at_ms)) if cost.at_ms >= 0 else PageCell(text=NOTHING),
+            ),
+        ),
+        notes=tuple(note for note in notes if note),
+        metrics=draw("metrics", "By metric", _columns("Metric", cost), cost.metrics, cost.at_ms, empty="None yet."),
+        topics=draw("topics", "By topic", _columns("Topic", cost), cost.topics, cost.at_ms, empty="None yet."),
+    )
+
+
+def _columns(head: str, cost: Cost) -> tuple[Column[Share], ...]:
+    def share(row: Share, now_ms: int) -> PageCell:
+        return PageCell(text=f"{row.bytes / cost.bytes:.1%}" if cost.bytes else NOTHING)
+
+    return (
+        Column(head=head, cell=lambda row, _: PageCell(text=format_name(row.name, 255), name=True)),
+        Column(head="Series", cell=lambda row, _: number(row.series), numbers=True),
+        Column(head="Bytes", cell=lambda row, _: PageCell(text=format_size(row.bytes)), numbers=True),
+        Column(head="Share of bytes", cell=share, numbers=True),
+    )

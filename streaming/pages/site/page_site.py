@@ -22,11 +22,9 @@ from streaming.common.formatting import format_name
 from streaming.common.web.messages import HttpRequest, Response
 from streaming.errors import NotYetError, UsageError
 from streaming.pages.api.state import State
-from streaming.pages.site.cost_view import cost_view
 from streaming.pages.site.detail_views import group_view, partition_view, topic_view
-from streaming.pages.site.disk_view import PARAMETERS, disks_view
 from streaming.pages.site.home_view import MOST_PROBLEMS, home
-from streaming.pages.site.listing_views import LIST_VIEWS, event_view
+from streaming.pages.site.listing_views import LIST_VIEWS, PARAMETERS, cost_view, disks_view, event_view
 from streaming.pages.site.page_links import (
     COST,
     DISKS,

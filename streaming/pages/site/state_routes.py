@@ -1,4 +1,4 @@
-"""Answers about the state of the cluster over HTTP: the paths of `/api/v1/`, as JSON that no browser takes for anything else."""
+"""Answers about the state of the cluster over HTTP: the paths of `/api/v1/`, as JSON, and what a port that is taken means."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -10,7 +10,10 @@ from streaming.broker.protocol.group_json import GROUPS_PATH
 from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.listing_json import PARTITIONS_PATH, TOPICS_PATH
 from streaming.broker.protocol.status_json import COST_PATH, Cost
+from streaming.common.units import Address
+from streaming.common.web.gate import Gate
 from streaming.common.web.messages import HttpRequest, Response, sentence
+from streaming.common.web.server import Server
 from streaming.errors import NotYetError, UsageError
 from streaming.pages.api.state import State
 
@@ -108,3 +111,23 @@ def _not_found(what: str) -> Response:
 def _unavailable(why: str) -> Response:
     """It is not known yet."""
     return sentence(HTTPStatus.SERVICE_UNAVAILABLE, why)
+
+
+def listen(host: str, port: int, answer: Callable[[HttpRequest], Response], gate: Gate, monotonic: Callable[[], float]) -> Server:
+    """A server that listens and does not answer yet; arguments as for `Server`.
+
+    Raises:
+        UsageError: nothing can listen there.
+    """
+    try:
+        return Server(host, port, answer, gate, monotonic)
+    except OSError as error:
+        raise UsageError(
+            f"cannot listen on {host}:{port}: {error.strerror}; stop the process that uses it, "
+            "or choose another address with --listen HOST:PORT"
+        ) from error
+
+
+def root_url(server: Server, gate: Gate) -> str:
+    """The URL of what a server has at ``/``, which it ends with."""
+    return f"{'https' if gate.encrypted else 'http'}://{Address(*server.address)}/"

@@ -8,9 +8,8 @@ from time import monotonic as system_monotonic
 from streaming.common.web.gate import Gate
 from streaming.common.web.messages import HttpRequest, Response, sentence
 from streaming.pages.api.state import State
-from streaming.pages.site.listening import listen, root_url
 from streaming.pages.site.page_site import PageSite
-from streaming.pages.site.state_routes import API, StateAnswers
+from streaming.pages.site.state_routes import API, StateAnswers, listen, root_url
 
 
 class StateServer:
