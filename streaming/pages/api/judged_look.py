@@ -29,7 +29,7 @@ def with_verdicts(rows: Sequence[_Row], verdicts: Sequence[Verdict]) -> list[_Ro
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # no slots: problems are found once
 class JudgedLook:
-    """A look, with everything that its messages are made from. ``newest_ms``, ``started_ms``: as in `streaming.pages.api.status_message`."""
+    """A look, with all that its messages are made from. ``newest_ms``, ``started_ms``: as in `streaming.pages.api.status_message`."""
 
     look: Look
     circumstances: Circumstances

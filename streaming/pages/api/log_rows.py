@@ -1,4 +1,4 @@
-"""The lists of what a job watches: rows of partitions, of what is kept of them, of topics, brokers, transactions; and one partition whole."""
+"""The lists of what a job watches: rows of partitions, of what is kept, of topics, brokers, transactions; and one partition whole."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields

@@ -1,4 +1,4 @@
-"""Answers about the state of the cluster over HTTP: the paths of `/api/v1/`, as JSON, and what a port that is taken means."""
+"""Answers about the state of the cluster over HTTP: the paths of `/api/v1/`, as JSON; and the server of a page, with its address."""
 
 from collections.abc import Callable
 from http import HTTPStatus
