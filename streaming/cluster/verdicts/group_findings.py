@@ -91,9 +91,6 @@ _BECAUSE = Command(reason="the open transaction is the cause, and has to end fir
 _IN_MEMORY = Command(reason="a reset of its offset makes the loss real, and so does a restart")
 _ABOVE = "the same as above, which is to run once"
 _HOUR_MS = 3_600_000
-_NO_LAG = "topic_gone"
-"""Why there is no lag, where that is known."""
-
 NO_OFFSETS = "it has no committed offsets, or none any more"
 """What is said of a group without any partition."""
 
@@ -280,32 +277,14 @@ class GroupFindings:
         return self._sentences.damaged(partition, batch, members=self.summary.members > 0 and bool(skip.line)), skip
 
     def _calm(self, partition: GroupPartition, verdict: GroupVerdict) -> tuple[str, Command]:
-        return self._nothing_found(partition, verdict, self._sentences) + self._sentences.deleted_next(partition), NO_COMMAND
-
-    def _nothing_found(self, partition: GroupPartition, verdict: GroupVerdict, words: Sentences) -> str:
-        if verdict is GroupVerdict.PERHAPS_LOST:
-            return words.perhaps_lost(partition)
-        if verdict is GroupVerdict.LEFT_OVER:
-            return words.left_over(partition)
-        if partition.unknown == _NO_LAG:
-            return words.no_lag(partition)
-        if partition.unknown == NOT_COMMITTED:
-            return words.not_committed(partition)
-        if verdict is GroupVerdict.UNKNOWN:
-            if partition.held:
-                return words.perhaps_held(partition)
-            if partition.unknown or partition.records_left <= 0:
-                return words.unknown(partition)
-            return words.undated(partition) if partition.undated else words.compacted(partition)
-        if verdict is GroupVerdict.ONLY_MARKERS:
-            return words.only_markers(partition)
-        if verdict is GroupVerdict.CATCHING_UP:
-            return words.catching_up(partition)
+        words = self._sentences
         if verdict is GroupVerdict.BETWEEN_RUNS:
-            return words.between_runs(partition, self.summary)
-        if partition.held:
-            return words.waits_briefly(partition)
-        return words.left(partition) if partition.lag else words.nothing_left()
+            text = words.between_runs(partition, self.summary)
+        elif partition.unknown == NOT_COMMITTED:
+            text = words.not_committed(partition)
+        else:
+            text = _CALM[verdict](words, partition)
+        return text + words.deleted_next(partition), NO_COMMAND
 
     def _without_offsets(self) -> tuple[Judgement, GroupFinding]:
         judgement = without_offsets(self.summary, shares_unread=self.shares_unread)
@@ -320,6 +299,14 @@ _OF_GROUP: Mapping[GroupVerdict, Callable[[GroupFindings], str]] = {
     GroupVerdict.REBALANCING: GroupFindings._rebalancing,
     GroupVerdict.UNKNOWN: lambda of: f"not known: {'; '.join(of.doubts)}",
     GroupVerdict.NO_MEMBERS: lambda of: of._sentences.no_members(of.summary),
+}
+_CALM: Mapping[GroupVerdict, Callable[[Sentences, GroupPartition], str]] = {
+    GroupVerdict.UNKNOWN: Sentences.unknown,
+    GroupVerdict.PERHAPS_LOST: Sentences.perhaps_lost,
+    GroupVerdict.CATCHING_UP: Sentences.catching_up,
+    GroupVerdict.ONLY_MARKERS: Sentences.only_markers,
+    GroupVerdict.FINE: Sentences.fine,
+    GroupVerdict.LEFT_OVER: Sentences.left_over,
 }
 _OF_PARTITION: Mapping[GroupVerdict, Callable[[GroupFindings, GroupPartition, GroupVerdict], tuple[str, Command]]] = {
     GroupVerdict.LOST: GroupFindings._lost,
@@ -337,14 +324,7 @@ _OF_PARTITION: Mapping[GroupVerdict, Callable[[GroupFindings, GroupPartition, Gr
     GroupVerdict.SLOWER: lambda of, partition, _: (of._sentences.slower(partition), NO_COMMAND),
     GroupVerdict.REWOUND: GroupFindings._moved,
     GroupVerdict.SKEWED: lambda of, partition, _: (of._sentences.skewed(partition, of.whole), NO_COMMAND),
-    GroupVerdict.UNKNOWN: GroupFindings._calm,
-    GroupVerdict.PERHAPS_LOST: GroupFindings._calm,
-    GroupVerdict.NOT_COMMITTED: GroupFindings._calm,
-    GroupVerdict.CATCHING_UP: GroupFindings._calm,
-    GroupVerdict.BETWEEN_RUNS: GroupFindings._calm,
-    GroupVerdict.ONLY_MARKERS: GroupFindings._calm,
-    GroupVerdict.FINE: GroupFindings._calm,
-    GroupVerdict.LEFT_OVER: GroupFindings._calm,
+    **dict.fromkeys((*_CALM, GroupVerdict.BETWEEN_RUNS, GroupVerdict.NOT_COMMITTED), GroupFindings._calm),
 }
 if _without_words := {*GroupVerdict} - {*_OF_GROUP, *_OF_PARTITION, GroupVerdict.NO_OFFSETS}:  # that one is said where nothing is judged
     raise TypeError(f"nothing says what {', '.join(each.name for each in _without_words)} means")

@@ -182,26 +182,6 @@ class Sentences:
         ends = self._ends(holding)
         return f"held up by a transaction of producer {holding.producer_id}{name}{verdict} open{since}: {rest}{ends}"
 
-    def waits_briefly(self, partition: GroupPartition) -> str:
-        """An open transaction holds back what is left, as each does for a moment."""
-        return f"nothing found: {self._waiting(partition)} an open transaction, for seconds until now"
-
-    def perhaps_held(self, partition: GroupPartition) -> str:
-        """An open transaction holds back what is left, and nothing shows since when."""
-        holding = partition.held_by
-        which = "an open transaction"
-        if holding is not None:
-            which = f"a transaction of producer {holding.producer_id}{_named(holding.transactional_id)}"
-        return (
-            f"not known whether it is held up: {self._waiting(partition)} {which}, and since when is not on disk: the timestamps of its "
-            "log do not agree with the times of its files. Ask again in a while, or ask a job that watches the log"
-        )
-
-    @staticmethod
-    def _waiting(partition: GroupPartition) -> str:
-        left = format_count(max(0, partition.high_watermark - partition.last_stable_offset), "offset")
-        return f"{left} from {partition.last_stable_offset} on are behind"
-
     def beyond_end(self, partition: GroupPartition, *, members: bool = False) -> str:
         """The committed offset is not in the log. ``members``: as in `lost`."""
         query, why = self.type == GroupType.SPARK, self._ended(partition)
@@ -277,20 +257,6 @@ class Sentences:
             return f"A micro-batch is planned{self._since(self.state_ms)} and not committed: it takes long, or it fails and is run again"
         return f"No micro-batch was planned after the last one, committed{self._at(self.state_ms)}: the query does not run, or waits"
 
-    def undated(self, partition: GroupPartition) -> str:
-        """What follows depends on when its next record was appended, or on when it was committed."""
-        why = "when its next record was appended is not on disk, and the timestamps of its log do not agree with the times of its files"
-        if partition.commit_ms > self.times.now_ms:
-            why = f"its coordinator's clock is ahead, and says that it was committed at {format_time(partition.commit_ms)}"
-        return f"not known whether it has stopped: {why}; {self._left(partition)}. A job that watches the log knows it"
-
-    def compacted(self, partition: GroupPartition) -> str:
-        """What was next is not there any more."""
-        return (
-            f"not known whether it has stopped: compaction has removed the record at {partition.committed}, and when that was readable is "
-            f"not on disk; {self._left(partition)}. A job that watches the log knows it"
-        )
-
     def will_expire(self, partition: GroupPartition) -> str:
         """Its coordinator forgets it."""
         at = self._at(partition.expiration_ms)
@@ -334,11 +300,53 @@ class Sentences:
         since = self._since(summary.state_ms)
         return f"it has {f'had no member{since}' if since else 'no member'}, and something is left to read"
 
+    def fine(self, partition: GroupPartition) -> str:
+        """It goes on, or is at the end."""
+        if partition.unknown == "topic_gone":
+            return f"nothing found: {REASONS[partition.unknown]}"
+        assumed = "; when it will be deleted is not sure, because the limits are assumed" if partition.limits_assumed else ""
+        return f"nothing found: {self._left(partition)}{assumed}" if partition.lag else "nothing found: nothing is left to read"
+
     def unknown(self, partition: GroupPartition) -> str:
-        """The lag is not known. Whoever reads once has counted all that was there, so what is missing has gone meanwhile."""
+        """Something about it is not known: its lag, or whether it is held up, or has stopped."""
+        if partition.held:
+            return self._perhaps_held(partition)
+        if partition.unknown or partition.records_left <= 0:
+            return self._without_lag(partition)
+        return self._undated(partition) if partition.undated else self._compacted(partition)
+
+    def _without_lag(self, partition: GroupPartition) -> str:
+        """Whoever reads once has counted all that was there, so what is missing has gone meanwhile."""
         if partition.unknown == "filling" and partition.lost_lately_records < 0:
             return "not known: segments of the partition were deleted while they were read here; ask again, or ask a job"
         return f"not known: {REASONS.get(partition.unknown, partition.unknown) or 'the ends of the partition are not known'}"
+
+    def _perhaps_held(self, partition: GroupPartition) -> str:
+        """An open transaction holds back what is left, and nothing shows since when."""
+        holding = partition.held_by
+        left = format_count(max(0, partition.high_watermark - partition.last_stable_offset), "offset")
+        waiting = f"{left} from {partition.last_stable_offset} on are behind"
+        which = "an open transaction"
+        if holding is not None:
+            which = f"a transaction of producer {holding.producer_id}{_named(holding.transactional_id)}"
+        return (
+            f"not known whether it is held up: {waiting} {which}, and since when is not on disk: the timestamps of its "
+            "log do not agree with the times of its files. Ask again in a while, or ask a job that watches the log"
+        )
+
+    def _undated(self, partition: GroupPartition) -> str:
+        """What follows depends on when its next record was appended, or on when it was committed."""
+        why = "when its next record was appended is not on disk, and the timestamps of its log do not agree with the times of its files"
+        if partition.commit_ms > self.times.now_ms:
+            why = f"its coordinator's clock is ahead, and says that it was committed at {format_time(partition.commit_ms)}"
+        return f"not known whether it has stopped: {why}; {self._left(partition)}. A job that watches the log knows it"
+
+    def _compacted(self, partition: GroupPartition) -> str:
+        """What was next is not there any more."""
+        return (
+            f"not known whether it has stopped: compaction has removed the record at {partition.committed}, and when that was readable is "
+            f"not on disk; {self._left(partition)}. A job that watches the log knows it"
+        )
 
     def not_committed(self, partition: GroupPartition) -> str:
         """Nothing shows what of the log was read."""
@@ -349,10 +357,6 @@ class Sentences:
         whole = 0 <= partition.log_start == partition.last_stable_offset < partition.high_watermark
         held = "; an open transaction holds all of it back from readers of committed data: see `segtail transactions`" if whole else ""
         return f"nothing committed; {records}; {self._resets.begins}{held}"
-
-    def no_lag(self, partition: GroupPartition) -> str:
-        """There is nothing to read."""
-        return f"nothing to do: {REASONS[partition.unknown]}"
 
     def left_over(self, partition: GroupPartition) -> str:
         """Nobody of the group reads it."""
@@ -372,15 +376,6 @@ class Sentences:
 
     def _next_is_deleted(self, partition: GroupPartition) -> bool:
         return self.type == GroupType.SPARK and 0 <= partition.committed < partition.log_start
-
-    def nothing_left(self) -> str:
-        """It is at the end."""
-        return "nothing to do: nothing is left to read"
-
-    def left(self, partition: GroupPartition) -> str:
-        """It goes on."""
-        assumed = "; when it will be deleted is not sure, because the limits are assumed" if partition.limits_assumed else ""
-        return f"nothing found: {self._left(partition)}{assumed}"
 
     @property
     def _shares(self) -> bool:
