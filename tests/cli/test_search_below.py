@@ -163,6 +163,16 @@ def test_a_list_of_paths_as_the_option_takes_it_says_how_to_write_it(command: st
     assert f"write {old} /data/2, or --log-dirs {old},/data/2" in done.stderr
 
 
+@each_row(
+    "command, more",
+    [("disk", ". Is it a topic? Write --topic orders"), ("page", "")],
+)
+def test_a_word_that_is_no_path_says_what_a_path_is(command: str, more: str) -> None:
+    done = run_command(command, "orders")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.endswith(f"PATH orders does not exist: a PATH is a log dir, or a directory that holds some{more}\n")
+
+
 def _limits(done: CompletedProcess[str]) -> dict[str, object]:
     return {row["topic"]: row["retention_limit_ms"] for row in json.loads(done.stdout)["rows"]}
 

@@ -95,23 +95,12 @@ def head(group: GroupDetail) -> str:
     of = group.summary
     members = "" if of.members < 0 else f", {format_count(of.members, 'member')}"
     state = " ".join(filter(None, (of.type, of.state))) or "only commits"
-    left = (
-        f"{_sum(of.records_left, of.unknown)} {_records(of.records_left, of.unknown)} left"
-        if of.records_left >= 0
-        else "records left not known"
-    )
+    left = "records left not known"
+    if of.records_left >= 0:  # a plus if that is a lower bound
+        left = f"{of.records_left:,}+ records left" if of.unknown else f"{format_count(of.records_left, 'record')} left"
     waits = f"; {words}" if (words := besides_words(of)) else ""
     return f"{format_name(of.group)}: {state}{members}; {left} in {counted_in(of)}{waits}"
 
 
-def _records(count: int, unknown: int) -> str:
-    return "record" if count == 1 and not unknown else "records"
-
-
 def _where(finding: GroupFinding) -> str:
     return f"{format_name(finding.topic)}-{finding.partition}" if finding.topic else "the group"
-
-
-def _sum(value: int, unknown: int) -> str | None:
-    """A sum, with a plus if it is a lower bound."""
-    return None if value < 0 else f"{value}+" if unknown else str(value)

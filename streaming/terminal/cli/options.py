@@ -113,12 +113,16 @@ def keep_paths(context: click.Context, paths: Iterable[str]) -> None:
     """Count these as log dirs besides those of ``--log-dirs``.
 
     Raises:
-        UsageError: one is none, but a list as ``--log-dirs`` takes it.
+        UsageError: one is none, but a list as ``--log-dirs`` takes it, or a word.
     """
     paths = list(paths)
+    topics = any("--topic" in each.opts for each in context.command.params)
     for path in paths:
         if "," in path and not os.path.exists(path):  # noqa: PTH110 - also of a list that is too long for a path
             raise UsageError(f"PATH {path} does not exist: write {' '.join(path.split(','))}, or --log-dirs {path}")
+        if "/" not in path and not os.path.exists(path):  # noqa: PTH110
+            topic = f". Is it a topic? Write --topic {path}" if topics else ""
+            raise UsageError(f"PATH {path} does not exist: a PATH is a log dir, or a directory that holds some{topic}")
     context.meta.setdefault(_PATHS, []).extend(paths)
 
 
