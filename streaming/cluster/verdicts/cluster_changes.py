@@ -163,12 +163,9 @@ def _sightings(problems: Sequence[Problem], blind: frozenset[Blind], now_ms: int
     """Of several about the same, the first: they are sorted, the most severe incident first, and a root before what follows from it."""
     found: dict[ProblemKey, Sighting] = {}
     for each in problems:
-        found.setdefault(key_of(each), Sighting(problem=each, blind=blind, first_ms=_first_ms(each, now_ms)))
+        first_ms = each.since_ms if 0 <= each.since_ms <= now_ms else now_ms
+        found.setdefault(key_of(each), Sighting(problem=each, blind=blind, first_ms=first_ms))
     return found
-
-
-def _first_ms(problem: Problem, now_ms: int) -> int:
-    return problem.since_ms if 0 <= problem.since_ms <= now_ms else now_ms
 
 
 def _blind(circumstances: Circumstances, problems: Sequence[Problem]) -> Iterator[Blind]:

@@ -305,14 +305,14 @@ def judged_counts(packed: str, min_isr: int) -> PartitionCounts | None:
     if counts is None:
         return None
     open_topics = {each.topic: each for each in counts.topics if each.in_sync}
-    topics = [replace(each, under_min_isr=_under(each.in_sync, min_isr)) if each.in_sync else each for each in counts.topics]
+    topics = [
+        replace(each, under_min_isr=sum(count for sizes, count in each.in_sync.items() if _is_under(sizes, min_isr)))
+        if each.in_sync
+        else each
+        for each in counts.topics
+    ]
     affected = [_worse(each, min_isr, open_topics[each.topic].in_sync) if each.topic in open_topics else each for each in counts.affected]
     return replace(counts, topics=topics, affected=affected)
-
-
-def _under(in_sync: Mapping[str, int], min_isr: int) -> int:
-    """How many partitions are under min ISR."""
-    return sum(count for sizes, count in in_sync.items() if _is_under(sizes, min_isr))
 
 
 def _is_under(sizes: str, min_isr: int) -> bool:

@@ -66,7 +66,10 @@ def families(
     yield client_family(log_dir_metrics.LOG_DIR_BLOCKED, (((each.broker, each.log_dir, each.path), each.seconds) for each in blocked))
     yield client_family(log_dir_metrics.LOG_DIR_FREE, ((_of(each), each.free) for each in readable))
     yield client_family(log_dir_metrics.LOG_DIR_CAPACITY, ((_of(each), each.capacity) for each in readable))
-    yield client_family(log_dir_metrics.LOG_DIR_FULL, ((_of(each), at) for each in readable if (at := _full(each, full)) is not None))
+    yield client_family(
+        log_dir_metrics.LOG_DIR_FULL,
+        ((_of(each), at) for each in readable if (at := (full or {}).get((each.broker, each.log_dir))) is not None),
+    )
     yield client_family(
         log_dir_metrics.LOG_DIR_CHECKPOINT, ((_of(each), each.checkpoint_ms / 1000) for each in readable if is_checkpointed(each))
     )
@@ -97,10 +100,6 @@ def _broker_families(brokers: Sequence[BrokerStatus], remembered: Sequence[Broke
     growing = [each for each in readable if each.appended_ms >= 0]
     yield client_family(broker_metrics.METADATA_LAST_APPEND, (((each.broker,), each.appended_ms / 1000) for each in growing))
     yield client_family(broker_metrics.METADATA_SNAPSHOT_READABLE, (((each.broker,), each.snapshot) for each in readable))
-
-
-def _full(each: LogDirStatus, full: Mapping[tuple[int, str], float] | None) -> float | None:
-    return None if full is None else full.get((each.broker, each.log_dir))
 
 
 def is_checkpointed(each: LogDirStatus) -> bool:
@@ -135,7 +134,7 @@ def _controller(brokers: Iterable[BrokerStatus]) -> list[int]:
     return [named.most_common(1)[0][0]] if named else []
 
 
-def _of(status: LogDirStatus | ScrubStatus) -> tuple[object, str]:
+def _of(status: LogDirStatus | ScrubStatus) -> tuple[str, str]:
     return "" if status.broker < 0 else str(status.broker), status.log_dir
 
 

@@ -167,7 +167,9 @@ class Table:
         arrived = pc.equal(states["change"], str(Change.ARRIVED))
         ends = states.filter(arrived)
         rows = states.filter(pc.invert(pc.or_(recalled, arrived)))
-        last = {key: row for row, key in enumerate(_keys(rows))}  # no key twice: numpy promises no order within one assignment
+        last = {
+            key: row for row, key in enumerate(zip(*(rows[name].to_pylist() for name in KEY), strict=True))
+        }  # no key twice: numpy promises no order within one assignment
         is_removed = pc.equal(rows["change"], str(Change.REMOVED)).to_numpy()
         removed = [key for key, row in last.items() if is_removed[row]]
         kept = [key for key, row in last.items() if not is_removed[row]] if removed else list(last)
@@ -447,10 +449,6 @@ class Table:
 
     def _unreadable_slots(self) -> list[int]:
         return [slot for key in self._unreadable if (slot := self._slots.find(key)) is not None]
-
-
-def _keys(rows: pa.Table) -> Iterable[_Key]:
-    return zip(*(rows[name].to_pylist() for name in KEY), strict=True)
 
 
 def _partition(key: LogKey) -> tuple[str, str, int]:

@@ -233,7 +233,8 @@ def coordinator_view(
     for partition, items in replicas.items():
         # if no entries were published since the job started, they are not known: this does not mean that there are none
         with_entries = [item for item in items if carried[item].coordinator is not None]
-        readable = [item for item in with_entries if whole[item] and not _doubtful(tables[item])]
+        # an entry that is not understood may belong to any transaction
+        readable = [item for item in with_entries if whole[item] and NOT_UNDERSTOOD not in tables[item]["state"].to_pylist()]
         chosen = readable or [item for item in items if speaks[item] and believed[item]]
         found.append((newest(tables[item] for item in chosen), bool(readable), _broker(logs, items, speaks)))
         if readable:
@@ -272,11 +273,6 @@ def _overdue(coordinators: Coordinators, now_ms: int) -> Flags:
 def _broker(logs: Columns, items: list[int], speaks: Flags) -> int:
     """The broker that is exported for a partition: its coordinator, if the leader is observed."""
     return next((int(logs["broker"][item]) for item in items if speaks[item]), int(logs["broker"][items[0]]))
-
-
-def _doubtful(table: pa.Table) -> bool:
-    """Whether some entry is not understood: it may belong to any transaction."""
-    return NOT_UNDERSTOOD in table["state"].to_pylist()
 
 
 def _counts(brokers: dict[int, int], tables: dict[int, pa.Table]) -> dict[int, tuple[int, ...]]:

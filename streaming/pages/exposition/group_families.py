@@ -48,7 +48,9 @@ def shown_groups(snapshot: GroupSnapshot | None, listing: PartitionListing, expo
     if snapshot is None:
         return NO_GROUPS
     usage = usages(snapshot, snapshot.at_ms, DEFAULT_BOUNDS)
-    families = (*by_topic(snapshot, usage, export, now_ms), *by_group(snapshot, export.has_consumer), _uses(usage, export.has_consumer))
+    uses = [(labels(group=name, use=each.use), 1) for name, each in usage.items() if export.has_consumer(name)]
+    groups = (*by_group(snapshot, export.has_consumer), family_of(group_metrics.USE, uses))
+    families = (*by_topic(snapshot, usage, export, now_ms), *groups)
     return ShownGroups(families=families, partitions=tuple(by_partition(snapshot, listing, now_ms)))
 
 
@@ -121,11 +123,6 @@ def _rebalances(snapshot: GroupSnapshot, is_exported: Callable[[str], bool]) -> 
     of_late = all_lately(found, snapshot.groups, snapshot.at_ms)
     ratios = [(labels(group=name), round(each.ratio * MILLIONTHS)) for name, each in of_late.items() if each.ratio and is_exported(name)]
     yield family_of(group_metrics.REBALANCE_RATIO, ratios)
-
-
-def _uses(usage: Mapping[str, Usage], is_exported: Callable[[str], bool]) -> Family:
-    """Who uses each group, as it is judged."""
-    return family_of(group_metrics.USE, [(labels(group=name, use=each.use), 1) for name, each in usage.items() if is_exported(name)])
 
 
 def by_partition(snapshot: GroupSnapshot, listing: PartitionListing, now_ms: int) -> Iterator[Family]:

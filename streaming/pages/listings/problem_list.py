@@ -30,10 +30,6 @@ def about(row: Problem, _: Times) -> Cell:
     return Cell(text=text or (f"broker {row.broker}" if row.broker >= 0 else NONE))
 
 
-def _gravity(row: Problem, _: Times) -> Cell:
-    return Cell(text=row.gravity or NONE)
-
-
 def what(row: Problem, _: Times) -> Cell:
     """The sentence of a problem from which nothing follows; else the beginning of it, with what does."""
     if not row.consequences:
@@ -62,10 +58,6 @@ _WORDS = {
     EventKind.CONTROLLER_CHANGED: "election",
     EventKind.JOB_STARTED: "restart",
 }
-
-
-def _when(row: ClusterEvent, times: Times) -> Cell:
-    return Cell(text=times.of(row.at_ms), at_ms=row.at_ms)
 
 
 def _change(row: ClusterEvent, _: Times) -> Cell:
@@ -145,7 +137,7 @@ PROBLEMS = Listing(
     row=Problem,
     path=PROBLEMS_PATH,
     page=ProblemPage,
-    cells={"severity": _gravity, "what": what, "topic": about, "since_ms": since_or_due},
+    cells={"severity": lambda row, _: Cell(text=row.gravity or NONE), "what": what, "topic": about, "since_ms": since_or_due},
 )
 EVENTS = Listing(
     name="events",
@@ -153,7 +145,7 @@ EVENTS = Listing(
     row=ClusterEvent,
     path=EVENTS_PATH,
     page=EventPage,
-    cells={"kind": _change, "at_ms": _when, "what": _changed, "times": _times},
+    cells={"kind": _change, "at_ms": lambda row, times: Cell(text=times.of(row.at_ms), at_ms=row.at_ms), "what": _changed, "times": _times},
 )
 CLUSTER_NUMBERS = Listing(
     name="numbers",

@@ -203,7 +203,8 @@ class DisksView(PageView):
 
 def disks_view(answer: DiskAnswer, query: Query, status: Status) -> DisksView:
     """The view of disks."""
-    dirs = sorted((each for each in answer.log_dirs if _holds(each, query.filter)), key=_soonest_first)
+    text = query.filter.casefold()
+    dirs = sorted((each for each in answer.log_dirs if text in f"broker {each.broker} {each.log_dir}".casefold()), key=_soonest_first)
     omitted = len(dirs) - _MOST_DIRS
     return DisksView(
         title="Disks",
@@ -240,10 +241,6 @@ def disks_view(answer: DiskAnswer, query: Query, status: Status) -> DisksView:
             ),
         ),
     )
-
-
-def _holds(log_dir: LogDirUse, text: str) -> bool:
-    return text.casefold() in f"broker {log_dir.broker} {log_dir.log_dir}".casefold()
 
 
 def _soonest_first(log_dir: LogDirUse) -> tuple[bool, bool, int, int, str]:

@@ -7,7 +7,7 @@ from markdown_it.tree import SyntaxTreeNode
 
 from streaming.broker.protocol.status_json import Status
 from streaming.pages.site.page_views import PageView
-from streaming.shipped.runbooks import Runbook, find_runbook, runbook_index
+from streaming.shipped.runbooks import find_runbook, runbook_index
 
 # --- markdown of a runbook as values that a template writes down: elements with texts in them, each text to be escaped as any other.
 # markdown-it reads it, which rich brings along. What it makes of HTML, images and whatever else no runbook needs is text or nothing.
@@ -101,8 +101,6 @@ class RunbookView(PageView):
 def runbook_view(name: str, status: Status) -> RunbookView | None:
     """The runbook of this name, with "" the list; None if there is none."""
     found = find_runbook(name) if name else runbook_index()
-    return None if found is None else _view(found, status)
-
-
-def _view(runbook: Runbook, status: Status) -> RunbookView:
-    return RunbookView(title=runbook.name, here="", status=status, pieces=pieces_of(runbook.text))
+    if found is None:
+        return None
+    return RunbookView(title=found.name, here="", status=status, pieces=pieces_of(found.text))

@@ -45,7 +45,7 @@ class StateAnswers:
                 return self._group(request)
             return self._topic(request) if request.path.startswith(f"{TOPICS_PATH}/") else self._partition(request)
         except NotYetError as error:
-            return _unavailable(str(error))
+            return sentence(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         except UsageError as error:
             return _bad_request(str(error))
 
@@ -106,11 +106,6 @@ def _bad_request(why: str) -> Response:
 def _not_found(what: str) -> Response:
     """There is no such thing."""
     return sentence(HTTPStatus.NOT_FOUND, f"no such {what}")
-
-
-def _unavailable(why: str) -> Response:
-    """It is not known yet."""
-    return sentence(HTTPStatus.SERVICE_UNAVAILABLE, why)
 
 
 def listen(host: str, port: int, answer: Callable[[HttpRequest], Response], gate: Gate, monotonic: Callable[[], float]) -> Server:

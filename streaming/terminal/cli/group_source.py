@@ -11,7 +11,7 @@ import click
 
 from streaming import __version__
 from streaming.broker.protocol.group_doubts import doubts_of_groups, doubts_of_page
-from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupDetailPage, GroupPage, GroupSummary, ReadMoments, path_of
+from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupDetailPage, GroupPage, ReadMoments, path_of
 from streaming.broker.protocol.group_verdicts import FINDINGS, GroupVerdict, is_finding
 from streaming.broker.protocol.group_verdicts import NOT_KNOWN as UNKNOWN_VERDICTS
 from streaming.broker.protocol.listing_json import ALL_ROWS
@@ -133,7 +133,11 @@ class GroupSource:
         """
         wanted = self._wanted
         page = self._page() if wanted.text or self._chosen or not wanted.names else None
-        holding = None if page is None else [row.group for row in page.rows if not self._is_about_all or _needs_look(row)]
+        holding = (
+            None
+            if page is None
+            else [row.group for row in page.rows if not self._is_about_all or is_finding(row) or row.verdict in UNKNOWN_VERDICTS]
+        )
         names = wanted.names or holding or ()
         details = {name: self._detail(name) for name in names}
         missing = tuple(name for name, group in details.items() if group is None) if wanted.names else ()
@@ -242,11 +246,6 @@ def ended(
     if not FINDINGS.isdisjoint(verdicts):
         return FOUND
     return NOT_KNOWN if every or not UNKNOWN_VERDICTS.isdisjoint(verdicts) else NOTHING_FOUND
-
-
-def _needs_look(row: GroupSummary) -> bool:
-    """Whether somebody should look at it, or it is not known whether."""
-    return is_finding(row) or row.verdict in UNKNOWN_VERDICTS
 
 
 def _read(settings: Settings, wanted: ListRequest) -> "GroupReading":

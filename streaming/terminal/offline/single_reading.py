@@ -155,7 +155,7 @@ class SingleReading:
 
     def see(self) -> tuple[View, Snapshot]:
         """The view, and the snapshot that it was made from. The consumer groups that wait for hanging transactions are filled in."""
-        seen = view(snapshot := self._snapshot())
+        seen = view(snapshot := self._table.snapshot(self.now_ms / 1000))
         waiting = self._table.waiting
         while asked := waiting.asked:
             answers = answer(transaction_columns.requests(asked), self.agent.watcher.tails(), str)
@@ -166,9 +166,6 @@ class SingleReading:
     def min_isr(self, broker: int) -> int:
         """See `streaming.cluster.view.limiter.Limiter.min_isr`."""
         return self._table.min_isr(broker)
-
-    def _snapshot(self) -> Snapshot:
-        return self._table.snapshot(self.now_ms / 1000)
 
 
 def see_twice(reading: SingleReading) -> tuple[View, Snapshot]:

@@ -44,7 +44,8 @@ def table_lines(state: ScreenState, height: int) -> list[Text]:
     """The headings, and ``height`` lines below them: the visible rows, or why there are none."""
     rows = state.rows
     if rows is None:
-        return [Text(""), *_padded([Text(cut(_nothing_yet(state), state.width))], height)]
+        words = "" if state.error or state.status is None else f"asking {MORE}"
+        return [Text(""), *_padded([Text(cut(words, state.width))], height)]
     times = Times(rows.at_ms, state.relative)
     start = state.place.first - rows.offset
     visible = rows.rows[max(0, start) : max(0, start + height)]
@@ -120,10 +121,6 @@ def _unknown_lines(state: ScreenState) -> list[str]:
     """What cannot be told: a problem may hide there."""
     found = state.status.doubts if state.status else []
     return [line for text in found for line in wrapped(f"not known: {plain(text)}", state.width)]
-
-
-def _nothing_yet(state: ScreenState) -> str:
-    return "" if state.error or state.status is None else f"asking {MORE}"
 
 
 def _padded(lines: list[Text], height: int) -> list[Text]:
