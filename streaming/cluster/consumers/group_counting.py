@@ -55,16 +55,19 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Counted:
-    """The columns of `GroupProgress` that say how much."""
+    """How much each partition has read and lost over the rounds so far.
 
-    lost_ms: Longs
-    losing_since_ms: Longs
-    lost_lately: LostLately
+    ``lost_records``: what the rounds have seen deleted of what is after the offset, `ABSENT` if they have not seen or counted all of it.
+    """
+
+    lost_ms: Longs  # when a round last found that records were deleted before it had read them, `ABSENT` if none did
+    losing_since_ms: Longs  # the first of those losses that came within `LOST_LATELY_MS` of each other up to that one
+    lost_lately: LostLately  # what rounds found so of late
     lost_records: Longs
-    buffered: Flags
-    rate: Rates
-    lasting_rate: Rates
-    settled_rate: Rates
+    buffered: Flags  # some of its consumers may have that in memory
+    rate: Rates  # records a second that it has read lately, `ABSENT` if that is not known yet
+    lasting_rate: Rates  # the same of one that has read for `LASTING_MS`, and within the last `SILENT_MS`
+    settled_rate: Rates  # the same of one that has read for `SETTLED_MS`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -7,26 +7,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.protocol.history_json import KeptCommit
-from streaming.cluster.consumers.below_start import LostLately
 from streaming.cluster.consumers.commit_times import AppendedNext, GroupPast
-from streaming.cluster.consumers.group_counting import Counters, CountingMemory
+from streaming.cluster.consumers.group_counting import Counted, Counters, CountingMemory
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, Ends, LagReason, Lags, Places, carried, padded
 from streaming.cluster.consumers.group_moves import MoveMemory, Place, rows_of
 from streaming.cluster.consumers.group_sums import CommitFacts
-from streaming.cluster.view.fading_rates import Rates
 from streaming.cluster.view.recalled import Recalled
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GroupProgress:
+class GroupProgress(Counted):
     """What is known of each partition over the rounds so far.
 
     ``stopped_earlier``: that is the first round in which it was known, or when its next record was appended at the latest, and it may have
     stopped before. ``held_since_ms``: since when its next record is held back by a transaction: it was appended then at the latest;
-    `ABSENT` if it is not. ``lost_records``: what the rounds have seen deleted of what is after the offset, `ABSENT` if they have not seen
-    or counted all of it.
+    `ABSENT` if it is not.
     """
 
     committed_ms: Longs  # when it was last committed, as far as stamps can be believed
@@ -35,14 +32,6 @@ class GroupProgress:
     perhaps_since_ms: Longs  # since when it may have stopped, by the earliest time at which its next record was appended
     unmoved_ms: Longs  # since when its offset stays, whatever is readable
     held_since_ms: Longs
-    lost_ms: Longs  # when a round last found that records were deleted before it had read them, `ABSENT` if none did
-    losing_since_ms: Longs  # the first of those losses that came within `LOST_LATELY_MS` of each other up to that one
-    lost_lately: LostLately  # what rounds found so of late
-    lost_records: Longs
-    buffered: Flags  # some of its consumers may have that in memory
-    rate: Rates  # records a second that it has read lately, `ABSENT` if that is not known yet
-    lasting_rate: Rates  # the same of one that has read for `LASTING_MS`, and within the last `SILENT_MS`
-    settled_rate: Rates  # the same of one that has read for `SETTLED_MS`
 
 
 class GroupMemory:
@@ -127,22 +116,7 @@ class GroupMemory:
             now_ms=now_ms,
             steady_ms=steady_ms,
         )
-        return GroupProgress(
-            committed_ms=moves.committed_ms,
-            stopped_since_ms=moves.stopped_since_ms,
-            stopped_earlier=moves.stopped_earlier,
-            perhaps_since_ms=moves.perhaps_since_ms,
-            unmoved_ms=moves.unmoved_ms,
-            held_since_ms=moves.held_since_ms,
-            lost_ms=counted.lost_ms,
-            losing_since_ms=counted.losing_since_ms,
-            lost_lately=counted.lost_lately,
-            lost_records=counted.lost_records,
-            buffered=counted.buffered,
-            rate=counted.rate,
-            lasting_rate=counted.lasting_rate,
-            settled_rate=counted.settled_rate,
-        )
+        return GroupProgress(**{name: getattr(each, name) for each in (moves, counted) for name in each.__slots__})
 
 
 _Column = TypeVar("_Column", bound=NDArray[Any])
