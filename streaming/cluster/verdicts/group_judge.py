@@ -55,6 +55,7 @@ class Worst:
 
     code: NDArray[np.int16]
     since_ms: Longs
+    of_row: NDArray[np.int16]  # the code of each commit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -138,7 +139,7 @@ def _worst(snapshot: GroupSnapshot, commits: CommitVerdicts) -> Worst:
     first = np.full(groups, _FAR, np.int64)
     some = np.flatnonzero((code == worst[rows.group]) & (since >= 0))
     np.minimum.at(first, rows.group[some], since[some])
-    return Worst(code=worst, since_ms=np.where(first == _FAR, ABSENT, first))
+    return Worst(code=worst, since_ms=np.where(first == _FAR, ABSENT, first), of_row=code)
 
 
 def _waiting_now(snapshot: GroupSnapshot) -> Iterator[PendingCommit]:

@@ -247,9 +247,6 @@ def _place(judged: JudgedPartition) -> tuple[int, int, str, int]:
     return _rank(judgements[0]), order(judgements[0].verdict, of.lag, of.loss_ms), of.topic, of.partition
 
 
-_NO_CODE = np.iinfo(np.int64).max
-
-
 def groups_by_topic(listed: ListedGroups) -> Mapping[str, int]:
     """How many groups that are shown have committed offsets in each topic that has any."""
     rows, logs = listed.snapshot.rows, listed.snapshot.logs
@@ -268,7 +265,7 @@ def readers_of(listed: ListedGroups, topic: str) -> list[TopicReader]:
     rows, logs, lags = listed.snapshot.rows, listed.snapshot.logs, listed.snapshot.found.lags
     its = np.array([name == topic for name in logs.topics], np.bool_)
     some = np.flatnonzero(its[logs.of_row]) if len(its) else np.empty(0, np.int64)
-    codes, left = _worst_codes(listed, some), lags.left
+    codes, left = listed.judged.worst.of_row[some], lags.left
     names = {number: name for name, number in zip(listed.totals.names, listed.totals.number.tolist(), strict=True) if number != ABSENT}
     found = []
     for number in np.unique(rows.group[some]).tolist():
@@ -276,7 +273,8 @@ def readers_of(listed: ListedGroups, topic: str) -> list[TopicReader]:
             continue
         own = rows.group[some] == number
         of_group = some[own]
-        worst = _judgement(listed, of_group, codes[own])
+        place = int(codes[own].argmin())
+        worst = listed.judged.judgement(GroupVerdict(int(codes[own][place]) % len(GroupVerdict)), int(of_group[place]))
         reader = TopicReader(
             group=names[number],
             partitions=len(of_group),
@@ -288,16 +286,3 @@ def readers_of(listed: ListedGroups, topic: str) -> list[TopicReader]:
         )
         found.append((worst.severity, worst.verdict, -reader.lag_records, reader.group, reader))
     return [reader for *_, reader in sorted(found, key=lambda each: each[:-1])]
-
-
-def _worst_codes(listed: ListedGroups, rows: Longs) -> Longs:
-    """The worst judgement of each of some commits, by severity and verdict."""
-    severity = listed.judged.commits.severity[:, rows].astype(np.int64)
-    codes = severity * len(GroupVerdict) + np.arange(len(GroupVerdict))[:, None]
-    found: Longs = np.where(severity == ABSENT, _NO_CODE, codes).min(axis=0, initial=_NO_CODE)
-    return found
-
-
-def _judgement(listed: ListedGroups, rows: Longs, codes: Longs) -> Judgement:
-    place = int(codes.argmin())
-    return listed.judged.judgement(GroupVerdict(int(codes[place]) % len(GroupVerdict)), int(rows[place]))
