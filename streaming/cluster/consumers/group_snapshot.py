@@ -20,6 +20,7 @@ from streaming.cluster.consumers.group_rebalances import GroupRebalances
 from streaming.cluster.consumers.group_sums import CommitFacts, PairLabels, PairSums
 from streaming.cluster.consumers.group_uncommitted import Uncommitted
 from streaming.cluster.consumers.query_groups import QueryFacts
+from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.commit_table import CommitRows, CoordinatorLog
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
 from streaming.kafka.groups.replays import COORDINATED_TOPICS
@@ -95,6 +96,11 @@ class GroupSnapshot:
     def coordinators_read(self) -> int:
         """How many logs of coordinators are read from a current replica."""
         return sum(log.observed for log in self.coordinators if log.topic in COORDINATED_TOPICS)
+
+    @property
+    def coordinators_not_current(self) -> set[int]:
+        """The partitions of `__consumer_offsets` of which only what was known earlier is known: no agent has read them to their ends."""
+        return {log.partition for log in self.coordinators if log.topic == OFFSETS_TOPIC and not log.is_current}
 
     @property
     def checkpoints_unread(self) -> int:

@@ -20,7 +20,6 @@ from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.verdicts import kinds
 from streaming.common.arrays import Flags
 from streaming.common.settings import Settings
-from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.group_rows import GroupFacts
 from streaming.kafka.groups.group_states import GroupState
 from streaming.kafka.groups.rhythm import SHORT_MS
@@ -187,7 +186,7 @@ def _alive_ms(facts: GroupFacts | None, committed_ms: int) -> int:
 def _stale(snapshot: GroupSnapshot) -> frozenset[str]:
     """The groups of which only what was known earlier is known: no agent has read their coordinator's log to its end."""
     stale = np.isin(snapshot.found.lags.reason, _STALE) & ~snapshot.rows.share
-    unread = {log.partition for log in snapshot.coordinators if log.topic == OFFSETS_TOPIC and not log.is_current}
+    unread = snapshot.coordinators_not_current
     return frozenset(_names_of(snapshot, stale)) | {name for name, facts in snapshot.groups.items() if facts.coordinator in unread}
 
 

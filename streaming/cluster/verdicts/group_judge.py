@@ -17,7 +17,6 @@ from streaming.cluster.consumers.group_uncommitted import Uncommitted
 from streaming.cluster.verdicts.conditions import CommitVerdicts, FirstPending, commit_verdicts, rebalance_storms, waits_longer
 from streaming.cluster.verdicts.group_bounds import CALM, DEFAULT_BOUNDS, INFO, SEVERITY, GroupBounds, Usage, usages
 from streaming.common.arrays import Longs
-from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
 from streaming.kafka.groups.group_states import GroupState
 
@@ -144,7 +143,7 @@ def _worst(snapshot: GroupSnapshot, commits: CommitVerdicts) -> Worst:
 
 def _waiting_now(snapshot: GroupSnapshot) -> Iterator[PendingCommit]:
     """The commits that wait, but not where the marker of their transaction may be in what is not read."""
-    stale = {log.partition for log in snapshot.coordinators if log.topic == OFFSETS_TOPIC and not log.is_current}
+    stale = snapshot.coordinators_not_current
     return (each for each in snapshot.pending if each.coordinator not in stale)
 
 

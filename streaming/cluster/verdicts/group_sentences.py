@@ -12,7 +12,7 @@ from streaming.broker.protocol.group_json import (
     PendingOffset,
 )
 from streaming.cluster.verdicts.conditions import WholeLag
-from streaming.cluster.verdicts.group_words import ResetWords, reset_words
+from streaming.cluster.verdicts.group_words import ResetWords, reset_words, stop_first
 from streaming.common.formatting import TimeWords, format_count, format_duration, format_name, format_size, format_time
 from streaming.kafka.groups.group_states import GroupState, GroupType
 
@@ -90,7 +90,7 @@ class Sentences:
         return (
             f"already deleted: {count} between the {self._offset} {partition.committed} and the log start {partition.log_start} {were} "
             f"deleted unread{fetched}{_CAME_SO if partition.lost_expired else ''}. {client}"
-            f"{lately}{none}{self._resets.after_loss}{_stop_first(members=reads)}"
+            f"{lately}{none}{self._resets.after_loss}{stop_first(members=reads)}"
         )
 
     def perhaps_lost(self, partition: GroupPartition) -> str:
@@ -159,7 +159,7 @@ class Sentences:
         where = f" of {format_name(batch.file, 500)}" if batch.file else f" of the segment {batch.segment:020}.log"
         return (
             f"the next batch is damaged, and consumers cannot get over it: {batch.error}, at byte {batch.position}{where}, "
-            f"offset {first}. Another replica may have it whole{_stop_first(members=members)}"
+            f"offset {first}. Another replica may have it whole{stop_first(members=members)}"
         )
 
     def too_large(self, partition: GroupPartition, fetch_bytes: int) -> str:
@@ -193,14 +193,14 @@ class Sentences:
         left = f"{self._passed(partition)}: {end} skips them" if partition.passed_records else "no record is there, so none is skipped"
         return (
             f"the {offset} {partition.committed} is beyond the end of the log, {partition.high_watermark}: {why}; {left}. "
-            f"{self._resets.beyond_end}{_stop_first(members=members)}"
+            f"{self._resets.beyond_end}{stop_first(members=members)}"
         )
 
     def other_history(self, partition: GroupPartition, *, members: bool = False) -> str:
         """The committed offset is not of the history that its log has now. ``members``: as in `lost`."""
         return (
             f"the {self._offset} {partition.committed} is not valid any more: {self._ended(partition)}; {self._passed(partition)}: its "
-            f"consumers skip them if they go on at this offset{_stop_first(members=members)}"
+            f"consumers skip them if they go on at this offset{stop_first(members=members)}"
         )
 
     def _ended(self, partition: GroupPartition) -> str:
@@ -450,10 +450,6 @@ def _lost_lately(partition: GroupPartition) -> str:
     more = f"up to {format_count(offsets, 'record')}" if not records else f"up to {offsets:,} more"
     what = " and ".join([f"at least {format_count(records, 'record')}"] * (records > 0) + [more] * (offsets > 0))
     return f"{what} {'was' if records + offsets == 1 else 'were'}"
-
-
-def _stop_first(*, members: bool) -> str:
-    return ". Its consumers have to be stopped before an offset is reset" if members else ""
 
 
 def _named(transactional_id: str) -> str:

@@ -90,11 +90,11 @@ class MoveWords:
         """
         since = "Once it is set back it reads them, and once more all that it has read since, up to offset"
         again = f". {since} {read_to}" if read_to > moves[-1].to_offset else ""
-        return f"skipped: {self._moves(moves)}. Left unread: {_records(moves)}{again}{_stop_first(members=members)}"
+        return f"skipped: {self._moves(moves)}. Left unread: {_records(moves)}{again}{stop_first(members=members)}"
 
     def rewound(self, moves: Sequence[MovedOffset], *, members: bool) -> str:
         """The group was set back. What lies between was read before, but for what was skipped meanwhile. ``members``: as in `skipped`."""
-        return f"set back: {self._moves(moves)}. Between both: {_records(moves)}{_stop_first(members=members)}"
+        return f"set back: {self._moves(moves)}. Between both: {_records(moves)}{stop_first(members=members)}"
 
     @staticmethod
     def moved(*, forwards: bool) -> str:
@@ -115,7 +115,8 @@ def _records(moves: Sequence[MovedOffset]) -> str:
     return f"{'up to ' if offsets else ''}{format_count(records + offsets, 'record')}"
 
 
-def _stop_first(*, members: bool) -> str:
+def stop_first(*, members: bool) -> str:
+    """What comes before a reset of a group that has ``members``, "" of one without."""
     return ". Its consumers have to be stopped before an offset is reset" if members else ""
 
 
