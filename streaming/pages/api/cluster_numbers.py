@@ -9,7 +9,7 @@ from streaming.broker.protocol.group_use import NOBODYS
 from streaming.broker.protocol.status_json import ClusterNumbers
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_partitions import GroupTotals
-from streaming.common.arrays import Flags, Longs
+from streaming.common.arrays import Flags
 from streaming.common.formatting import format_count
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.pages.api.history import ShownNumbers
@@ -62,7 +62,7 @@ def _of_groups(judged: JudgedLook) -> dict[str, Any]:
         why = "nothing is known of consumer groups yet" if judged.unknown or not judged.ready else "no consumer groups are read"
         return {"lag_why": why, "loss_why": why}
     totals, used = judged.groups.totals, _used(judged.groups)
-    lag, found = _lags(judged.groups, used), _next_loss(totals, used, _no_answer(judged))
+    lag, found = np.where(used, totals.lag, ABSENT), _next_loss(totals, used, _no_answer(judged))
     if (lag >= 0).any():
         found |= {"lag_records": int(lag.max()), "lag_group": totals.names[int(lag.argmax())]}
     else:
@@ -106,11 +106,6 @@ def shown_numbers(judged: JudgedLook) -> ShownNumbers:
 
 def _left(at_ms: int, now_ms: int) -> int:
     return ABSENT if at_ms < 0 else max(0, at_ms - now_ms)
-
-
-def _lags(groups: ListedGroups, used: Flags) -> Longs:
-    found: Longs = np.where(used, groups.totals.lag, ABSENT)
-    return found
 
 
 def _used(groups: ListedGroups) -> NDArray[np.bool_]:

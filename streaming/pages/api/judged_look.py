@@ -29,14 +29,14 @@ def with_verdicts(rows: Sequence[_Row], verdicts: Sequence[Verdict]) -> list[_Ro
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # no slots: problems are found once
 class JudgedLook:
-    """A look, with all that its messages are made from. ``newest_ms``, ``started_ms``: as in `streaming.pages.api.status_message`."""
+    """A look, with everything that its messages are made from."""
 
     look: Look
     circumstances: Circumstances
     groups: ListedGroups | None = None
     rates: RateColumns = NO_RATES
-    newest_ms: int = -1
-    started_ms: int = -1
+    newest_ms: int = -1  # everything up to then is in it, of all agents that are up
+    started_ms: int = -1  # when the process began
     url: str = ""  # where people reach the page, "" if nobody can
     hours: NumberHours = field(default_factory=NumberHours)  # the last hour of the numbers that looks before have shown
     unknown: Sequence[str] = field(default_factory=tuple)  # sentences about what else is not known

@@ -18,31 +18,13 @@ MOST_AGENTS = 1000
 """The most agents of an answer: those that are down first."""
 
 
-def status_message(
-    circumstances: Circumstances,
-    every: Sequence[Problem],
-    *,
-    at_ms: int,
-    newest_ms: int = -1,
-    started_ms: int = -1,
-    doubts: Sequence[str] = (),
-    url: str = "",
-) -> Status:
-    """The status.
-
-    Args:
-        every: all problems, the most severe first.
-        at_ms: as of when they are.
-        newest_ms: everything up to then is in them, of all agents that are up.
-        started_ms: when the process began.
-        doubts: sentences about what is not known.
-        url: where people reach the page, "" if nobody can.
-    """
-    start = circumstances.start
-    newest_ms = min(newest_ms, at_ms) if start is None else -1
+def status_of(judged: JudgedLook) -> Status:
+    """The status of a look."""
+    circumstances, every, start = judged.circumstances, judged.problems, judged.circumstances.start
+    newest_ms = min(judged.newest_ms, judged.at_ms) if start is None else -1
     agents = sorted(circumstances.agents, key=lambda each: (each.up, each.name))
     return Status(
-        at_ms=at_ms,
+        at_ms=judged.at_ms,
         version=streaming.__version__,
         ready=start is None,
         start=None if start is None else _start(start),
@@ -56,23 +38,10 @@ def status_message(
         omitted_agents=max(len(agents) - MOST_AGENTS, 0),
         partitions=len(circumstances.view.logs.columns),
         logs=len(circumstances.view.observed.columns),
-        started_ms=started_ms,
+        started_ms=judged.started_ms,
         cluster_id=next((each.cluster_id for each in circumstances.agents if each.cluster_id), ""),
         redacted=circumstances.commands.redacted,
-        doubts=list(doubts),
-        url=url,
-    )
-
-
-def status_of(judged: JudgedLook) -> Status:
-    """The status of a look."""
-    return status_message(
-        judged.circumstances,
-        judged.problems,
-        at_ms=judged.at_ms,
-        newest_ms=judged.newest_ms,
-        started_ms=judged.started_ms,
-        doubts=judged.doubts,
+        doubts=list(judged.doubts),
         url=judged.url,
     )
 
