@@ -201,10 +201,10 @@ def test_what_only_brokers_that_are_away_would_delete_has_no_time_but_the_broker
     job = Watched(new_table(*rows), Group(name="ledger", partitions=[reads("orders", 0, loss_start_of=1)]))
     before = job.state.topics().rows[0]
     assert (before.next_deletion_ms > 0, before.next_deletion_start_of) == (True, -1)
-    job.table.set_away([1])
+    job.table.set_context(away=frozenset({1}))
     one = job.later(minutes=0)
     assert [(each.next_deletion_ms > 0, each.next_deletion_start_of) for each in one.topics().rows] == [(True, 1)]
-    job.table.set_away([1, 2])
+    job.table.set_context(away=frozenset({1, 2}))
     both = job.later(minutes=0)
     assert [(each.next_deletion_ms, each.next_deletion_start_of) for each in both.topics().rows] == [(-1, 1)]
     for page in (both.partitions("sort=partition"), both.retention("sort=partition")):

@@ -70,7 +70,7 @@ class Hosts:
 
     def remaining(self, topic: str, broker: int) -> dict[str, float]:
         """Bytes and seconds that a broker has to copy still, as a page says now, and whatever else it says of moves."""
-        self.table.set_reassignments(self.counts().reassignments)
+        self.table.set_context(reassignments=self.counts().reassignments)
         found = samples(page(self.table, now=time.time()))
         kinds = {name.removeprefix(_REMAINING): value for (name, labels), value in found.items() if name.startswith(_REMAINING)}
         assert all(dict(labels)["broker"] == str(broker) for (name, labels) in found if name.startswith(_REMAINING))

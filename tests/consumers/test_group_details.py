@@ -149,7 +149,7 @@ def test_what_a_broker_without_a_process_would_delete_waits_for_its_start() -> N
     job = stake("2 +0")
     runs = job.one()
     assert dated(job)
-    job.table.set_away([1])
+    job.table.set_context(away=frozenset({1}))
     job.play("+60")
     early = job.one()
     assert (early.loss_ms, early.loss_latest_ms, early.loss_start_of, early.loss_records_least) == (-1, -1, 1, -1)
@@ -161,7 +161,7 @@ def test_what_a_broker_without_a_process_would_delete_waits_for_its_start() -> N
     assert not dated(job)
     detail = job.about()
     assert (detail.summary.loss_ms, detail.summary.loss_start_of) == (-1, 1)
-    job.table.set_away([])
+    job.table.set_context(away=frozenset())
     job.play("+0")
     assert (job.one().loss_ms, job.one().loss_start_of) == (runs.loss_ms, -1)
 

@@ -146,7 +146,7 @@ def test_the_next_space_is_free_after_the_next_deletion_that_the_list_of_partiti
 
 def test_a_broker_without_a_process_frees_nothing_until_it_is_started() -> None:
     table = new_table(grows(), grows(topic="stock"))
-    table.set_away([1])
+    table.set_context(away=frozenset({1}))
     seen = view(table.snapshot(NOW))
     for by, count in (("partition", 2), ("topic", 2), ("dir", 1)):
         answer = answer_of(disk_found(seen, [watching()], MS), by, 10)

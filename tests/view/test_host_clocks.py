@@ -43,5 +43,5 @@ def test_a_clock_that_is_right_moves_nothing_and_what_is_not_known_stays_so() ->
 def test_a_coordinator_is_late_by_its_own_clock(ahead_ms: int, expected: str) -> None:
     entry = {"transactional_id": "pay-1", "producer_id": 7, "state": "Ongoing", "timeout_ms": 60_000, "start_ms": MS - 230_000}
     table = new_table(orders(transaction(7, 40, age=110)), coordinator(entry), coordinator_partitions=1)
-    table.set_clocks({1: ahead_ms} if ahead_ms else {})
+    table.set_context(clocks_ahead_ms={1: ahead_ms} if ahead_ms else {})
     assert verdict(table) == expected

@@ -148,10 +148,10 @@ def test_a_broker_that_is_fenced_leads_nothing_though_its_own_disk_says_so() -> 
         log("shared", 0, leader=1, leader_epoch=0),
         log("shared", 0, broker=2, agent="a2", leader=2, leader_epoch=1),
     )
-    table.set_fenced([1])
+    table.set_context(fenced=frozenset({1}))
     found = named(table, f"{P}leader")
     assert {(dict(each)["topic"], dict(each)["broker"]): value for each, value in found.items()} == {("alone", "1"): 0, ("shared", "2"): 1}
-    table.set_fenced([])
+    table.set_context(fenced=frozenset())
     assert set(named(table, f"{P}leader").values()) == {1}
 
 
@@ -239,10 +239,10 @@ def test_a_broker_without_a_process_deletes_nothing_until_it_is_started() -> Non
     """Nothing is overdue by the time in which it was away, neither then nor when it runs again."""
     table = new_table(orders(facts((0, 500, 3000), (50, 300, 10), configs=HOUR)), deletable=DeletableSince())
     assert [only(table, name) for name in NEXT] == [NOW + 600.001, 0, 0]
-    table.set_away([1])
+    table.set_context(away=frozenset({1}))
     assert [only(table, name, after=100) for name in NEXT] == [None, 0, 0]
     assert [only(table, name, after=9_000) for name in NEXT] == [None, 0, 800]
-    table.set_away([])
+    table.set_context(away=frozenset())
     assert [only(table, name, after=9_001) for name in NEXT] == [NOW + 600.001, 0, 800]
     assert only(table, "retention_overdue_seconds", after=9_061) == 60
 
@@ -253,7 +253,7 @@ def test_where_another_broker_leads_its_log_decides() -> None:
         return orders(packed, broker=broker, agent=f"a{broker}", leader=leader, leader_epoch=leader)
 
     table = new_table(replica(1, 3000, 1), replica(2, 2000, 1))
-    table.set_away([1])
+    table.set_context(away=frozenset({1}))
     assert only(table, "next_deletion_timestamp_seconds") is None
     table.apply(states(replica(2, 2000, 2)))
     assert only(table, "next_deletion_timestamp_seconds") == NOW + 1600.001

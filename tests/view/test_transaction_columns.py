@@ -359,7 +359,7 @@ def test_by_metadata_that_is_old_a_replica_is_current_only_where_all_that_are_in
     facts: bytes, written: int | None, stated: str
 ) -> None:
     table = new_table(orders(transaction(7, 40, age=1000), facts=facts), coordinator(facts=facts), coordinator_partitions=1, once=True)
-    table.set_metadata_time(None if written is None else written * 1000)
+    table.set_context(metadata_ms=None if written is None else written * 1000)
     assert verdict(table) == stated
 
 
@@ -380,7 +380,7 @@ def test_where_none_is_in_sync_a_replica_that_is_eligible_to_lead_is_current(
     stopped = {"facts": Facts(replicas=(1, 2), isr=(), eligible=eligible).encode(), "leader": -1}
     hung = orders(transaction(7, 40, age=1000), **stopped)
     table = new_table(hung, coordinator(**stopped), coordinator_partitions=1, once=True)
-    table.set_metadata_time((NOW - age_s) * 1000)
+    table.set_context(metadata_ms=(NOW - age_s) * 1000)
     assert verdict(table) == stated
     assert only(table, "segtail_partition_in_sync_replicas") == 0
 
@@ -390,7 +390,7 @@ def test_what_a_replica_says_that_others_may_have_gone_on_without_counts_for_not
     entry = ONGOING | {"start_ms": MS - 100_000}
     table = new_table(orders(transaction(7, 40, age=100), facts=facts), coordinator(entry, facts=facts), coordinator_partitions=1)
     assert verdict(table) == "open"
-    table.set_metadata_time(MS - 61_000)
+    table.set_context(metadata_ms=MS - 61_000)
     assert verdict(table) == stated
 
 

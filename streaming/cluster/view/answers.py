@@ -58,15 +58,17 @@ def apply(table: Table, statuses: Iterable[AgentStatus], answered: Iterable[Stat
     agents, answers = list(statuses), list(answered)
     up = [each for each in agents if each.up]
     brokers = [status for each in agents for status in each.broker_statuses]
-    table.set_coordinators(coordinator_partitions(brokers))
-    table.set_fenced(fenced(brokers))
     processes = broker_processes(each_broker(status for each in up for status in each.broker_statuses))
-    table.set_away(each.broker for each in away_brokers(processes))
-    table.set_metadata_time(written_ms(brokers))
-    table.set_clocks(clocks_ahead(up))
     counting = newest(status for each in up for status in each.broker_statuses if status.counts)
-    table.set_reassignments(reassignments(counting))
-    table.set_topic_ids(topic_ids(counting))
+    table.set_context(
+        coordinator_partitions=coordinator_partitions(brokers),
+        fenced=frozenset(fenced(brokers)),
+        away=frozenset(each.broker for each in away_brokers(processes)),
+        metadata_ms=written_ms(brokers),
+        clocks_ahead_ms=clocks_ahead(up),
+        reassignments=tuple(reassignments(counting)),
+        topic_ids=topic_ids(counting),
+    )
     table.set_unreadable(key_of(log) for each in up for log in each.unreadable_logs)
     unread = [(each.broker, each.log_dir) for status in answers for each in status.log_dirs if not each.up]
     table.set_unread_dirs([*unread, *((each.broker, each.log_dir) for status in answers for each in status.blocked)])

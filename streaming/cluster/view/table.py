@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.broker.protocol.cluster_messages import Reassignment
 from streaming.cluster.view.decisions import Decisions, End, Round, Rounds
 from streaming.cluster.view.disk_forecasts import FullTimes, OtherSpace
 from streaming.cluster.view.export import EVERYTHING, NO_LIMIT, Export
@@ -241,44 +240,14 @@ class Table:
         with self._lock:
             self._read = {self._agent(agent): seconds for agent, seconds in agents.items()}
 
-    def set_coordinators(self, partitions: int | None) -> None:
-        """Set how many partitions `__transaction_state` has, see `PageContext`."""
+    def set_context(self, **fields: Any) -> None:
+        """Set fields of the `PageContext`, all of them for the same page: what agents report of the cluster now."""
         with self._lock:
-            self._context = replace(self._context, coordinator_partitions=partitions)
-
-    def set_fenced(self, brokers: Iterable[int]) -> None:
-        """Set which brokers are fenced off, see `PageContext`."""
-        with self._lock:
-            self._context = replace(self._context, fenced=frozenset(brokers))
-
-    def set_topic_ids(self, topic_ids: Mapping[str, str] | None) -> None:
-        """Set which topics there are, see `PageContext`."""
-        with self._lock:
-            self._context = replace(self._context, topic_ids=topic_ids)
-
-    def set_away(self, brokers: Iterable[int]) -> None:
-        """Set which brokers have no process, see `PageContext`."""
-        with self._lock:
-            self._context = replace(self._context, away=frozenset(brokers))
-
-    def set_metadata_time(self, written_ms: int | None) -> None:
-        """Set when the metadata of the cluster was last written, see `PageContext`."""
-        with self._lock:
-            self._context = replace(self._context, metadata_ms=written_ms)
-
-    def set_clocks(self, ahead_ms: Mapping[int, int]) -> None:
-        """Set which brokers' clocks are wrong, see `PageContext`."""
-        with self._lock:
-            self._context = replace(self._context, clocks_ahead_ms=ahead_ms)
+            self._context = replace(self._context, **fields)
 
     def min_isr(self, broker: int) -> int:
         """See `Limiter.min_isr`."""
         return self._context.limiter.min_isr(broker)
-
-    def set_reassignments(self, reassignments: Iterable[Reassignment]) -> None:
-        """Set which partitions are reassigned, see `PageContext`."""
-        with self._lock:
-            self._context = replace(self._context, reassignments=tuple(reassignments))
 
     def set_unreadable(self, logs: Iterable[LogKey]) -> None:
         """Set which logs cannot be read now: a log with an unreadable backlog does not hide the counters of others."""

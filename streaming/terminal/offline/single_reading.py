@@ -145,7 +145,7 @@ class SingleReading:
         )
         apply(self._table, [known], [status])
         if written_ms(status.broker_statuses) is None:  # it is not known when the metadata was written: it may be old
-            self._table.set_metadata_time(_NEVER_MS)
+            self._table.set_context(metadata_ms=_NEVER_MS)
         decided = self.agent.watcher.decided(())
         if decided is not None:
             self._table.take_catalog(NAME, decided.applied(NOTHING_DECIDED))
