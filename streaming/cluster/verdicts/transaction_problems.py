@@ -350,9 +350,9 @@ def _remedy(circumstances: Circumstances, late: Late, waiting: HeldBackGroups) -
 
 
 def _of_transaction(circumstances: Circumstances, late: Late, kind: kinds.ProblemKind, waiting: HeldBackGroups) -> LinkedProblem:
-    _, partition = _partition(circumstances, late)
-    detail = f"{partitions_named([partition])}, {described(circumstances, late)}; {remedy_for(circumstances, late, waiting).advice}"
-    return _found(circumstances, late, kind, detail, waiting)
+    remedy = remedy_for(circumstances, late, waiting)
+    detail = f"{partitions_named([_partition(circumstances, late)[1]])}, {described(circumstances, late)}; {remedy.advice}"
+    return _found(circumstances, late, kind, detail, waiting, remedy.command)
 
 
 def _not_listed(circumstances: Circumstances, cases: Cases, listed: Collection[int]) -> Iterator[LinkedProblem]:
@@ -400,7 +400,11 @@ def _overdue(circumstances: Circumstances, of_producer: list[Late], waiting: Hel
     too = f"; it is open in {format_list(others, _MOST_GROUPS)}, too" if others else ""
     idle = circumstances.if_idle(int(circumstances.view.logs["broker"][late.log]))
     detail = f"{_place(circumstances, late)}, {described(circumstances, late)}{too}{idle}"
-    return _found(circumstances, late, kinds.OVERDUE, detail, waiting, frozenset(_partition(circumstances, each) for each in of_producer))
+    command, partitions = (
+        remedy_for(circumstances, late, waiting).command,
+        frozenset(_partition(circumstances, each) for each in of_producer),
+    )
+    return _found(circumstances, late, kinds.OVERDUE, detail, waiting, command, partitions)
 
 
 def _place(circumstances: Circumstances, late: Late) -> str:
@@ -418,6 +422,7 @@ def _found(
     kind: kinds.ProblemKind,
     detail: str,
     waiting: HeldBackGroups,
+    command: Command,
     partitions: frozenset[TopicPartition] = frozenset(),
 ) -> LinkedProblem:
     logs = circumstances.view.logs
@@ -430,7 +435,7 @@ def _found(
         partition=partition,
         since_ms=late.start_ms,
         holds_back=_holds_back(circumstances, late, (topic, partition), waiting),
-        command=remedy_for(circumstances, late, waiting).command,
+        command=command,
         links=Links(partitions=partitions or frozenset([(topic, partition)]), producer=late.producer_id, weight=max(logs.held_by(late), 0)),
     )
 
