@@ -48,8 +48,7 @@ class Logs:
     """The exported logs, in the order of the page.
 
     ``items``: their indexes in `Observed`. The columns in ``derived`` are computed. Among them, ``leader`` is 1 for a log that leads, 0 for
-    one that does not, -1 if the leader is not known. ``leader_epoch`` is that of its partition, -1 unknown. ``limits`` is None for a log
-    whose limits are not known yet. ``late`` are transactions on these logs, ``open`` all that are open on them.
+    one that does not, -1 if the leader is not known. ``leader_epoch`` is that of its partition, -1 unknown.
     """
 
     items: Longs
@@ -57,10 +56,10 @@ class Logs:
     columns: Columns
     derived: ReplicaOffsets
     topic_ids: list[str]
-    limits: list[Limits | None]
-    late: tuple[Late, ...]
+    limits: list[Limits | None]  # None for a log whose limits are not known yet
+    late: tuple[Late, ...]  # transactions on these logs
     late_omitted: int
-    open: OpenList
+    open: OpenList  # all that are open on them
 
     def __getitem__(self, name: str) -> Longs:
         """A published column, or a computed one."""

@@ -78,33 +78,29 @@ _AGE_BOUNDS_S = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 15.0, 30.0, 60.0)
 class AgentStatus:
     """The result of the last poll of an agent; for an agent never reached, its name and ``up=False``.
 
-    ``catching_up`` is reported by the agent: its first scan still reads what was on disk before. ``metadata_brokers`` are those of
-    ``brokers`` whose own copy of the metadata log could be read. ``problems`` are words for what keeps it away or needs somebody's care.
-    ``clock_ahead_seconds`` is how far its clock is ahead of the job's. ``blocked`` are the files in which calls wait. ``logs`` is how many
-    logs it watches. ``unreadable`` counts the logs that it cannot read, ``unreadable_logs`` names the first of them. ``directories`` names
-    its log dirs as "broker:directory.id", which is the same name from every agent. ``scrubs`` are the scrubs of its log dirs.
-    ``explanation`` is a sentence about what keeps it away, "" if there is none. ``unread_bytes`` of logs it has not read, -1 not known.
+    ``unreadable`` counts the logs that it cannot read, ``unreadable_logs`` names the first of them. ``directories`` names its log dirs as
+    "broker:directory.id", which is the same name from every agent. ``unread_bytes`` of logs it has not read, -1 not known.
     """
 
     name: str
     up: bool
     brokers: tuple[int, ...] = ()
     cluster_id: str = ""
-    catching_up: bool = False
-    metadata_brokers: frozenset[int] = frozenset()
+    catching_up: bool = False  # reported by the agent: its first scan still reads what was on disk before
+    metadata_brokers: frozenset[int] = frozenset()  # those of ``brokers`` whose own copy of the metadata log could be read
     address: str = ""
-    problems: tuple[str, ...] = ()
-    clock_ahead_seconds: float | None = None
+    problems: tuple[str, ...] = ()  # words for what keeps it away or needs somebody's care
+    clock_ahead_seconds: float | None = None  # how far its clock is ahead of the job's
     log_dirs: tuple[LogDirStatus, ...] = ()
     broker_statuses: tuple[BrokerStatus, ...] = ()
     doubts: tuple[tuple[str, int], ...] = ()
-    blocked: tuple[BlockedFile, ...] = ()
+    blocked: tuple[BlockedFile, ...] = ()  # the files in which calls wait
     unreadable: tuple[UnreadableLogs, ...] = ()
     unreadable_logs: tuple[UnreadableLog, ...] = ()
-    logs: int = 0
+    logs: int = 0  # how many logs it watches
     directories: tuple[str, ...] = ()
-    scrubs: tuple[ScrubStatus, ...] = ()
-    explanation: str = ""
+    scrubs: tuple[ScrubStatus, ...] = ()  # the scrubs of its log dirs
+    explanation: str = ""  # a sentence about what keeps it away, "" if there is none
     unread_bytes: int = -1
     started_ms: int = -1  # when its process began, Unix milliseconds of its own clock, -1 not known
 

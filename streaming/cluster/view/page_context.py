@@ -214,36 +214,27 @@ def _refuse(option: str, given: Mapping[str, str], configs: Configs) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PageContext:
-    """``assume_replicated``: if no metadata is readable, a log is taken as replicated up to its end.
-
-    ``coordinator_partitions`` is the number of partitions of `__transaction_state` by the metadata log: 0 if there is no such topic, None
-    if it is not known. ``deletable`` and ``growth`` are None if a page is made only once: there is nothing to remember. ``fenced`` are the
-    brokers that the controller has fenced off. ``topic_ids``: of all topics of the cluster, by name; "" for one whose id is not known, None
-    if nothing is. ``metadata_ms`` is when the most advanced copy of the metadata log was last written to, in
-    Unix milliseconds; None if that does not show whether the copy is old. ``clocks_ahead_ms``: by how much the clocks of brokers are ahead
-    of the job's, where they are wrong. ``reassignments`` are those that are under way.
-    ``away`` are the brokers that surely have no process, as far as agents that answer have asked: nothing is deleted in their log dirs.
-    ``overdue_after_ms`` is the option of that name. ``waiting`` knows the groups that wait for hanging transactions, ``listed`` the
-    segments of the last page or round, ``other_space`` what others take of the disks.
-    """
+    """What is set, what is known of the cluster now, and what pages remember; the memories are None if a page is made only once."""
 
     transactions: TransactionJudge
     limiter: Limiter
     deletable: DeletableSince | None = None
     growth: LogGrowth | None = None
-    assume_replicated: bool = False
-    coordinator_partitions: int | None = None
-    fenced: frozenset[int] = frozenset()
-    topic_ids: Mapping[str, str] | None = None
-    away: frozenset[int] = frozenset()
-    metadata_ms: int | None = None
-    clocks_ahead_ms: Mapping[int, int] = field(default_factory=dict)
-    overdue_after_ms: int = 1_800_000
+    assume_replicated: bool = False  # if no metadata is readable, a log is taken as replicated up to its end
+    coordinator_partitions: int | None = (
+        None  # partitions of `__transaction_state` by the metadata log: 0 if there is no such topic, None not known
+    )
+    fenced: frozenset[int] = frozenset()  # the brokers that the controller has fenced off
+    topic_ids: Mapping[str, str] | None = None  # of all topics, by name; "" not known, None if nothing is
+    away: frozenset[int] = frozenset()  # the brokers that surely have no process, as far as agents have asked: nothing is deleted there
+    metadata_ms: int | None = None  # when its most advanced copy was last written to; None if that does not show whether it is old
+    clocks_ahead_ms: Mapping[int, int] = field(default_factory=dict)  # by how much the clocks of brokers are ahead, where they are wrong
+    overdue_after_ms: int = 1_800_000  # the option of that name
     paces: Paces = field(default_factory=Paces)
-    reassignments: tuple[Reassignment, ...] = ()
-    waiting: WaitingGroups = field(default_factory=WaitingGroups)
-    listed: ListedMemory = field(default_factory=ListedMemory)
-    other_space: OtherSpace = field(default_factory=OtherSpace)
+    reassignments: tuple[Reassignment, ...] = ()  # those that are under way
+    waiting: WaitingGroups = field(default_factory=WaitingGroups)  # the groups that wait for hanging transactions
+    listed: ListedMemory = field(default_factory=ListedMemory)  # the segments of the last page or round
+    other_space: OtherSpace = field(default_factory=OtherSpace)  # what others take of the disks
 
 
 def context_of(settings: Settings, *, once: bool = False, list_all: bool = False) -> PageContext:

@@ -40,21 +40,19 @@ _NO_DEADLINE = np.iinfo(np.int64).max
 class Late:
     """One open transaction, times in Unix milliseconds.
 
-    ``log`` is the index of its log among the judged logs. ``start_ms`` is its coordinator's if that is known; ``coordinator_state`` is ""
-    if no coordinator knows it. ``stuck`` is defined in `streaming.rules.transaction_verdicts`. ``groups``: if it hangs in
-    `__consumer_offsets`, the consumer groups whose offsets wait for it, as far as they are known.
+    ``groups``: if it hangs in `__consumer_offsets`, the consumer groups whose offsets wait for it, as far as they are known.
     """
 
-    log: int
+    log: int  # the index of its log among the judged logs
     producer_id: int
     producer_epoch: int
     first_offset: int
-    start_ms: int
+    start_ms: int  # its coordinator's if that is known
     last_append_ms: int
     transactional_id: str
-    coordinator_state: str
+    coordinator_state: str  # "" if no coordinator knows it
     verdict: str
-    stuck: bool
+    stuck: bool  # defined in `streaming.rules.transaction_verdicts`
     first_ms: int = -1  # when its first batch was appended to this log, -1 if that is not known
     deadline_ms: int = -1  # when its timeout has passed, and its coordinator ends it; -1 if it has none, or if that is not known
     as_of_ms: int = -1  # when its verdict was last certain, -1 if it is now
