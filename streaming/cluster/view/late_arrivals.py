@@ -71,9 +71,7 @@ def late_arrivals(observed: Observed, retention: RetentionResults, now_ms: int) 
     gone = np.maximum(retention.columns["due_upto"], start) > offset
     some = gone & (last_ms >= 0) & (now_ms - last_ms < RUN_MS) & observed.roles.leads[items]
     found = (_of(observed, retention, place) for place in np.flatnonzero(some).tolist())
-    return tuple(
-        each for each in found if each is not None and not (each.looks is LateLooks.REPLAY and now_ms - each.last_ms < CATCHES_UP_MS)
-    )
+    return tuple(each for each in found if each is not None and not _passes_by(each, now_ms))
 
 
 def _of(observed: Observed, retention: RetentionResults, place: int) -> LateArrivals | None:
@@ -92,6 +90,10 @@ def _of(observed: Observed, retention: RetentionResults, place: int) -> LateArri
         looks=run.looks,
         deleted=int(observed.columns["log_start_offset"][item]) > run.last_offset,
     )
+
+
+def _passes_by(late: LateArrivals, now_ms: int) -> bool:
+    return late.looks is LateLooks.REPLAY and now_ms - late.last_ms < CATCHES_UP_MS
 
 
 def worst(logs: Sequence[LateArrivals]) -> LateArrivals:
