@@ -97,11 +97,7 @@ class Invalid:
 
     @classmethod
     def of(cls, history: CommitHistory, go_on_at: Longs, lag: Lags, ends: Ends, places: Places, there: Places) -> Self:
-        """Count what lies between.
-
-        Args:
-            there: the positions of ``go_on_at``.
-        """
+        """Count what lies between. ``there``: the positions of ``go_on_at``."""
         upto, edition = records_before(np.minimum(lag.start, ends.high_watermark), places, ends, lag.reads_uncommitted)
         before = np.where(lag.reads_uncommitted, there.data, there.kept)
         counted = (there.offset == go_on_at) & (there.reason == KNOWN) & (there.edition == edition) & (edition != ABSENT)

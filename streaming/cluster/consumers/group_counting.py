@@ -92,11 +92,7 @@ class _Passed:
 
 
 class CountingMemory:
-    """For one thread.
-
-    Args:
-        watches: what was lost of late is seen by rounds; whoever looks once has not seen it.
-    """
+    """For one thread. ``watches``: what was lost of late is seen by rounds; whoever looks once has not seen it."""
 
     def __init__(self, *, watches: bool) -> None:
         self._watches = watches

@@ -49,12 +49,7 @@ class AgentCall(Protocol):
 
 
 class GroupDetails:
-    """For one answer.
-
-    Args:
-        messages: of the snapshot that the partitions are of.
-        agents: those that answer, by name.
-    """
+    """For one answer. ``messages``: of the snapshot that the partitions are of. ``agents``: those that answer, by name."""
 
     def __init__(self, messages: GroupPartitions, agents: Mapping[str, GroupAgent], ask: AgentCall) -> None:
         self._agent = messages.agents

@@ -388,11 +388,7 @@ class _Seen:
 
 
 class MoveCounting:
-    """For one thread.
-
-    Args:
-        watches: moves are counted by rounds; whoever looks once shows what the log has.
-    """
+    """For one thread. ``watches``: moves are counted by rounds; whoever looks once shows what the log has."""
 
     def __init__(self, *, watches: bool) -> None:
         self._watches = watches
@@ -449,11 +445,7 @@ class MoveCounting:
                     each.records = each.records if records is None else max(records, 0)
 
     def finish(self, rows: CommitRows, logs: GroupLogs, beyond: Flags, now_ms: int, steady_ms: int) -> Moved:
-        """The round is over.
-
-        Args:
-            beyond: the commits that are certainly beyond the ends of their logs.
-        """
+        """The round is over. ``beyond``: the commits that are certainly beyond the ends of their logs."""
         self._beyond = rows, beyond
         for each in self._tracked.values():
             if each.is_new and not each.done and self._is_due(each, steady_ms):

@@ -304,10 +304,7 @@ class Agent(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What rounds need of the job.
-
-    ``queries``: what looks at the checkpoint of each streaming query, by its name.
-    """
+    """What rounds need of the job. ``queries``: what looks at the checkpoint of each streaming query, by its name."""
 
     agents: Callable[[], Mapping[str, Agent]]  # the clients of all agents that are up
     cluster_topics: Callable[[], Mapping[str, int] | None]  # how many partitions each topic has, None if that is not known

@@ -55,10 +55,7 @@ _FIRST = -2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryFacts:
-    """What only queries have.
-
-    ``doubts``, ``notes``: as in `QueryLook`.
-    """
+    """What only queries have. ``doubts``, ``notes``: as in `QueryLook`."""
 
     checkpoint: str  # where it is, for people
     query_id: str = ""
@@ -90,11 +87,7 @@ class _Query:
 
 
 class QueryGroups:
-    """Puts looks at checkpoints into the store of commits. For one thread.
-
-    Args:
-        once: nobody looks again.
-    """
+    """Puts looks at checkpoints into the store of commits. For one thread. ``once``: nobody looks again."""
 
     def __init__(self, store: CommitStore, checkpoints: Sequence[QueryCheckpoint] = (), *, once: bool = False) -> None:
         self._store, self._once = store, once

@@ -83,11 +83,7 @@ class Reckoning:
         return WINDOW_MS if first_ms < 0 else min(self._now_ms - first_ms, WINDOW_MS)
 
     def summed(self, group: Longs, count: int) -> "SizeSums":
-        """The sums over the logs of each group.
-
-        Args:
-            group: of each log.
-        """
+        """The sums over the logs of each group. ``group``: of each log."""
         unknown = np.isnan(self.growth)
         following = np.full(count, NEVER)
         np.minimum.at(following, group, self.next_ms)

@@ -98,10 +98,7 @@ def thresholds_of(settings: Settings) -> Thresholds:
 
 @dataclass(frozen=True, kw_only=True, eq=False)  # no slots: what follows from the fields is computed once
 class Circumstances:
-    """Everything that problems are found in, at one moment.
-
-    ``lags``: as `streaming.cluster.view.observer.Observer.lags` has them.
-    """
+    """Everything that problems are found in, at one moment. ``lags``: as `streaming.cluster.view.observer.Observer.lags` has them."""
 
     view: View
     topics: Sequence[str]  # the names of topics, by their numbers in the view

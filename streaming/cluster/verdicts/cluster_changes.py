@@ -94,12 +94,7 @@ class ClusterMoment:
 
 
 def moment_of(circumstances: Circumstances, problems: Sequence[Problem], *, young: bool = False) -> ClusterMoment:
-    """What is compared of a look.
-
-    Args:
-        problems: all that are found in it.
-        young: the job has looked for less than `YOUNG_MS`.
-    """
+    """What is compared of a look. ``problems``: all that are found in it. ``young``: the job has looked for less than `YOUNG_MS`."""
     blind = frozenset(_blind(circumstances, problems)) | ({Blind(_YOUNG)} if young else set())
     latest = newest(circumstances.brokers)
     return ClusterMoment(

@@ -139,11 +139,7 @@ def _of(status: LogDirStatus | ScrubStatus) -> tuple[str, str]:
 
 
 def scrub_families(scrubs: Sequence[ScrubStatus]) -> Iterator[Samples]:
-    """One family per metric.
-
-    Args:
-        scrubs: of the agents that are up.
-    """
+    """One family per metric. ``scrubs``: of the agents that are up."""
     yield client_family(log_dir_metrics.SCRUB_CHECKED, ((_of(each), each.checked) for each in scrubs))
     yield client_family(log_dir_metrics.SCRUB_PASS_RATIO, ((_of(each), _ratio(each)) for each in scrubs if each.began_ms >= 0))
     yield client_family(log_dir_metrics.SCRUB_PASS_START, ((_of(each), each.began_ms / 1000) for each in scrubs if each.began_ms >= 0))

@@ -15,11 +15,7 @@ _TOPIC = r'(?:^|,)topic="(?P<topic>(?:[^"\\]|\\.)*)"'
 
 
 def cost_message(costs: Costs, families: Iterable[Family]) -> Cost:
-    """The message.
-
-    Args:
-        families: of a page as it would be made now, besides the observer's own.
-    """
+    """The message. ``families``: of a page as it would be made now, besides the observer's own."""
     last, seconds = costs.last
     if last is None:
         return Cost()

@@ -13,11 +13,7 @@ KEEP_SECONDS = 60.0
 
 
 class Looks:
-    """For several threads. Every look that is made feeds the history.
-
-    Args:
-        clock: the present time, Unix seconds.
-    """
+    """For several threads. Every look that is made feeds the history. ``clock``: the present time, Unix seconds."""
 
     def __init__(self, table: Table, clock: Callable[[], float]) -> None:
         self.history = History()

@@ -25,11 +25,7 @@ _SMALL = 1024
 
 
 class StateAnswers:
-    """For several threads.
-
-    Args:
-        cost: makes the message about what a scrape costs; None where nothing is scraped.
-    """
+    """For several threads. ``cost``: makes the message about what a scrape costs; None where nothing is scraped."""
 
     def __init__(self, state: State, cost: Callable[[], Cost] | None) -> None:
         self._state = state

@@ -139,12 +139,7 @@ Answer = Callable[[str, str], PublicMessage | None]
 
 
 class ListSource:
-    """A job, or log dirs that have been read.
-
-    Args:
-        answer: of the reading, None to ask ``wanted.job``.
-        log_dirs: what was read.
-    """
+    """A job, or log dirs that have been read. ``answer``: of the reading, None to ask ``wanted.job``. ``log_dirs``: what was read."""
 
     def __init__(self, wanted: ListRequest, answer: Answer | None, log_dirs: Sequence[Path] = ()) -> None:
         self._wanted = wanted

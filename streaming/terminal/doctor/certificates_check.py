@@ -64,11 +64,7 @@ def names_of(pem: bytes) -> list[str]:
 
 
 def of_end(name: str, ends_at: float, now: float, command: str = "", check: str = _CHECK) -> Diagnosis:
-    """The diagnosis of a certificate that ends at a time.
-
-    Args:
-        command: shows the certificate: who issues a new one is not known here.
-    """
+    """The diagnosis of a certificate that ends at a time. ``command``: shows the certificate: who issues a new one is not known here."""
     left, when = ends_at - now, f"{format_time(ends_at * 1000)} ({format_age(now - ends_at)})"
     if left <= 0:
         what, state = f"{name} has ended at {when}: put a new one in its place, which is taken without a restart", Outcome.FAULT

@@ -11,11 +11,7 @@ _LAGGING_MS = 120_000
 
 
 def of_job(url: str, status: Status) -> Iterator[Diagnosis]:
-    """Findings from the answer of a job.
-
-    Args:
-        url: its address, without a password.
-    """
+    """Findings from the answer of a job. ``url``: its address, without a password."""
     what = f"the job at {url} is segtail {status.version} and watches {format_count(status.logs, 'log')}"
     if status.ready:
         yield Diagnosis(check="job", state=Outcome.FINE, what=f"{what}; {status.freshness}")

@@ -163,11 +163,7 @@ def _as_damage(position: Position) -> Position:
 
 
 class DiskPast:
-    """As `GroupPast`.
-
-    Args:
-        agent: of the logs that groups read, which it has counted by the time that it is asked.
-    """
+    """As `GroupPast`. ``agent``: of the logs that groups read, which it has counted by the time that it is asked."""
 
     def __init__(self, as_of: Iterable[AsOf], agent: LocalAgent, now_ms: int) -> None:
         self._since = {key: value for each in as_of for key, value in each.since.items()}

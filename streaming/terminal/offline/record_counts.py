@@ -36,10 +36,7 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordCounts:
-    """``rows`` of partitions.
-
-    ``topics`` that have a partition here, or one elsewhere that the metadata knows.
-    """
+    """``rows`` of partitions. ``topics`` that have a partition here, or one elsewhere that the metadata knows."""
 
     rows: tuple[CountRow, ...]
     doubts: tuple[str, ...]  # what could not be read, understood or counted, and which partitions are not here

@@ -16,11 +16,7 @@ M = TypeVar("M", bound=Message)
 
 
 class DirSource:
-    """Asks a reading what a job is asked, by the same paths.
-
-    Args:
-        read: reads the log dirs. Raises `SegtailError`.
-    """
+    """Asks a reading what a job is asked, by the same paths. ``read``: reads the log dirs. Raises `SegtailError`."""
 
     name = "the log dirs"
 
