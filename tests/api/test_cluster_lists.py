@@ -16,12 +16,12 @@ from streaming.cluster.view.view import view
 from streaming.common.rows import SEGMENTS
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
-from streaming.pages.api.cluster_numbers import cluster_numbers
 from streaming.pages.api.history import MINUTES, RateColumns
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.look import Look
 from streaming.pages.api.looks import Looks
 from streaming.pages.api.state import State
+from streaming.pages.api.status_message import cluster_numbers
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.site.judged_looks import JudgedLooks

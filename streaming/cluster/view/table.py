@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from threading import Lock
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.broker.protocol.cluster_messages import Reassignment
 from streaming.cluster.view.decisions import Decisions, End, Round, Rounds
 from streaming.cluster.view.disk_forecasts import FullTimes, OtherSpace
 from streaming.cluster.view.export import EVERYTHING, NO_LIMIT, Export
@@ -81,6 +82,18 @@ class Snapshot:
     context: PageContext
     now_ms: int
     steady_ms: int  # the same by a clock that nobody sets
+
+
+class ClusterNow(TypedDict, total=False):
+    """The fields of `PageContext` that agents report of the cluster."""
+
+    coordinator_partitions: int | None
+    fenced: frozenset[int]
+    topic_ids: Mapping[str, str] | None
+    away: frozenset[int]
+    metadata_ms: int | None
+    clocks_ahead_ms: Mapping[int, int]
+    reassignments: tuple[Reassignment, ...]
 
 
 class Table:
@@ -240,8 +253,8 @@ class Table:
         with self._lock:
             self._read = {self._agent(agent): seconds for agent, seconds in agents.items()}
 
-    def set_context(self, **fields: Any) -> None:
-        """Set fields of the `PageContext`, all of them for the same page: what agents report of the cluster now."""
+    def set_context(self, **fields: Unpack[ClusterNow]) -> None:
+        """Set fields of the `PageContext`, all of them for the same page."""
         with self._lock:
             self._context = replace(self._context, **fields)
 

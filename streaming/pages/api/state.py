@@ -41,7 +41,6 @@ from streaming.cluster.view.broker_status import away_brokers
 from streaming.cluster.view.disk_use import disk_found
 from streaming.errors import NotYetError
 from streaming.pages.api import log_rows
-from streaming.pages.api.cluster_numbers import cluster_numbers
 from streaming.pages.api.count_page import count_page
 from streaming.pages.api.disk_page import disk_page
 from streaming.pages.api.event_log import EventLog
@@ -49,7 +48,7 @@ from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import JUDGED_BY, ListedGroups
 from streaming.pages.api.log_rows import broker_page, partition_detail, topic_detail, topic_page
 from streaming.pages.api.paging import page_request
-from streaming.pages.api.status_message import problem_page, status_of
+from streaming.pages.api.status_message import cluster_numbers, problem_page, status_of
 from streaming.pages.listings.group_list import GROUPS
 from streaming.pages.listings.partition_list import BROKERS, PARTITIONS, RETENTION, TOPICS
 from streaming.pages.listings.transaction_list import TRANSACTIONS

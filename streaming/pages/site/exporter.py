@@ -21,11 +21,10 @@ from streaming.common.settings import Settings
 from streaming.common.units import Address
 from streaming.common.web.gate import Gate
 from streaming.common.web.messages import OPENMETRICS_TYPE, TEXT_TYPE, HttpRequest, Response, sentence, wants_openmetrics
-from streaming.pages.api.cost_message import cost_message
 from streaming.pages.api.listed_groups import MakeDetails
 from streaming.pages.api.looks import Looks
 from streaming.pages.api.state import State
-from streaming.pages.exposition.costs import Costs
+from streaming.pages.exposition.costs import Costs, cost_message
 from streaming.pages.exposition.group_families import NO_GROUPS
 from streaming.pages.exposition.kept_lines import KeptLines
 from streaming.pages.exposition.render import render, render_packed, shown_groups_of

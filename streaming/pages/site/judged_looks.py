@@ -18,13 +18,13 @@ from streaming.cluster.view.table import Table
 from streaming.cluster.view.transaction_columns import TransactionJudge
 from streaming.common.whole_files import write_whole
 from streaming.errors import AgentError
-from streaming.pages.api.cluster_numbers import shown_numbers
 from streaming.pages.api.event_log import EventLog
 from streaming.pages.api.history import NumberMemory
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import GroupResults, ListedGroups, MakeDetails
 from streaming.pages.api.look import Look
 from streaming.pages.api.looks import Looks
+from streaming.pages.api.status_message import shown_numbers
 from streaming.rules.aborting_clients import AbortingClients
 
 
