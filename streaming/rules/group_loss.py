@@ -1,4 +1,4 @@
-"""When retention will delete an offset of a log: what `streaming.rules.retention_passes` deletes, at times to come.
+"""When retention will delete an offset of a log: what `streaming.rules.retention_rule` deletes, at times to come.
 
 Only the first segments of a log are ever deleted. So an offset is deleted when every segment up to its own may go: below the log start,
 not needed by ``retention.bytes``, or with a largest timestamp more than ``retention.ms`` ago. The broker deletes at the first check after
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
-from streaming.rules.retention_passes import FAR, Growth, RetentionPasses, after_start
+from streaming.rules.retention_rule import FAR, Growth, RetentionPasses, after_start
 from streaming.rules.segment_columns import ABSENT, SegmentColumns
 
 # --- how fast a reader has to be so that it is always ahead of what deletes the first segments of a log: one pace for each offset. It must
@@ -129,7 +129,7 @@ def losses(logs: SegmentColumns, growth: Growth, owner: Longs, offset: Longs, no
     Args:
         owner: the log of each offset, as an index in ``logs``.
         offset: offsets at or above their log's start.
-        away: the broker of each log that has no process, as `streaming.rules.retention_passes.away_of` has it; None if all of them run.
+        away: the broker of each log that has no process, as `streaming.rules.retention_rule.away_of` has it; None if all of them run.
     """
     if not len(owner):
         return NOTHING

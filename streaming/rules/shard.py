@@ -13,9 +13,8 @@ from streaming.common.event_row import EVENTS, EventRow
 from streaming.common.log_key import key_of
 from streaming.common.rows import Change, Kind, pack_rows, unpack_rows
 from streaming.common.state_row import CHANGE, STATES
-from streaming.rules.column_fold import everything, fold_columns, unusual_logs
+from streaming.rules.column_fold import arrivals, everything, fold_columns, taken, unusual_logs
 from streaming.rules.fold import LogChange, ShardFold, recalled
-from streaming.rules.row_order import arrivals, taken
 from streaming.rules.shard_state import ShardState
 
 FEW = 8

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from streaming.broker.agent import laddered_log, position_answers
-from streaming.broker.agent.dir_calls import DirCalls, R
-from streaming.broker.agent.dir_threads import GONE_SECONDS
+from streaming.broker.agent.dir_threads import GONE_SECONDS, DirCalls, R
 from streaming.broker.agent.laddered_log import LadderedLog
 from streaming.broker.agent.ladders import REST_SECONDS, RETRY_SECONDS, STORE_SECONDS, SWEEP_SECONDS
 from streaming.broker.agent.position_answers import find_positions

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, Registered, TopicCounts
-from streaming.broker.protocol.scrub_messages import CorruptBatch, CorruptLog, ScrubStatus
-from streaming.broker.protocol.status_messages import BrokerStatus
+from streaming.broker.protocol.status_messages import BrokerStatus, CorruptBatch, CorruptLog, ScrubStatus
 from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.view.observer import AgentStatus, Observer, Versions
 from streaming.cluster.view.table import Table

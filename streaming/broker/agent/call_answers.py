@@ -1,20 +1,21 @@
 """The answers of an agent to its calls: bytes in, messages out, without the wire."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import TypeVar
 
 import pyarrow as pa
 
 from streaming.broker.agent.reader_service import ReaderService
-from streaming.broker.agent.scan_room import ScanRoom
 from streaming.broker.agent.service import Service, serve_only
 from streaming.broker.disk.logdirs import LogDir, LogDirs
 from streaming.broker.excerpts.excerpt_listing import excerpts_of, partitions_with_start, topics_of
 from streaming.broker.excerpts.excerpt_scan import scan_excerpts
 from streaming.broker.journal.consumers import Readers
-from streaming.broker.protocol.agent_calls import Call
+from streaming.broker.protocol.agent_calls import Call, Reason
 from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
 from streaming.broker.protocol.excerpt_messages import (
     MOST_EXCERPTS,
@@ -34,6 +35,38 @@ from streaming.broker.protocol.selection import Selection
 from streaming.broker.protocol.status_messages import StatusRequest
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, quoted
+
+SCANS = 8
+"""The most scans that run at the same time."""
+
+PRINCIPALS_SCANS = 4
+"""The most of them for one principal, so that no token keeps all of them."""
+
+
+class ScanRoom:
+    """Room for a few scans. For several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: Counter[str] = Counter()
+
+    @contextmanager
+    def taken(self, principal: str) -> Iterator[None]:
+        """Take a place for the duration of a block.
+
+        Raises:
+            AgentError: all are taken (reason `Reason.BUSY`): whoever asks again gets one later.
+        """
+        with self._lock:
+            if self._running[principal] >= PRINCIPALS_SCANS or self._running.total() >= SCANS:
+                raise AgentError(f"{self._running.total()} scans are running: it is tried again", Reason.BUSY)
+            self._running[principal] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running[principal] -= 1
+
 
 # --- the answers about parts of segments, which people read at once: what there is, and its rows.
 

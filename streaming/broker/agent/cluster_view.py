@@ -35,8 +35,7 @@ from streaming.kafka.formats.metadata_brokers import BrokerState, server_of
 from streaming.kafka.formats.metadata_partitions import PartitionState, UncleanElection
 from streaming.kafka.formats.names import METADATA_TOPIC, TRANSACTION_TOPIC
 from streaming.rules.config_values import Configs
-from streaming.rules.limits import Limits, limits_of
-from streaming.rules.min_isr import KAFKA_3_7
+from streaming.rules.limits import KAFKA_3_7, Limits, limits_of
 from streaming.rules.restart_cost import recovery_threads
 
 # --- counts how many partitions of each topic are offline, under min ISR and under-replicated, from a copy of the metadata log. All

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from streaming.broker.agent.dir_calls import DirCalls
+from streaming.broker.agent.dir_threads import DirCalls
 from streaming.broker.agent.laddered_log import LadderedLog
 from streaming.broker.agent.ladders import Ladders
 from streaming.broker.disk.damaged_batches import BAD_CRC, damaged_batches

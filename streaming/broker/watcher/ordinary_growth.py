@@ -19,7 +19,7 @@ from streaming.broker.journal.blocks import AppendedRanges
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.watcher.cluster_knowledge import Cluster, Leads
 from streaming.broker.watcher.cursors import went_on
-from streaming.broker.watcher.noting import Noting
+from streaming.broker.watcher.reading import Noting
 from streaming.broker.watcher.tail import Tail
 from streaming.common.arrays import Longs
 from streaming.common.column_types import defaults_of

@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.group_messages import Following, GroupsRequest, KnownLog, RecordsRequest
 from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer
 from streaming.broker.protocol.history_json import KeptCommit
-from streaming.broker.protocol.problems import Reason
 from streaming.cluster.consumers.group_questions import MOST_ASKED, Question
 from streaming.cluster.consumers.group_snapshot import GroupBoard, GroupSnapshot
 from streaming.cluster.consumers.group_tracker import GroupTracker, RoundView

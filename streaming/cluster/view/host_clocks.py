@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from streaming.broker.protocol.problems import Reason
+from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.status_messages import BrokerStatus
 from streaming.cluster.view.observer import AgentStatus
 

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from streaming.broker.protocol.scrub_messages import ScrubStatus
-from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
+from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ScrubStatus
 from streaming.cluster.view.process_reports import process_by_all
 
 _Report = TypeVar("_Report", LogDirStatus, ScrubStatus)

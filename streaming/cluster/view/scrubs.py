@@ -5,7 +5,7 @@ from pathlib import PurePath
 
 from prometheus_client import Metric as Samples
 
-from streaming.broker.protocol.scrub_messages import ScrubStatus
+from streaming.broker.protocol.status_messages import ScrubStatus
 from streaming.cluster.view.table import Replica
 from streaming.common.definitions import log_dir_metrics
 from streaming.common.definitions.client_family import client_family

@@ -14,7 +14,7 @@ from streaming.cluster.view.value_matrix import Carried, Columns
 from streaming.common.arrays import Flags, Longs
 from streaming.common.rows import NOT_UNDERSTOOD, StartSource
 from streaming.kafka.formats.names import TRANSACTION_TOPIC
-from streaming.rules.coordinator_join import NOT_KNOWN, ONGOING, STATES, Coordinators, all_read, count_states, newest
+from streaming.rules.coordinator_state import NOT_KNOWN, ONGOING, STATES, Coordinators, all_read, count_states, newest
 from streaming.rules.transaction_fold import OPEN
 from streaming.rules.transaction_verdicts import (
     GRACE_MS,
@@ -193,7 +193,7 @@ class CoordinatorView:
 
     ``partitions``: how many there are by the metadata log, None if not known. ``readable_partitions`` were read to their ends
     from a current replica, and understood. ``read_ms``: everything that was in all of them at that time, by the job's clock, is processed;
-    -1 if not all are readable. ``counts``: by broker, how many entries are in each of `streaming.rules.coordinator_join.STATES`.
+    -1 if not all are readable. ``counts``: by broker, how many entries are in each of `streaming.rules.coordinator_state.STATES`.
     ``overdue``: by broker, how many readable entries are Ongoing beyond their timeout.
     """
 

@@ -8,8 +8,8 @@ from streaming.cluster.view.replica_health import role_of
 from streaming.pages.api.judged_look import JudgedLook, with_verdicts
 from streaming.pages.api.log_rows import partition_columns, partition_rows, retention_rows, transaction_rows
 from streaming.pages.api.look import Look
-from streaming.rules.growth import growth_now
 from streaming.rules.retention_rule import RetentionRule, SegmentDeletions
+from streaming.rules.space_outlook import growth_now
 
 _MOST_TRANSACTIONS = 1000
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 import streaming
-from streaming.broker.protocol.agent_calls import Call, Refusal
+from streaming.broker.protocol.agent_calls import Call, Reason, Refusal, explain
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.broker.protocol.excerpt_messages import Excerpt, Excerpts, ExcerptsRequest, Scan, ScanEnd, ScanRequest, UnreadPart
 from streaming.broker.protocol.group_json import BatchCheck
@@ -28,7 +28,6 @@ from streaming.broker.protocol.group_messages import (
 )
 from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer, read_groups, read_records, read_table
 from streaming.broker.protocol.json_message import Message
-from streaming.broker.protocol.problems import Reason, explain
 from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlan, ReaderPlanRequest, ReaderRange
 from streaming.broker.protocol.status_messages import Status, StatusRequest
 from streaming.broker.protocol.tokens import Token, header_of, read_tokens

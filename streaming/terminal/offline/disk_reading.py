@@ -37,7 +37,7 @@ from streaming.kafka.formats import names
 from streaming.kafka.formats.names import DirState, PartitionDir
 from streaming.pages.api.disk_page import disk_page
 from streaming.rules.restart_cost import NO_ENTRY, LogSegments, RecoveryPoints, not_fsynced_bytes, scanned_bytes
-from streaming.rules.retention_passes import away_of
+from streaming.rules.retention_rule import away_of
 from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from streaming.terminal.offline.cluster_logs import is_foreign
 from streaming.terminal.offline.uncollected import uncollected

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.watcher.scope import Scope
+from streaming.broker.watcher.registry import Scope
 from streaming.cluster.view.host_families import unobserved
 from streaming.cluster.view.limiter import LimitsOf
 from streaming.cluster.view.observer import AgentStatus

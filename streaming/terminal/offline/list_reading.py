@@ -8,7 +8,7 @@ import numpy as np
 
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.watcher.scope import Scope
+from streaming.broker.watcher.registry import Scope
 from streaming.cluster.view.limiter import LimitsOf
 from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.view import View
