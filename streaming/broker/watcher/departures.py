@@ -103,7 +103,7 @@ class WatchedLogs:
         cursor = self.cursors[key]
         identity = FileIdentity(cursor.device, cursor.inode)
         segment = Segment(cursor.segment, partition.path, False, cursor.position, 0, identity)
-        tail = Tail(partition, cursor, [segment], self.producers(key), remembered=True)
+        tail = Tail(partition, cursor, (segment,), self.producers(key), remembered=True)
         self.hold(key, tail)
         return tail
 
