@@ -10,6 +10,7 @@ deleted.
 """
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,23 +90,12 @@ class Losses:
     def spread(self, items: Longs, count: int) -> "Losses":
         """The same as items among so many, of which nothing is known of the others."""
 
-        def among(column: Longs) -> Longs:
-            whole = np.full(count, ABSENT)
+        def among(column: NDArray[Any]) -> NDArray[Any]:
+            whole = np.full(count, column.dtype != np.bool_ and ABSENT, column.dtype)
             whole[items] = column
             return whole
 
-        paced = np.full(count, float(ABSENT))
-        paced[items] = self.pace
-        return Losses(
-            at_ms=among(self.at_ms),
-            latest_ms=among(self.latest_ms),
-            first_end=among(self.first_end),
-            last_end=among(self.last_end),
-            by_size=among(self.by_size.astype(np.int64)) > 0,
-            pace=paced,
-            start_of=among(self.start_of),
-            at_start=among(self.at_start.astype(np.int64)) > 0,
-        )
+        return Losses(**{each.name: among(getattr(self, each.name)) for each in fields(self)})
 
 
 _NONE: Longs = np.empty(0, np.int64)

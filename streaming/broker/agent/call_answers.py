@@ -188,7 +188,7 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
     }
     if about_groups is not None:
         known |= {
-            Call.BATCH: _anyone(BatchRequest, about_groups.check_batch),
+            Call.BATCH: _one(BatchRequest, lambda request, _: about_groups.check_batch(request)),
             Call.POSITIONS: lambda body, _: _few(about_groups.positions(_decoded(PositionsRequest, body)), slow),
             Call.RECORDS: lambda body, _: _few(about_groups.records(_decoded(RecordsRequest, body)), room),
             Call.GROUPS: lambda body, _: _few(about_groups.groups(_decoded(GroupsRequest, body)), room),
@@ -209,11 +209,6 @@ def _one(kind: type[_Request], answer: Callable[[_Request, str], Message | None]
 def _decoded(kind: type[_Request], body: bytes) -> _Request:
     with _decoding:
         return kind.decode(body, REQUEST_VALUES)
-
-
-def _anyone(kind: type[_Request], answer: Callable[[_Request], Message]) -> Answer:
-    """The same where it does not matter who asks."""
-    return _one(kind, lambda request, _: answer(request))
 
 
 def _counted(batches: Iterator[pa.RecordBatch], count_rows: Callable[[int], object]) -> Iterator[pa.RecordBatch]:

@@ -109,15 +109,16 @@ class Presence:
         if self._last is not None and self._last[0] is tails:
             return self._last[1]
         watched = {tail.cursor.log: tail for tail in tails if self._wants(tail.cursor.log.topic)}
-        here = {key: tail for key, tail in watched.items() if self._is_here(tail)}
+        here = {
+            key: tail
+            for key, tail in watched.items()
+            if tail.partition.log_dir.path == self._path and tail.resumed and not (tail.away or tail.leaving)
+        }
         now = self._clock()
         self._missing = {key: self._missing.get(key, now) for key in logs if key not in watched}
         self._last = None if self._missing else (tails, Present(here, set(), unavailable=False, same=True))
         expired = {key for key, since in self._missing.items() if now - since >= GONE_SECONDS}
         return Present(here, {key for key in logs if key in watched and key not in here} | expired, unavailable=False)
-
-    def _is_here(self, tail: Tail) -> bool:
-        return tail.partition.log_dir.path == self._path and tail.resumed and not tail.away and not tail.leaving
 
 
 R = TypeVar("R")

@@ -30,9 +30,6 @@ from streaming.kafka.formats.names import METADATA_TOPIC, FileKind, FileStage, p
 from streaming.rules.broker_process import AWAY, LockState, ProcessLook
 from streaming.rules.restart_cost import NOT_KNOWN, LogSegments, RecoveryPoints, not_fsynced_bytes, scanned_bytes
 
-# --- what a restart costs each log dir, and how far one has come, as an agent reports it.
-
-
 # --- what a start after a crash would cost each log dir, from the logs that are watched: computed again only for logs that have changed.
 
 

@@ -32,7 +32,6 @@ from streaming.broker.journal.journal import Journal
 from streaming.broker.protocol.status_messages import BlockedFile, CorruptBatch, CorruptLog, ScrubStatus, UnreadableFile
 from streaming.broker.scrub.findings import FoundSegment
 from streaming.broker.scrub.threads import Scrub, ScrubOptions, ScrubReport
-from streaming.broker.watcher.reading import NotesNothing
 from streaming.broker.watcher.structure import Structure
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.watcher import Watcher
@@ -365,7 +364,7 @@ class Parts:
             redact=self._redact,
             attached=self._consumers.any(),
             should_stop=should_stop,
-            noting=NotesNothing() if self.ladders is None else self.ladders,
+            noting=self.ladders,
         )
         return HostWatch(watcher, cluster, HostStatus(self._log_dirs, cluster, watcher.tails, now_ms, watcher.recovery))
 

@@ -50,15 +50,11 @@ def find_positions(
     opened = OpenedBatches() if ladders is None else ladders.opened
     for path, logs in (_by_log_dir(ladders, questions) if ladders is not None else {}).items():
         try:
-            found |= calls.call(path, partial(_of_logs, logs, opened, now_ms, partial(_in_time, clock, ends)), max(0.0, ends - clock()))
+            found |= calls.call(path, partial(_of_logs, logs, opened, now_ms, lambda: clock() < ends), max(0.0, ends - clock()))
         except TimeoutError:
             log.warning("positions are not found in time", extra={"log_dir": str(path), "logs": len(logs)})
     answers = [found.get(row, ("", Position(offset, PositionState.FILLING))) for row, offset in enumerate(questions["offset"].to_pylist())]
     return positions_table(questions, answers)
-
-
-def _in_time(clock: Callable[[], float], ends: float) -> bool:
-    return clock() < ends
 
 
 def _by_log_dir(ladders: Ladders, questions: pa.Table) -> Mapping[Path, list[tuple[LadderedLog, _Log]]]:

@@ -430,17 +430,15 @@ class ReaderService:
         excerpts = self._excerpts(request.reader, at.excerpts, size, left)
         end = self.service.journal.end().seq if upto is None else upto.seq
         blocks = self.service.journal.each_block(at.seq, point.seq)
+        lost = self.service.journal.trimmed().seq > at.seq
         return ReaderPlan(
             agent=self.service.name,
             to=ReaderPosition(journal=at.journal, seq=max(point.seq, at.seq), total=max(point.total, at.total), excerpts=excerpts),
             begun=True,
-            idle=excerpts == at.excerpts and not self._has_lost(request) and not has_rows(blocks, selection),
+            idle=excerpts == at.excerpts and not lost and not has_rows(blocks, selection),
             more=point.seq < end or excerpts < size,
             unread=not self.service.watcher.caught_up,
         )
-
-    def _has_lost(self, request: ReaderPlanRequest) -> bool:
-        return self.service.journal.trimmed().seq > request.at.seq
 
     def _excerpts(self, reader: str, begin: int, size: int, left: int | None) -> int:
         """Up to which excerpt a budget reaches; at least one is planned if there is anything left of it."""

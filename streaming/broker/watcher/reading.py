@@ -25,7 +25,7 @@ from streaming.common.log_key import LogKey
 from streaming.common.rows import NOT_UNDERSTOOD, Kind
 from streaming.kafka.formats.layout import PREFIX_BYTES
 from streaming.kafka.formats.names import TRANSACTION_TOPIC
-from streaming.kafka.scan.arrivals import NO_ARRIVALS, arrivals
+from streaming.kafka.scan.arrivals import NO_ARRIVALS, AppendDelays, arrivals
 from streaming.kafka.scan.coordinator_entries import CoordinatorEntry, coordinator_entries
 from streaming.kafka.scan.detail import pack
 from streaming.kafka.scan.epochs import by_epoch
@@ -98,16 +98,6 @@ class Noting(Protocol):
 
     def note_plain(self, tail: Tail, next_offset: int, records: int, size: int, seen_ms: int, batches: Callable[[], Batches]) -> None:
         """The same of a range with no transactional and no control batch; ``batches`` makes its columns, which costs more than its sums."""
-
-
-class NotesNothing:
-    """Nobody wants to know of ranges besides their events."""
-
-    def note(self, tail: Tail, batches: Batches, sums: Sums, seen_ms: int, steps: Steps) -> None:
-        """See `Noting`."""
-
-    def note_plain(self, tail: Tail, next_offset: int, records: int, size: int, seen_ms: int, batches: Callable[[], Batches]) -> None:
-        """See `Noting`."""
 
 
 SEEN_WITHIN_MS = 10_000
@@ -187,16 +177,6 @@ class ReadRound:
     lost: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _RangeColumns:
-    """The columns of a range's event besides its sums."""
-
-    leads: int
-    detail: bytes | None
-    transactions: bytes | None
-    coordinator: bytes | None
-
-
 class GrowthReader:
     """Reads growth, and makes events of it. It has one buffer, which it uses again and again.
 
@@ -204,7 +184,7 @@ class GrowthReader:
         leading: whether a log's replica led when a range was appended.
         limits: the limits of a log, as far as they are known.
         redact: returns the text that replaces a transactional id in events.
-        note: is called with every range.
+        note: is called with every range, if anybody wants to know of them besides their events.
     """
 
     def __init__(
@@ -213,7 +193,7 @@ class GrowthReader:
         limits: Callable[[LogKey], Limits],
         redact: Callable[[str], str],
         clock_ms: Callable[[], int],
-        note: Noting,
+        note: Noting | None,
     ) -> None:
         self._leading = leading
         self._limits = limits
@@ -352,55 +332,44 @@ class GrowthReader:
         published_again = scanned.sums is not None and scanned.sums.base_offset < tail.cursor.frontier
         scanned, steps = find_steps(tail, scanned, buffer, start, self._clock_ms(), singly=published_again)
         if scanned.sums is not None:
-            columns = _RangeColumns(
-                leads=leads,
-                detail=pack(scanned.batches) if published_again else None,
-                transactions=encode_steps(steps),
-                coordinator=find_entries(tail, scanned, buffer, self._redact),
-            )
-            done.events.append(self._appended(tail, start, scanned, steps, columns))
+            detail, coordinator = pack(scanned.batches) if published_again else None, find_entries(tail, scanned, buffer, self._redact)
+            event = self._appended(tail, start, scanned, scanned.sums, steps, leads)
+            done.events.append(replace(event, detail=detail, coordinator=coordinator) if detail or coordinator else event)
         return False, scanned.flaw
 
-    def _appended(self, tail: Tail, start: int, scanned: Scanned, steps: Steps, columns: "_RangeColumns") -> Event:
-        sums, before, now = scanned.sums, tail.cursor, self._clock_ms()
-        assert sums is not None
+    def _appended(self, tail: Tail, start: int, scanned: Scanned, sums: Sums, steps: Steps, leads: int) -> Event:
+        before, now = tail.cursor, self._clock_ms()
         seen_at = _appended_at(tail, now)
-        self._note.note(tail, scanned.batches, sums, seen_at if tail.live else -1, steps)
-        log, limits = before.log, self._limits(before.log)
-        appended = None if columns.leads == 0 else tail.appended(sums.base_offset, now)
-        retention_ms = limits.expires_ms if columns.leads == 1 else UNLIMITED
-        late = NO_ARRIVALS if appended is None else arrivals(scanned.batches, sums, appended, retention_ms)
+        if self._note is not None:
+            self._note.note(tail, scanned.batches, sums, seen_at if tail.live else -1, steps)
+        limits = self._limits(before.log)
+        appended = None if leads == 0 else tail.appended(sums.base_offset, now)
+        late = NO_ARRIVALS
+        if appended is not None:
+            late = arrivals(scanned.batches, sums, appended, limits.expires_ms if leads == 1 else UNLIMITED)
         after = advanced(before, start, scanned, sums)
         gaps = tail.append(after, scanned.batches, now, compacted=limits.compacts)
         return Event(
             kind=Kind.APPENDED,
-            broker=log.broker,
+            **before.log._asdict(),
             log_dir=str(tail.partition.log_dir.path),
-            topic=log.topic,
-            partition=log.partition,
-            topic_id=log.topic_id,
             segment=after.segment,
             start_position=before.position,
             end_position=after.position,
             base_offset=sums.base_offset,
             next_offset=sums.next_offset,
             log_epoch=sums.leader_epoch,
-            leads=columns.leads,
+            leads=leads,
             settled=after.settled,
             seen_at=seen_at,
             max_timestamp=sums.max_timestamp,
-            detail=columns.detail,
-            transactions=columns.transactions,
+            transactions=encode_steps(steps),
             active_producers=tail.producers.active,
             sequence_gaps=gaps,
-            coordinator=columns.coordinator,
             high_watermark=tail.high_watermark,
-            append_delay_buckets=late.append_delay_buckets,
-            append_delay_ms=late.append_delay_ms,
-            ahead_batches=late.ahead_batches,
-            expired=late.expired,
             judges_expiry=limits.judges_expiry,
             **{name: getattr(sums, name) for name in COUNTS},
+            **{name: getattr(late, name) for name in AppendDelays.__slots__},
         )
 
     def _flawed(self, tail: Tail, what: str, done: ReadRound) -> None:

@@ -99,14 +99,6 @@ def _segments(copy: Partition) -> tuple[Segment, ...]:
         return ()
 
 
-def _every_log(_: Partition) -> bool:
-    return True
-
-
-def _every_beginning(_: LogKey) -> bool:
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class Scope:
     """Which logs are watched, and how thoroughly.
@@ -117,8 +109,8 @@ class Scope:
     is published about events before the reading.
     """
 
-    wants: Callable[[Partition], bool] = _every_log
-    opens: Callable[[LogKey], bool] = _every_beginning
+    wants: Callable[[Partition], bool] = lambda _: True
+    opens: Callable[[LogKey], bool] = lambda _: True
     once: bool = False
 
 

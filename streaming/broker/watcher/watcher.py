@@ -26,7 +26,7 @@ from streaming.broker.watcher.found_events import FoundPublisher
 from streaming.broker.watcher.grown_logs import SLICE_BYTES, GrownLogs, Publisher
 from streaming.broker.watcher.offset_checkpoints import RecoveryPositions
 from streaming.broker.watcher.ordinary_growth import FEW_LOGS, OrdinaryReader
-from streaming.broker.watcher.reading import GrowthReader, Leading, NotesNothing, Noting
+from streaming.broker.watcher.reading import GrowthReader, Leading, Noting
 from streaming.broker.watcher.registry import EVERYTHING, LogRegistry, Scope
 from streaming.broker.watcher.replaying import Replaying
 from streaming.broker.watcher.rereading import Rereading
@@ -158,14 +158,6 @@ class _Waiting:
     published: threading.Event
 
 
-NOTES_NOTHING = NotesNothing()
-
-
-def _never() -> bool:
-    """The watcher need not stop."""
-    return False
-
-
 class Watcher:
     """One thread calls `poll` again and again. Other threads may call `begin`, `note_consumer` and methods that only read."""
 
@@ -179,9 +171,9 @@ class Watcher:
         producers_limit: int,
         redact: Callable[[str], str] = str,
         attached: bool,
-        should_stop: Callable[[], bool] = _never,
+        should_stop: Callable[[], bool] = bool,
         scope: Scope = EVERYTHING,
-        noting: Noting = NOTES_NOTHING,
+        noting: Noting | None = None,
         few_logs: int = FEW_LOGS,
     ) -> None:
         """Begin with the cursors in the journal.
