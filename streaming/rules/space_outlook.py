@@ -33,8 +33,8 @@ stamps are as far apart as its writes."""
 _CLOCK_END = 1 << 42  # the year 2109: times above it are cut to it, so that a log's number fits above them
 
 
-def growth_of(logs: SegmentColumns, first_ms: Longs, now_ms: int, window_ms: int = WINDOW_MS) -> Floats:
-    """The bytes that were appended to each log in a millisecond, on average over the last ``window_ms``; nan if that is not known.
+def growth_of(logs: SegmentColumns, first_ms: Longs, now_ms: int) -> Floats:
+    """The bytes that were appended to each log in a millisecond, on average over the last `WINDOW_MS`; nan if that is not known.
 
     A segment was written between the largest time of those before it and its own. If the log begins later, because retention has deleted
     what was before or because the log is young, the average is over the time since then.
@@ -49,7 +49,7 @@ def growth_of(logs: SegmentColumns, first_ms: Longs, now_ms: int, window_ms: int
     start[1:] = end[:-1]
     start[logs.first] = np.where(first_ms >= 0, np.minimum(first_ms, now_ms), end[logs.first])
     start = np.maximum(start, start[logs.first][logs.owner])  # a compacted log may begin with empty segments
-    since = np.maximum(start[logs.first], now_ms - window_ms)
+    since = np.maximum(start[logs.first], now_ms - WINDOW_MS)
     began = since[logs.owner]
     within = np.clip(end - np.maximum(start, began), 0, None) / np.maximum(end - start, 1)
     share = np.where(end > start, within, end >= began)  # all of it at one moment

@@ -156,11 +156,7 @@ class GroupAnswers:
         return records_messages(totals.process, number, whole=whole, rows=rows)
 
     def check_batch(self, request: BatchRequest) -> BatchCheck:
-        """Check the batch at an offset.
-
-        Raises:
-            AgentError: the log is not here, or cannot be read now.
-        """
+        """Check the batch at an offset. Raises AgentError: the log is not here, or cannot be read now."""
         key = LogKey(request.broker, request.topic, request.partition, request.topic_id)
         tail = next((tail for tail in self.tails() if tail.cursor.log == key), None)
         if tail is None or tail.away or tail.partition.log_dir.path in self.log_dirs.unavailable:

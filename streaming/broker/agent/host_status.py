@@ -187,11 +187,7 @@ class DirRecovery:
         self._logs: dict[Path, _Log] = {}
 
     def look(self, since_ms: int, logs: Iterable[ToRecover]) -> Recovering:
-        """What is left of the start that began then; ``logs`` are taken at the first look at it.
-
-        Raises:
-            OSError: a file cannot be read.
-        """
+        """What is left of the start that began then; ``logs`` are taken at the first look at it. Raises OSError: a file cannot be read."""
         if since_ms != self._since_ms:
             self._since_ms = since_ms
             self._logs = {each.directory: _Log(each) for each in logs if any(size for _, size in each.segments)}

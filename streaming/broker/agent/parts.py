@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.broker.agent.call_server import AgentServer
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.consumer_memory import ConsumerArrivals
 from streaming.broker.agent.dir_threads import DirCalls
@@ -214,11 +213,7 @@ class Blocking:
         return [call for call, _ in list(self._waiting.values())]  # a copy at once, because other threads read it
 
     def poll(self) -> None:
-        """Check the thread once. Call it every `POLL_SECONDS`.
-
-        Raises:
-            Exception: the one that ended the watcher's thread.
-        """
+        """Check the thread once. Call it every `POLL_SECONDS`. Raises Exception: the one that ended the watcher's thread."""
         if self._take_back():
             return
         if self.current.error is not None:
@@ -411,7 +406,7 @@ class Parts:
             resources.callback(self._scrub.join, END_SECONDS)
         resources.callback(self._ending.end)  # before they are waited for: an agent that cannot listen was ended by nobody
 
-    def run(self, server: AgentServer) -> None:
+    def run(self) -> None:
         """Do all periodic work except the watcher's, until the agent is stopped. Raises JournalError if the journal's files are gone."""
         next_trim, stop = time.monotonic(), self._ending.event
         while not stop.is_set():

@@ -107,7 +107,7 @@ def serve(options: AgentOptions) -> None:
         log.info("agent listens", extra={"address": str(server.address), "journal": journal.id, "agent": options.name})
         if options.child:
             send_address(str(server.address))
-        agent.run(server)
+        agent.run()
         stopped = {"agent": options.name, "seq": journal.end().seq, "published_bytes": journal.end().total}
         log.info("agent stops", extra={**stopped, "ran_seconds": round(time.monotonic() - began)})
 

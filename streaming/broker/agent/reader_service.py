@@ -455,11 +455,7 @@ class ReaderService:
     # --- rows
 
     def rows(self, request: ReaderRange, principal: str = "") -> Iterator[pa.RecordBatch]:
-        """The rows of a range.
-
-        Raises:
-            AgentError: the reader belongs to another principal or another run, or the request is not valid.
-        """
+        """The rows of a range. Raises AgentError: the reader belongs to another principal or another run, or the request is not valid."""
         serve_only(request.protocol)
         request = replace(request, reader=_consumer(request.reader))
         self.service.claim(request.reader, request.run, principal)

@@ -66,11 +66,7 @@ class Refusal(Exception):  # noqa: N818 - an answer
 
 
 def refusal_of(body: bytes, status: int) -> Refusal:
-    """What an agent, or whatever listens there, has answered.
-
-    Raises:
-        AgentError: that is no agent.
-    """
+    """What an agent, or whatever listens there, has answered. Raises AgentError: that is no agent."""
     try:
         found = json.loads(body)
         return Refusal(HTTPStatus(status), str(found["words"]), str(found["reason"]))

@@ -97,11 +97,7 @@ def groups_messages(answers: Iterable[GroupChanges | FollowedLog], end: Callable
 
 
 def read_groups(messages: Iterator[pa.Buffer]) -> GroupsAnswer:
-    """The answer that these messages are.
-
-    Raises:
-        AgentError: they are none.
-    """
+    """The answer that these messages are. Raises AgentError: they are none."""
     changes: list[GroupChanges] = []
     others: list[FollowedLog] = []
     for message in messages:
@@ -141,11 +137,7 @@ def records_messages(process: str, number: int, *, whole: bool, rows: pa.RecordB
 
 
 def read_records(messages: Sequence[pa.Buffer]) -> RecordsAnswer:
-    """The answer that these messages are.
-
-    Raises:
-        AgentError: they are none.
-    """
+    """The answer that these messages are. Raises AgentError: they are none."""
     header = RecordsHeader.decode(bytes(messages[0])) if messages else None
     if header is None or header.tables != len(messages) - 1:
         raise AgentError("its answer about records is cut off", "protocol")

@@ -271,12 +271,12 @@ class FoundPublisher:
     ) -> None:
         self._once = once
         self._cluster = cluster
-        self._checkpoints = Checkpoints(log_dirs)
-        self.decided = LogCatalog(cluster, self._checkpoints)
+        self.checkpoints = Checkpoints(log_dirs)
+        self.decided = LogCatalog(cluster, self.checkpoints)
         """The catalog of the logs."""
         self._clock_ms = clock_ms
         self._time = ListTime()
-        self._inventory = Inventory(thorough=once, clock_ms=clock_ms, scanned=scanned)
+        self.inventory = Inventory(thorough=once, clock_ms=clock_ms, scanned=scanned)
         self._unfinished: dict[Tail, None] = {}  # with something to scan
         self._due: deque[Tail] = deque()  # to be checked
         self._looked_at: dict[Path, Partition] = {}
@@ -286,21 +286,6 @@ class FoundPublisher:
         self._version = -1  # of the metadata logs, at the last comparison
         self._next_check = 0
         self._regular = RegularTurns(REGULAR_MS)
-
-    @property
-    def wrong_time_indexes(self) -> int:
-        """Time indexes that disagreed with their segment, so far."""
-        return self._inventory.wrong_time_indexes
-
-    @property
-    def checkpoints_not_understood(self) -> list[Path]:
-        """The offset checkpoints whose offsets are not known."""
-        return self._checkpoints.not_understood
-
-    @property
-    def unreadable_checkpoints(self) -> int:
-        """Checkpoint files that could not be read or were not understood, so far."""
-        return self._checkpoints.unreadable
 
     @property
     def unfinished(self) -> bool:
@@ -316,8 +301,8 @@ class FoundPublisher:
         tail = next(iter(self._unfinished))
         try:
             if is_there(tail):
-                self._inventory.scan(tail.partition, budget)
-                if self._inventory.unfinished(tail.partition):
+                self.inventory.scan(tail.partition, budget)
+                if self.inventory.unfinished(tail.partition):
                     return
                 tail.make_list_due()
         except MemoryError:
@@ -332,7 +317,7 @@ class FoundPublisher:
     def forget_others(self, tails: Sequence[Tail]) -> None:
         """Forget the scans of earlier processes whose segments are in none of these logs; only once all logs have been checked."""
         if all(tail.last_found is not None for tail in tails):
-            self._inventory.scanned.keep_only(self._inventory.files())
+            self.inventory.scanned.keep_only(self.inventory.files())
 
     def round(self, tails: Sequence[Tail], moving: Collection[tuple[int, str, int]], *, at_once: bool) -> FoundRound:
         """Check the logs that may have changed, for a short time; logs that are away or leaving are left out.
@@ -348,7 +333,7 @@ class FoundPublisher:
             if tails is not self._tails:
                 self._tails, self._unequal, self._quiet = tails, dict.fromkeys(tails), deque()
                 self._forget([tail for tail in tails if _is_read(tail)])
-            changed = self._checkpoints.refresh().among(tails) if check else None
+            changed = self.checkpoints.refresh().among(tails) if check else None
             self.decided.look(tails, changed, moving)
             if changed is not None:
                 self._next_check = now + CHECK_MS
@@ -377,7 +362,7 @@ class FoundPublisher:
         self._quiet.clear()
         unequal = [tail for tail in self._unequal if tail.last_found is not None and not tail.list_due and _is_read(tail)]
         places = [tail.partition for tail in unequal]
-        columns = self._checkpoints.high_watermarks(places), self._checkpoints.log_starts(places), self._checkpoints.cleaned(places)
+        columns = self.checkpoints.high_watermarks(places), self.checkpoints.log_starts(places), self.checkpoints.cleaned(places)
         for tail, high_watermark, *starts in zip(unequal, *columns, strict=True):
             last = tail.last_found
             assert last is not None
@@ -394,7 +379,7 @@ class FoundPublisher:
         if len(self._looked_at) > sum(tail.last_found is not None for tail in tails):
             there = {tail.partition.path for tail in tails}
             for path in [path for path in self._looked_at if path not in there]:
-                self._inventory.forget(self._looked_at.pop(path))
+                self.inventory.forget(self._looked_at.pop(path))
 
     def _is_changed(self, tail: Tail, last: LastFound) -> bool:
         """Whether the metadata log has another leader, or a configuration that changes how the log start or what expires is determined."""
@@ -429,16 +414,16 @@ class FoundPublisher:
         self._looked_at[tail.partition.path] = tail.partition
         read = _read_of(tail)
         if read is not None:
-            self._inventory.note_active(tail.partition, read)
+            self.inventory.note_active(tail.partition, read)
         try:
             listing = None if tail.stamp is None else SegmentListing(tail.stamp, tail.segments, tail.log_start)
-            inventory = self._inventory.look(tail.partition, listing)
+            inventory = self.inventory.look(tail.partition, listing)
         except OSError as error:  # its directory is gone or cannot be read: the published values stay until this is known
             log.info("log cannot be listed", extra={"log": str(tail.cursor.log), "error": str(error)})
             return None
         if inventory is None:
             return None
-        if self._inventory.unfinished(tail.partition):
+        if self.inventory.unfinished(tail.partition):
             self._unfinished[tail] = None
         if inventory.start_is_young:
             self._unequal[tail] = None
@@ -451,7 +436,7 @@ class FoundPublisher:
         log_ = tail.cursor.log
         state, limits = self._cluster.partition(log_), self._cluster.limits(log_)
         tail.expire_producers(producer_expiration(limits, self._cluster.metadata_version(log_.broker)), self._clock_ms())
-        tail.note_high_watermark(self._checkpoints.high_watermark(tail.partition))
+        tail.note_high_watermark(self.checkpoints.high_watermark(tail.partition))
         leader, leader_epoch = LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)
         remote = limits.remote_storage
         return LastFound(

@@ -280,21 +280,21 @@ class LogRegistry:
         between: Callable[[], object] = bool,
         scope: Scope = EVERYTHING,
     ) -> None:
-        self._watched = WatchedLogs(cursors, producers)
-        self.tails = self._watched.tails
+        self.watched = WatchedLogs(cursors, producers)
+        self.tails = self.watched.tails
         """The tail of each watched log."""
         self._log_dirs = log_dirs
         self._clock_ms = clock_ms
         self._buffer = buffer
         self._between = between
         self._copies = LogCopies(assigned, buffer)
-        self._listing = LogListing(log_dirs, self._watched, self._copies, scope.wants)
-        self._unmet = Unmet(self._watched.cursor_of)
-        self._taking_up = TakingUp(self._watched, self._unmet, scope.opens, clock_ms, buffer, once=scope.once)
-        self._departures = Departures(self._watched, has_topic, self._listing.seen, clock_ms, buffer)
+        self.listing = LogListing(log_dirs, self.watched, self._copies, scope.wants)
+        self._unmet = Unmet(self.watched.cursor_of)
+        self._taking_up = TakingUp(self.watched, self._unmet, scope.opens, clock_ms, buffer, once=scope.once)
+        self.departures = Departures(self.watched, has_topic, self.listing.seen, clock_ms, buffer)
         self._left_out = LeftOut()
 
-        self.all = self._watched.all
+        self.all = self.watched.all
         """The same as a list, as `WatchedLogs.all` returns it."""
 
     # --- listing
@@ -306,34 +306,34 @@ class LogRegistry:
             wanted: a new consumer begins here.
             thorough: also check the known logs again.
         """
-        found = self._listing.find()
+        found = self.listing.find()
         if self._missing(found):
-            found = self._listing.find()  # during a move between log dirs a log is listed nowhere for a moment
+            found = self.listing.find()  # during a move between log dirs a log is listed nowhere for a moment
         gone: list[LogKey] = []
         events: list[Event] = []
         self._adopt(found, events, gone)
         for key in self._missing(found):
-            if not self._departures.leave(key, self._listing.renamed.get(key.partition, ()), events):
-                events.append(self._departures.drop(key))
+            if not self.departures.leave(key, self.listing.renamed.get(key.partition, ()), events):
+                events.append(self.departures.drop(key))
                 gone.append(key)
         self._copies.listed()
         self._keep_hidden(found)
         self._left_out.keep(found)
         if thorough:
-            self._listing.topic_ids.keep({partition.path for partition in found.values()}, self._log_dirs.unavailable)
-        leaving = {(key.broker, key.topic, key.partition) for key in self._departures.leaving}
+            self.listing.topic_ids.keep({partition.path for partition in found.values()}, self._log_dirs.unavailable)
+        leaving = {(key.broker, key.topic, key.partition) for key in self.departures.leaving}
         met: set[LogKey] = set()
         for key, partition in found.items():
             tail = self.tails.get(key)
             self._between()
-            if (key.broker, key.topic, key.partition) in leaving and not (tail is not None and self._departures.stays(tail, partition)):
-                self._departures.note_successor()
+            if (key.broker, key.topic, key.partition) in leaving and not (tail is not None and self.departures.stays(tail, partition)):
+                self.departures.note_successor()
                 continue
             is_known = tail is not None and tail.resumed and tail.partition.path == partition.path and not tail.cursor.wanted
             try:
-                if thorough or not is_known or key in self._watched.back:
+                if thorough or not is_known or key in self.watched.back:
                     self._taking_up.take_up(key, partition, wanted, events)
-                    self._watched.back.discard(key)
+                    self.watched.back.discard(key)
                     self._left_out.clear(key)
                 met.add(key)
             except OSError as error:  # gone or unreadable since it was listed: the next rescan tries again
@@ -361,17 +361,17 @@ class LogRegistry:
     def _note_unmet(self, partitions: dict[LogKey, Partition], met: set[LogKey], wanted: str) -> None:
         """Note what a new consumer wants of logs that could not be read. The note stays until they can be; they are not read on before."""
         for key, tail in self.tails.items():
-            if wanted and key not in met and key not in self._departures.leaving:
+            if wanted and key not in met and key not in self.departures.leaving:
                 tail.want(most(tail.cursor.wanted, wanted))
         left_out = {key: partition for key, partition in partitions.items() if key not in met and key not in self.tails}
-        self._unmet.note(wanted, left_out, (*self._log_dirs.unavailable, *self._listing.unlisted), self._watched.cursors.keys())
+        self._unmet.note(wanted, left_out, (*self._log_dirs.unavailable, *self.listing.unlisted), self.watched.cursors.keys())
 
     def take_hints(self, hints: set[Path]) -> bool:
         """List the directories in which something happened; returns whether the log dirs have to be listed too."""
         roots = {log_dir.path for log_dir in self._log_dirs}
         changed = bool(hints & roots)
         for hint in hints - roots:
-            tail, name = self._watched.at(hint), parse_partition_dir(hint.name)
+            tail, name = self.watched.at(hint), parse_partition_dir(hint.name)
             if tail is not None and tail.away:
                 continue
             if tail is not None:
@@ -384,7 +384,7 @@ class LogRegistry:
         """List a log's directory; False if it does not hold this log (any more)."""
         try:
             segments = list_segments(tail.partition.path)
-            topic_id = self._listing.topic_ids.read(tail.partition.path)
+            topic_id = self.listing.topic_ids.read(tail.partition.path)
             is_same = topic_id in (tail.cursor.log.topic_id, None) or (not topic_id and has_files_of(tail, segments))
             if not segments or not is_same:
                 return False
@@ -420,7 +420,7 @@ class LogRegistry:
 
     def unreadable(self) -> list[StuckTail]:
         """The logs that could not be read at the last try. May be called by other threads."""
-        return list(unreadable(list(self.tails.values()), self._left_out, self._listing.unreadable_directories(), self._log_dirs))
+        return list(unreadable(list(self.tails.values()), self._left_out, self.listing.unreadable_directories(), self._log_dirs))
 
     def appear_again(self) -> list[Event]:
         """APPEARED events of all logs, with the cursor and what is open there: some consumer has missed the events that led there."""
@@ -434,46 +434,20 @@ class LogRegistry:
                 events.append(tail.appeared(None if tail.away else tail.note_open(still_open(tail))))
         return events
 
-    def part(self) -> None:
-        """Stop all calls for logs in unavailable log dirs, and begin again with logs in log dirs that are back."""
-        self._watched.part(self._log_dirs)
-
-    def seen(self) -> list[LogDir]:
-        """The log dirs whose logs are known by the last listing."""
-        return self._listing.seen()
-
-    @property
-    def moving(self) -> frozenset[tuple[int, str, int]]:
-        """Broker, topic and partition of the logs that are copied to another log dir, by the last listing."""
-        return self._listing.moving
-
-    def unseen(self) -> list[Path]:
-        """The log dirs whose logs are not known now. Any thread may call it."""
-        return self._listing.unseen()
-
-    def departed(self) -> ListingResult:
-        """The logs that have left and have nothing more to read. Call it when everything that can be read was read."""
-        return self._departures.departed()
-
-    @property
-    def doubts(self) -> int:
-        """Files that did not show what is open in their log, so far."""
-        return self._watched.doubts
-
     def logs(self) -> dict[LogKey, Path | None]:
         """All logs, also those that cannot be read, with the log dir of each, None if it is not known."""
         here: dict[LogKey, Path | None] = {key: tail.partition.log_dir.path for key, tail in self.tails.items()}
-        return {**dict.fromkeys((*self._watched.cursors, *self._left_out.logs)), **here}
+        return {**dict.fromkeys((*self.watched.cursors, *self._left_out.logs)), **here}
 
     # --- a listing, log by log
 
     def _adopt(self, partitions: dict[LogKey, Partition], events: list[Event], gone: list[LogKey]) -> None:
         """Let a log go on under another topic id if its files are now under that id: the part that was read is not read again."""
         for key, partition in list(partitions.items()):
-            if key in self.tails or key in self._watched.cursors or not key.topic_id:
+            if key in self.tails or key in self.watched.cursors or not key.topic_id:
                 continue
-            tail = self._watched.at(partition.path)
-            before = tail.cursor if tail is not None and tail.resumed else self._watched.cursors.get(key._replace(topic_id=""))
+            tail = self.watched.at(partition.path)
+            before = tail.cursor if tail is not None and tail.resumed else self.watched.cursors.get(key._replace(topic_id=""))
             if before is None or before.log in partitions:
                 continue
             try:
@@ -481,7 +455,7 @@ class LogRegistry:
                 certain = tail is not None and has_open_file_of(tail, segments)
                 if not certain and (before.log.topic_id or not holds_cursor(partition.path, before)):
                     continue
-                producers = self._watched.producers(before.log) if tail is None else tail.producers
+                producers = self.watched.producers(before.log) if tail is None else tail.producers
                 renamed = KnownProducers(producers.limit)
                 renamed.reset(producers.now)
                 tail, led_to = resume(partition, segments, before._replace(log=key), renamed, self._buffer)
@@ -490,25 +464,25 @@ class LogRegistry:
                 partitions[before.log] = replace(partitions.pop(key), topic_id=before.log.topic_id)
                 continue
             log.warning("log goes on under another topic id", extra={"log": str(key), "topic_id": key.topic_id, "was": before.log.topic_id})
-            events.extend([self._departures.drop(before.log, "moved"), *led_to])
+            events.extend([self.departures.drop(before.log, "moved"), *led_to])
             gone.append(before.log)
-            self._watched.hold(key, tail)
-            self._watched.place(tail)
+            self.watched.hold(key, tail)
+            self.watched.place(tail)
             events.append(tail.appeared(tail.note_open(still_open(tail))))
 
     def _missing(self, partitions: dict[LogKey, Partition]) -> list[LogKey]:
-        return self._listing.missing(partitions, self._departures.leaving)
+        return self.listing.missing(partitions, self.departures.leaving)
 
     def _keep_hidden(self, partitions: dict[LogKey, Partition]) -> None:
         """Keep the logs of an earlier process that exist but cannot be read now: they must not count as gone."""
-        for key in [key for key in self._watched.cursors if key not in partitions]:
-            log_dir = self._listing.hidden_in(key)
+        for key in [key for key in self.watched.cursors if key not in partitions]:
+            log_dir = self.listing.hidden_in(key)
             if log_dir is not None:
                 partition = Partition(log_dir, log_dir.path / str(key), key.topic, key.partition, key.topic_id, DirState.LIVE)
-                tail = self._watched.remember(key, partition)
+                tail = self.watched.remember(key, partition)
                 if log_dir.path in self._log_dirs.unavailable:
                     tail.lose_log_dir(barred=True)
-                    self._watched.note_change()
+                    self.watched.note_change()
 
     def _fail(self, key: LogKey, partition: Partition, error: Exception) -> list[Event]:
         """Stop a log that is watched; leave out a log that is not."""
@@ -525,5 +499,5 @@ class LogRegistry:
         extra = {"log": str(key), "path": str(partition.path), "error": str(error)}
         self._left_out.note(key, partition.path, error)
         log.log(level, "log cannot be taken up now", exc_info=None if isinstance(error, OSError) else error, extra=extra)
-        if key in self._watched.cursors:
-            self._watched.remember(key, partition)
+        if key in self.watched.cursors:
+            self.watched.remember(key, partition)

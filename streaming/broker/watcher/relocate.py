@@ -185,11 +185,7 @@ def follow(tail: Tail, buffer: Bytes) -> Relocation | None:
 
 
 def relocate(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Relocation:
-    """Find the offset of the cursor among the segments that are there now.
-
-    Raises:
-        OSError: a segment cannot be read.
-    """
+    """Find the offset of the cursor among the segments that are there now. Raises OSError: a segment cannot be read."""
     cursor = tail.cursor
     if segments[0].base_offset > cursor.next_offset or epoch_below(tail) is not None:
         return set_back(tail, segments, buffer)

@@ -285,9 +285,9 @@ class Watcher:
     def doubts(self) -> dict[Doubt, int]:
         """How many files besides the segments could not be believed so far, by their kind."""
         return {
-            Doubt.PRODUCER_SNAPSHOT: self._registry.doubts,
-            Doubt.TIME_INDEX: self._inventories.wrong_time_indexes,
-            Doubt.CHECKPOINT: self._inventories.unreadable_checkpoints,
+            Doubt.PRODUCER_SNAPSHOT: self._registry.watched.doubts,
+            Doubt.TIME_INDEX: self._inventories.inventory.wrong_time_indexes,
+            Doubt.CHECKPOINT: self._inventories.checkpoints.unreadable,
         }
 
     def decided(self, versions: Iterable[Version]) -> Changes | None:
@@ -296,7 +296,7 @@ class Watcher:
 
     def checkpoints_not_understood(self) -> list[Path]:
         """The offset checkpoints that cannot be read or are damaged, so that their offsets are not known."""
-        return self._inventories.checkpoints_not_understood
+        return self._inventories.checkpoints.not_understood
 
     def unreadable(self) -> list[StuckTail]:
         """The logs that could not be read at the last try, each once."""
@@ -304,7 +304,7 @@ class Watcher:
 
     def unseen(self) -> list[Path]:
         """The log dirs whose logs are not known now."""
-        return self._registry.unseen()
+        return self._registry.listing.unseen()
 
     def tails(self) -> list[Tail]:
         """The logs that are watched at this moment, as `WatchedLogs.all` returns them."""
@@ -332,7 +332,7 @@ class Watcher:
         self._cluster.refresh()
         if self._log_dirs_version != self.log_dirs.version:
             self._log_dirs_version = self.log_dirs.version
-            self._registry.part()
+            self._registry.watched.part(self.log_dirs)
             self._directories_changed, self._next_listing = True, now
         budget, before = POLL_BYTES if budget is None else budget, bytes_read()
         began = self._begin_waiting()
@@ -386,7 +386,7 @@ class Watcher:
     def _census(self) -> Event:
         self._left_out = frozenset(self.unseen())
         ids = self._cluster.topic_ids()
-        places = (place(log_dir.broker, log_dir.path) for log_dir in self._registry.seen())
+        places = (place(log_dir.broker, log_dir.path) for log_dir in self._registry.listing.seen())
         return census(self._registry.logs(), places, self._left_out, None if ids is None else topic_numbers(ids))
 
     def _look_around(self, hints: set[Path], now: int, *, rescanned: bool) -> None:
@@ -417,7 +417,7 @@ class Watcher:
             released = self._registry.release()
             if released:
                 self._publisher.publish(released, self.tails())
-        departed = self._registry.departed()
+        departed = self._registry.departures.departed()
         if not departed.gone:
             return False
         self._publisher.publish(departed.events, (), departed.gone)
@@ -444,7 +444,7 @@ class Watcher:
     def _publish_found_events(self) -> bool:
         """Publish what has changed besides appends. Returns whether some logs still have to be published with all their values."""
         soon = not self.caught_up and not self._grown.has_backlog  # logs that are read from a backlog meanwhile have to be checked again
-        round_ = self._inventories.round(self.tails(), self._registry.moving, at_once=soon)
+        round_ = self._inventories.round(self.tails(), self._registry.listing.moving, at_once=soon)
         if round_.events:
             self._publisher.publish(round_.events, ())
         return round_.more

@@ -451,7 +451,7 @@ class MoveCounting:
                     records = counted.get((each.log, *each.there, uncommitted))
                     each.records = each.records if records is None else max(records, 0)
 
-    def finish(self, rows: CommitRows, logs: GroupLogs, beyond: Flags, now_ms: int, steady_ms: int) -> Moved:
+    def finish(self, rows: CommitRows, beyond: Flags, now_ms: int, steady_ms: int) -> Moved:
         """The round is over.
 
         Args:
