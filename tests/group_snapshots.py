@@ -7,8 +7,7 @@ import numpy as np
 
 from streaming.broker.protocol.group_json import CUT_OFF, MADE_ANEW, GroupPartition, MovedOffset
 from streaming.cluster.consumers.commit_history import CommitHistory, Invalid
-from streaming.cluster.consumers.group_counting import PAIR_BITS, Counters
-from streaming.cluster.consumers.group_labels import LabelMaker
+from streaming.cluster.consumers.group_counting import PAIR_BITS, Counters, LostLately
 from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, REASONS, Lags
 from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_memory import GroupProgress
@@ -17,9 +16,8 @@ from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.consumers.group_past import AppendedNext
 from streaming.cluster.consumers.group_rebalances import RebalanceMemory
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
-from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
+from streaming.cluster.consumers.group_sums import CommitFacts, LabelMaker, pair_sums
 from streaming.cluster.consumers.group_uncommitted import Uncommitted
-from streaming.cluster.consumers.lost_lately import LostLately
 from streaming.cluster.view.export import EVERYTHING
 from streaming.kafka.groups.commit_table import CommitRows
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit

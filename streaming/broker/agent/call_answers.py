@@ -16,7 +16,15 @@ from streaming.broker.excerpts.excerpt_listing import excerpts_of, partitions_wi
 from streaming.broker.excerpts.excerpt_scan import scan_excerpts
 from streaming.broker.journal.consumers import Readers
 from streaming.broker.protocol.agent_calls import Call, Reason
-from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
+from streaming.broker.protocol.consumer_messages import (
+    Committed,
+    PlanRequest,
+    Range,
+    ReaderCommit,
+    ReaderPlanRequest,
+    ReaderRange,
+    Register,
+)
 from streaming.broker.protocol.excerpt_messages import (
     MOST_EXCERPTS,
     Excerpts,
@@ -30,7 +38,6 @@ from streaming.broker.protocol.excerpt_messages import (
 from streaming.broker.protocol.group_messages import BatchRequest, GroupsRequest, PositionsRequest, RecordsRequest
 from streaming.broker.protocol.group_stream import row_messages
 from streaming.broker.protocol.json_message import Message
-from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlanRequest, ReaderRange
 from streaming.broker.protocol.selection import Selection
 from streaming.broker.protocol.status_messages import StatusRequest
 from streaming.common.start_from import StartFrom

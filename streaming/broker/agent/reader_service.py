@@ -33,9 +33,9 @@ from streaming.broker.journal.cutting import cut
 from streaming.broker.journal.journal import Point
 from streaming.broker.journal.published import PublishedEnd
 from streaming.broker.protocol.agent_calls import Reason
+from streaming.broker.protocol.consumer_messages import ReaderCommit, ReaderPlan, ReaderPlanRequest, ReaderPosition, ReaderRange
 from streaming.broker.protocol.event_tables import blocks_table, events_table
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt, Scan
-from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlan, ReaderPlanRequest, ReaderPosition, ReaderRange
 from streaming.broker.protocol.selection import Selection, check_pattern
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.common.event_row import Event

@@ -18,8 +18,7 @@ from streaming.broker.watcher.cluster_knowledge import Cluster
 from streaming.broker.watcher.ordinary_growth import OrdinaryReader
 from streaming.broker.watcher.reading import GrowthReader
 from streaming.broker.watcher.registry import LogRegistry
-from streaming.broker.watcher.replaying import Replaying
-from streaming.broker.watcher.rereading import Rereading, chained
+from streaming.broker.watcher.replaying import Replaying, Rereading, chained
 from streaming.broker.watcher.stopped_logs import failed
 from streaming.broker.watcher.tail import Tail
 from streaming.common.event_row import Event

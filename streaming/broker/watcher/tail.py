@@ -15,10 +15,9 @@ from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segme
 from streaming.broker.journal.blobs import NO_ENTRIES
 from streaming.broker.journal.cursor import TIMES_UNKNOWN, Cursor, Replays
 from streaming.broker.journal.producer_pages import KnownProducers, Pages
-from streaming.broker.watcher.cursors import BROUGHT_ALONG, EVERYTHING, holds_anchor
+from streaming.broker.watcher.cursors import BROUGHT_ALONG, EVERYTHING, ListedSizes, Open, Relocation, holds_anchor
 from streaming.broker.watcher.last_found import LastFound
 from streaming.broker.watcher.open_files import open_files
-from streaming.broker.watcher.relocation import ListedSizes, Open, Relocation
 from streaming.broker.watcher.tail_states import Cause, TailState, step
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind

@@ -28,8 +28,7 @@ from streaming.broker.watcher.offset_checkpoints import RecoveryPositions
 from streaming.broker.watcher.ordinary_growth import FEW_LOGS, OrdinaryReader
 from streaming.broker.watcher.reading import GrowthReader, Leading, Noting
 from streaming.broker.watcher.registry import EVERYTHING, LogRegistry, Scope
-from streaming.broker.watcher.replaying import Replaying
-from streaming.broker.watcher.rereading import Rereading
+from streaming.broker.watcher.replaying import Replaying, Rereading
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.timers import is_due
 from streaming.broker.watcher.unreadable import StuckTail

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from streaming.broker.protocol.group_doubts import OLD_DATA_MS
+from streaming.broker.protocol.group_json import OLD_DATA_MS
 from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.view.transaction_columns import READ_AFTER_MS
 from streaming.common.arrays import Flags, Longs

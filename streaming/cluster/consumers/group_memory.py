@@ -7,12 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.protocol.history_json import KeptCommit
-from streaming.cluster.consumers.group_counting import Counters, CountingMemory
+from streaming.cluster.consumers.group_counting import Counters, CountingMemory, LostLately
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, Ends, LagReason, Lags, Places, carried, padded
 from streaming.cluster.consumers.group_moves import MoveMemory, Place, rows_of
 from streaming.cluster.consumers.group_past import AppendedNext, GroupPast
 from streaming.cluster.consumers.group_sums import CommitFacts
-from streaming.cluster.consumers.lost_lately import LostLately
 from streaming.cluster.view.fading_rates import Rates
 from streaming.cluster.view.recalled import Recalled
 from streaming.common.arrays import Flags, Longs

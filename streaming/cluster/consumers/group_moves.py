@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from streaming.broker.protocol.history_json import KeptCommit
 from streaming.cluster.consumers.commit_times import committed_ms, is_ahead
-from streaming.cluster.consumers.group_counting import PAIR_BITS
+from streaming.cluster.consumers.group_counting import LOST_LATELY_MS, PAIR_BITS
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Answered, LagReason, Lags, padded
 from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_past import AppendedNext, GroupPast
 from streaming.cluster.consumers.group_questions import Question, by_agent, plain_question
-from streaming.cluster.consumers.lost_lately import LOST_LATELY_MS
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.commit_table import CommitRows, Commits

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from streaming.broker.protocol.group_json import READ_UNCOMMITTED
 from streaming.broker.protocol.history_json import KeptCommit
 from streaming.cluster.consumers.group_counting import Counters
-from streaming.cluster.consumers.group_labels import PairLabels
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_memory import GroupProgress
 from streaming.cluster.consumers.group_moves import NOTHING_MOVED, Moved
 from streaming.cluster.consumers.group_rebalances import GroupRebalances
-from streaming.cluster.consumers.group_sums import CommitFacts, PairSums
+from streaming.cluster.consumers.group_sums import CommitFacts, PairLabels, PairSums
 from streaming.cluster.consumers.group_uncommitted import Uncommitted
 from streaming.cluster.consumers.query_groups import QueryFacts
 from streaming.kafka.groups.commit_table import CommitRows, CoordinatorLog

@@ -11,12 +11,11 @@ import pyarrow as pa
 from streaming.broker.protocol.history_json import KeptCommit
 from streaming.cluster.consumers.below_start import holders
 from streaming.cluster.consumers.commit_history import CommitHistory, Invalid
-from streaming.cluster.consumers.commit_times import AHEAD_MS, PendingTimes, believed
+from streaming.cluster.consumers.commit_times import AHEAD_MS, PendingTimes, believed, rhythm_ms, usual_intervals
 from streaming.cluster.consumers.data_ages import DataAges
 from streaming.cluster.consumers.group_ends import EndMemory
 from streaming.cluster.consumers.group_expiration import expirations, left_over, offsets_retention_ms
 from streaming.cluster.consumers.group_isolation import Isolations
-from streaming.cluster.consumers.group_labels import LabelMaker
 from streaming.cluster.consumers.group_lag import (
     ABSENT,
     CODES,
@@ -59,9 +58,8 @@ from streaming.cluster.consumers.group_questions import (
     read_answer,
 )
 from streaming.cluster.consumers.group_rebalances import RebalanceMemory
-from streaming.cluster.consumers.group_rhythms import rhythm_ms, usual_intervals
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
-from streaming.cluster.consumers.group_sums import CommitFacts, pair_sums
+from streaming.cluster.consumers.group_sums import CommitFacts, LabelMaker, pair_sums
 from streaming.cluster.consumers.group_uncommitted import ExistingTopics, UncommittedFinder, with_logs
 from streaming.cluster.consumers.losses import limits_assumed, losses_of, lost_records, stopped_before, with_deletions
 from streaming.cluster.consumers.query_groups import CHECKPOINTS, PastOfQueries, QueryGroups, of_queries

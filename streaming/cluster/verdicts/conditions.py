@@ -7,12 +7,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.protocol.group_use import GroupUse
+from streaming.broker.protocol.group_json import GroupUse
 from streaming.broker.protocol.group_verdicts import GroupVerdict
-from streaming.cluster.consumers.commit_times import is_ahead
+from streaming.cluster.consumers.commit_times import WITHIN_TIMES, is_ahead
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Codes, LagReason
 from streaming.cluster.consumers.group_rebalances import Lately, all_lately
-from streaming.cluster.consumers.group_rhythms import WITHIN_TIMES
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, earliest_of
 from streaming.cluster.verdicts.group_bounds import CALM, DEFAULT_BOUNDS, INFO, SEVERITY, WARNING, GroupBounds

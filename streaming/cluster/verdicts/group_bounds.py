@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.broker.protocol.status_json import SEVERITIES
-from streaming.cluster.consumers.lost_lately import LOST_LATELY_MS
+from streaming.cluster.consumers.group_counting import LOST_LATELY_MS
 from streaming.cluster.verdicts import kinds
 from streaming.common.settings import Settings
 

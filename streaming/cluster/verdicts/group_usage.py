@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streaming.broker.protocol.group_use import GroupUse
+from streaming.broker.protocol.group_json import GroupUse
+from streaming.cluster.consumers.commit_times import WITHIN_TIMES, last_commits, usual_intervals
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, LagReason
-from streaming.cluster.consumers.group_rhythms import WITHIN_TIMES, last_commits, usual_intervals
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.verdicts.group_bounds import GroupBounds
 from streaming.common.arrays import Flags

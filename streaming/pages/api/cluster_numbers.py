@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.protocol.group_use import NOBODYS
+from streaming.broker.protocol.group_json import NOBODYS
 from streaming.broker.protocol.status_json import ClusterNumbers
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_totals import GroupTotals

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from streaming.cluster.consumers.group_labels import PairLabels, partition_labels, with_label
 from streaming.cluster.consumers.group_lag import ABSENT, REASONS
 from streaming.cluster.consumers.group_moves import pair_values
 from streaming.cluster.consumers.group_rebalances import all_lately
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot, PartitionListing
-from streaming.cluster.consumers.group_sums import UNTIMED, count_of, earliest_of, latest_of
+from streaming.cluster.consumers.group_sums import UNTIMED, PairLabels, count_of, earliest_of, latest_of, partition_labels, with_label
 from streaming.cluster.verdicts.conditions import certain_losses, endangered_losses, held_up, last_skips, losses_by_cause, pair_losses
 from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
 from streaming.cluster.verdicts.group_usage import Usage, usages

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import click
 
-from streaming.broker.protocol.group_use import GroupUse
+from streaming.broker.protocol.group_json import GroupUse
 
 
 class Words(click.ParamType[tuple[str, ...]]):
