@@ -18,7 +18,7 @@ from streaming.broker.watcher.cursors import log_id
 from streaming.common.formatting import format_word
 from streaming.errors import FormatError
 from streaming.kafka.formats.names import HIGH_WATERMARK_CHECKPOINT, OFFSETS_TOPIC, DirState
-from streaming.kafka.groups.followed_groups import GroupLimit
+from streaming.kafka.groups.log_replay import GroupLimit
 from streaming.kafka.groups.replays import COORDINATED_TOPICS, new_replay
 from streaming.kafka.groups.share_log import ShareLog
 from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, group_records, share_records
