@@ -394,6 +394,8 @@ class RestartStatus:
 
 CHECK_EVERY_MS = 5_000
 
+_OF_CONTENTS = ("checkpoint_ms", "free", "capacity", "delete", "stray", "future", "metadata")
+
 
 class HostStatus:
     """Refreshed by the watcher's thread; other threads may read its values.
@@ -480,15 +482,9 @@ class HostStatus:
             log_dir=str(log_dir.path),
             up=True,
             registered=registered,
-            checkpoint_ms=found.checkpoint_ms,
-            free=found.free,
-            capacity=found.capacity,
             deleted=deleted,
-            delete=found.delete,
-            stray=found.stray,
-            future=found.future,
             index=index,
-            metadata=found.metadata,
+            **{name: getattr(found, name) for name in _OF_CONTENTS},
             hosts=self._cluster.hosts(log_dir, found.live),
             device=found.device,
             lock=self._processes.lock_of(log_dir),
@@ -537,7 +533,5 @@ def _listed(tails: Sequence[Tail]) -> int:
 
 
 def _down(log_dir: LogDir, registered: bool | None, problem: str) -> LogDirStatus:
-    sizes: dict[str, Any] = dict.fromkeys(
-        ("checkpoint_ms", "free", "capacity", "deleted", "delete", "stray", "future", "index", "metadata"), -1
-    )
+    sizes: dict[str, Any] = dict.fromkeys((*_OF_CONTENTS, "deleted", "index"), -1)
     return LogDirStatus(broker=log_dir.broker, log_dir=str(log_dir.path), up=False, registered=registered, problem=problem, **sizes)

@@ -175,15 +175,13 @@ class Scanning:
         return there.transactions
 
 
+_PLACE = ("broker", "log_dir", "topic", "partition", "topic_id", "segment")
+
+
 def _excerpt_of(event: Event) -> Excerpt:
     """The batches of a range, wherever compaction has moved them in their segment."""
     return Excerpt(
-        broker=event.broker,
-        log_dir=event.log_dir,
-        topic=event.topic,
-        partition=event.partition,
-        topic_id=event.topic_id,
-        segment=event.segment,
+        **{name: getattr(event, name) for name in _PLACE},
         begin=0,
         end=EVERYTHING,
         bytes=event.bytes,
@@ -196,12 +194,7 @@ def _excerpt_of(event: Event) -> Excerpt:
 def _missing(excerpt: Excerpt, size: int, reason: str) -> Event:
     return Event(
         kind=Kind.SKIPPED,
-        broker=excerpt.broker,
-        log_dir=excerpt.log_dir,
-        topic=excerpt.topic,
-        partition=excerpt.partition,
-        topic_id=excerpt.topic_id,
-        segment=excerpt.segment,
+        **{name: getattr(excerpt, name) for name in _PLACE},
         base_offset=excerpt.from_offset,
         next_offset=-1 if excerpt.until_offset == EVERYTHING else excerpt.until_offset,
         reason=reason,

@@ -8,7 +8,7 @@ leader or configuration. The high watermark is published with appends. It is pub
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from time import monotonic
 
@@ -462,14 +462,6 @@ def _read_of(tail: Tail) -> ActiveRead | None:
     cursor = tail.cursor
     if cursor.largest_timestamp == TIMES_UNKNOWN or tail.has_later_segment or cursor.stopped:
         return None
-    return ActiveRead(
-        identity=FileIdentity(cursor.device, cursor.inode),
-        base_offset=cursor.segment,
-        position=cursor.position,
-        next_offset=cursor.next_offset,
-        first_timestamp=cursor.first_timestamp,
-        largest_timestamp=cursor.largest_timestamp,
-        anchor=cursor.anchor,
-        anchor_position=cursor.anchor_position,
-        zero_tail=tail.zero_tail,
-    )
+    identity = FileIdentity(cursor.device, cursor.inode)
+    shared = {each.name: getattr(cursor, each.name) for each in fields(ActiveRead) if each.name in cursor._fields}
+    return ActiveRead(identity=identity, base_offset=cursor.segment, zero_tail=tail.zero_tail, **shared)

@@ -5,7 +5,7 @@ return values and call the methods below. tests/watcher/test_tail.py checks that
 """
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, InitVar, dataclass, replace
+from dataclasses import KW_ONLY, InitVar, dataclass, fields, replace
 from pathlib import Path
 
 from streaming.broker.disk.calls import ThreadCalls
@@ -496,18 +496,8 @@ class Tail:
         loss = relocation.loss
         if loss is None:
             return []
-        return [
-            replace(
-                self.event(loss.kind),
-                reason=loss.reason,
-                base_offset=loss.base_offset,
-                next_offset=loss.next_offset,
-                end_position=loss.end_position,
-                log_epoch=loss.log_epoch,
-                bytes=loss.bytes,
-                transactions=self.break_off(loss.opened),
-            )
-        ]
+        columns = {each.name: getattr(loss, each.name) for each in fields(loss) if each.name not in ("kind", "opened")}
+        return [replace(self.event(loss.kind), transactions=self.break_off(loss.opened), **columns)]
 
     def send_back(self, cursor: Cursor) -> None:
         """Read on from a new consumer's beginning."""
@@ -776,17 +766,8 @@ class Tail:
 
     def event(self, kind: Kind) -> Event:
         """An event of this log at its cursor; its other columns are put in by `dataclasses.replace`."""
-        log = self.cursor.log
-        return Event(
-            kind=kind,
-            broker=log.broker,
-            log_dir=str(self.partition.log_dir.path),
-            topic=log.topic,
-            partition=log.partition,
-            topic_id=log.topic_id,
-            segment=self.cursor.segment,
-            settled=self.cursor.settled,
-        )
+        log_dir, cursor = str(self.partition.log_dir.path), self.cursor
+        return Event(kind=kind, **cursor.log._asdict(), log_dir=log_dir, segment=cursor.segment, settled=cursor.settled)
 
     def appeared(self, transactions: bytes | None) -> Event:
         """The APPEARED event: the log is watched from its cursor on. ``transactions``: what is open there, None if it is not known."""

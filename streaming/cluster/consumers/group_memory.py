@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.protocol.history_json import KeptCommit
-from streaming.cluster.consumers.group_counting import Counters, CountingMemory, LostLately
+from streaming.cluster.consumers.group_counting import Counted, Counters, CountingMemory, LostLately
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, Ends, LagReason, Lags, Places, carried, padded
-from streaming.cluster.consumers.group_moves import MoveMemory, Place, rows_of
+from streaming.cluster.consumers.group_moves import MoveMemory, Moves, Place, rows_of
 from streaming.cluster.consumers.group_past import AppendedNext, GroupPast
 from streaming.cluster.consumers.group_sums import CommitFacts
 from streaming.cluster.view.fading_rates import Rates
@@ -19,7 +19,7 @@ from streaming.kafka.groups.commit_table import CommitRows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GroupProgress:
+class GroupProgress(Moves):
     """What is known of each partition over the rounds so far.
 
     ``committed_ms``: when it was last committed, as far as stamps can be believed. ``stopped_since_ms``: since when its offset stays
@@ -35,12 +35,6 @@ class GroupProgress:
     for `LASTING_MS`, and within the last `SILENT_MS`; ``settled_rate``: for `SETTLED_MS`.
     """
 
-    committed_ms: Longs
-    stopped_since_ms: Longs
-    stopped_earlier: Flags
-    perhaps_since_ms: Longs
-    unmoved_ms: Longs
-    held_since_ms: Longs
     lost_ms: Longs
     losing_since_ms: Longs
     lost_lately: LostLately
@@ -133,22 +127,8 @@ class GroupMemory:
             now_ms=now_ms,
             steady_ms=steady_ms,
         )
-        return GroupProgress(
-            committed_ms=moves.committed_ms,
-            stopped_since_ms=moves.stopped_since_ms,
-            stopped_earlier=moves.stopped_earlier,
-            perhaps_since_ms=moves.perhaps_since_ms,
-            unmoved_ms=moves.unmoved_ms,
-            held_since_ms=moves.held_since_ms,
-            lost_ms=counted.lost_ms,
-            losing_since_ms=counted.losing_since_ms,
-            lost_lately=counted.lost_lately,
-            lost_records=counted.lost_records,
-            buffered=counted.buffered,
-            rate=counted.rate,
-            lasting_rate=counted.lasting_rate,
-            settled_rate=counted.settled_rate,
-        )
+        columns = {name: getattr(moves, name) for name in Moves.__slots__} | {name: getattr(counted, name) for name in Counted.__slots__}
+        return GroupProgress(**columns)
 
 
 _Column = TypeVar("_Column", bound=NDArray[Any])

@@ -130,17 +130,7 @@ class GroupChangesTaken:
         """An agent has answered."""
         of = self._agents.setdefault(agent, _OfAgent())
         of.waiting.append(answer)
-        of.known = [
-            KnownLog(
-                broker=each.broker,
-                topic=each.topic,
-                topic_id=each.topic_id,
-                coordinator=each.coordinator,
-                edition=each.edition,
-                version=each.version,
-            )
-            for each in answer.changes
-        ]
+        of.known = [KnownLog(**{name: getattr(each, name) for name in KnownLog.__slots__}) for each in answer.changes]
 
     def settle(self) -> None:
         """Put into the store what counts by now: the answers up to the last one whose end is reached."""

@@ -7,13 +7,12 @@ import pyarrow as pa
 
 from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommitKey, OtherKey
 from streaming.kafka.formats.stored_groups import GroupMetadata
-from streaming.kafka.groups.group_rows import GROUPS, REMOVED, batch_of_rows
+from streaming.kafka.groups.group_rows import GROUPS, REMOVED, GroupColumns, batch_of_rows
 from streaming.kafka.groups.group_states import (
     APPLIED,
     DELETING,
     SIMPLE,
     UNREADABLE,
-    GroupColumns,
     GroupState,
     GroupType,
     NewerGroup,
