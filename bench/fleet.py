@@ -30,7 +30,7 @@ from streaming.broker.journal.consumer_states import Registration
 from streaming.broker.journal.consumers import Consumers, JournalBounds
 from streaming.broker.journal.journal import Journal
 from streaming.broker.watcher.beginnings import Beginning
-from streaming.broker.watcher.log_catalog import partitions_of, topics_of
+from streaming.broker.watcher.found_events import partitions_of, topics_of
 from streaming.broker.watcher.unreadable import StuckTail
 from streaming.broker.watcher.watcher import Doubt
 from streaming.common.catalog.catalog_tables import LOGS, Catalog

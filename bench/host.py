@@ -24,10 +24,9 @@ from bench.measuring import ROOT
 from bench.partitions import now_ms
 from bench.processes import Holdings, holdings
 from streaming.broker.agent.cluster_view import ClusterView
-from streaming.broker.agent.garbage import collect_rarely
 from streaming.broker.agent.host_status import HostStatus
 from streaming.broker.agent.ladders import Ladders
-from streaming.broker.agent.process import raise_limit
+from streaming.broker.agent.process import collect_rarely, raise_limit
 from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.journal.consumer_states import Registration

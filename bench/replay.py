@@ -15,7 +15,7 @@ from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.commit_log import CommitLog
 from streaming.kafka.groups.commit_store import CommitStore
 from streaming.kafka.groups.commit_table import Current
-from streaming.kafka.groups.followed_groups import GroupLimit
+from streaming.kafka.groups.log_replay import GroupLimit
 from streaming.kafka.scan.group_records import Commit, GroupRecords, group_records
 from streaming.kafka.scan.headers import read_headers
 from streaming.kafka.scan.walk import walk

@@ -30,7 +30,7 @@ from bench.running import Cost, RunningJob
 from bench.start import BATCH_BYTES, EARLIER
 from streaming.broker.agent.polling_thread import REST_SECONDS
 from streaming.broker.agent.service import POLL_SECONDS
-from streaming.broker.watcher import log_dir_watch
+from streaming.broker.watcher import structure
 from streaming.broker.watcher.open_files import RESERVED
 from streaming.common.settings import Settings
 from tests.scratch import scratch
@@ -177,7 +177,7 @@ def _show_limits(half: _Agent, whole: _Agent) -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     broken[f"open files, {_DESCRIPTORS:,} by the unit"] = _DESCRIPTORS - RESERVED
     broken[f"open files, {hard:,} on this machine"] = hard - RESERVED
-    watches = log_dir_watch.limit("watches")
+    watches = structure.limit("watches")
     if watches is not None:
         broken[str(watches)] = watches.value
     rows = [(what, f"{logs:,.0f}") for what, logs in sorted(broken.items(), key=lambda each: each[1])]

@@ -87,7 +87,7 @@ class AgentError(SegtailError):
 
     Args:
         what: the problem, in words, with the agent's address.
-        reason: one word for it, for metrics: see `streaming.broker.protocol.problems`.
+        reason: one word for it, for metrics: see `streaming.broker.protocol.agent_calls`.
     """
 
     def __init__(self, what: str, reason: str = "failed") -> None:

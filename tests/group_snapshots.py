@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from streaming.broker.protocol.group_json import CUT_OFF, MADE_ANEW, GroupPartition, MovedOffset
-from streaming.cluster.consumers.below_start import LostLately
 from streaming.cluster.consumers.commit_history import CommitHistory, Invalid
 from streaming.cluster.consumers.commit_times import AppendedNext
-from streaming.cluster.consumers.group_counting import PAIR_BITS, Counters
+from streaming.cluster.consumers.group_counting import PAIR_BITS, Counters, LostLately
 from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, REASONS, Lags
 from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_memory import GroupProgress

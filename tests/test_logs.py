@@ -134,7 +134,7 @@ def test_where_nobody_configures_logging_a_message_says_what_it_is_about(capfd: 
 
 
 SOURCE_OF_A_JOB = """
-from streaming.broker.protocol.problems import Reason
+from streaming.broker.protocol.agent_calls import Reason
 from streaming.errors import AgentError
 from streaming.spark.source import agent_connections
 from streaming.spark.source.source_options import parse_options

@@ -24,7 +24,7 @@ TRANSACTION_SECONDS_BOUNDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 
 APPEND_DELAY_SECONDS_BOUNDS = (30, 300, 3_600, 21_600, 86_400, 604_800, 2_592_000)
 """Upper bounds (inclusive) of the histogram of how late batches arrive: 30 s to 30 days; one more bucket takes the rest."""
 
-SKIP_REASONS = ("deleted", "truncated", "corrupt", "journal_trimmed", "agent_lost")
+SKIP_REASONS = ("deleted", "corrupt", "journal_trimmed", "agent_lost")
 """The reasons why log bytes never reached the counters, in the order of the ``skipped_bytes`` list."""
 
 SKIPPED_COPIES = ("exported", "follower")

@@ -10,8 +10,8 @@ from streaming.common.event_row import EventRow
 from streaming.common.log_key import LogKey, key_of
 from streaming.common.rows import SKIP_REASONS, Change, Kind
 from streaming.rules import coordinator_state, log_fold, unclean_losses
+from streaming.rules.counters import EVERYTHING, begins_among
 from streaming.rules.log_state import LogState, new_log, residue
-from streaming.rules.sharing import EVERYTHING, begins_among
 from streaming.rules.whereabouts import CensusEnd, gone_from
 
 log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""When retention will delete an offset of a log: what `streaming.rules.retention_passes` deletes, at times to come.
+"""When retention will delete an offset of a log: what `streaming.rules.retention_rule` deletes, at times to come.
 
 Only the first segments of a log are ever deleted. So an offset is deleted when every segment up to its own may go: below the log start,
 not needed by ``retention.bytes``, or with a largest timestamp more than ``retention.ms`` ago. The broker deletes at the first check after
@@ -10,12 +10,13 @@ deleted.
 """
 
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
-from streaming.rules.retention_passes import FAR, Growth, RetentionPasses, after_start
+from streaming.rules.retention_rule import FAR, Growth, RetentionPasses, after_start
 from streaming.rules.segment_columns import ABSENT, SegmentColumns
 
 # --- how fast a reader has to be so that it is always ahead of what deletes the first segments of a log: one pace for each offset. It must
@@ -89,23 +90,12 @@ class Losses:
     def spread(self, items: Longs, count: int) -> "Losses":
         """The same as items among so many, of which nothing is known of the others."""
 
-        def among(column: Longs) -> Longs:
-            whole = np.full(count, ABSENT)
+        def among(column: NDArray[Any]) -> NDArray[Any]:
+            whole = np.full(count, column.dtype != np.bool_ and ABSENT, column.dtype)
             whole[items] = column
             return whole
 
-        paced = np.full(count, float(ABSENT))
-        paced[items] = self.pace
-        return Losses(
-            at_ms=among(self.at_ms),
-            latest_ms=among(self.latest_ms),
-            first_end=among(self.first_end),
-            last_end=among(self.last_end),
-            by_size=among(self.by_size.astype(np.int64)) > 0,
-            pace=paced,
-            start_of=among(self.start_of),
-            at_start=among(self.at_start.astype(np.int64)) > 0,
-        )
+        return Losses(**{each.name: among(getattr(self, each.name)) for each in fields(self)})
 
 
 _NONE: Longs = np.empty(0, np.int64)
@@ -129,7 +119,7 @@ def losses(logs: SegmentColumns, growth: Growth, owner: Longs, offset: Longs, no
     Args:
         owner: the log of each offset, as an index in ``logs``.
         offset: offsets at or above their log's start.
-        away: the broker of each log that has no process, as `streaming.rules.retention_passes.away_of` has it; None if all of them run.
+        away: the broker of each log that has no process, as `streaming.rules.retention_rule.away_of` has it; None if all of them run.
     """
     if not len(owner):
         return NOTHING

@@ -12,9 +12,8 @@ from typing import Any
 from streaming.common.column_types import plus
 from streaming.common.event_row import EventRow
 from streaming.rules import coordinator_state, expired_arrivals, inventory_changes, log_transactions, unclean_losses, whereabouts
-from streaming.rules.counters import SHARED, SUMMED
+from streaming.rules.counters import SHARED, SUMMED, Cut, begins, followed, share_of
 from streaming.rules.log_state import LogState, new_log
-from streaming.rules.sharing import Cut, begins, followed, share_of
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,8 @@ from streaming.common.event_row import EVENTS, EventRow
 from streaming.common.log_key import key_of
 from streaming.common.rows import Change, Kind, pack_rows, unpack_rows
 from streaming.common.state_row import CHANGE, STATES
-from streaming.rules.column_fold import everything, fold_columns, unusual_logs
+from streaming.rules.column_fold import arrivals, everything, fold_columns, taken, unusual_logs
 from streaming.rules.fold import LogChange, ShardFold, recalled
-from streaming.rules.row_order import arrivals, taken
 from streaming.rules.shard_state import ShardState
 
 FEW = 8
@@ -103,13 +102,9 @@ def _lists(state: ShardState, value: bytes | None) -> bytes | None:
 
 def _open_lists(state: ShardState, batches: Iterable[pa.RecordBatch]) -> None:
     """Open the lists if needed. This has to be done before any log is loaded, because loaded logs do not get their list later."""
-    if any(map(_concerns_lists, batches)):
+    lists = (rows["segments"].null_count < len(rows) or pc.any(pc.is_in(rows["kind"], value_set=_OF_LISTS)).as_py() for rows in batches)
+    if any(lists):
         state.lists.open()
-
-
-def _concerns_lists(rows: pa.RecordBatch) -> bool:
-    """Whether a row may change lists of segments, or needs them."""
-    return bool(rows["segments"].null_count < len(rows) or pc.any(pc.is_in(rows["kind"], value_set=_OF_LISTS)).as_py())
 
 
 def _recalls(rows: pa.RecordBatch) -> bool:

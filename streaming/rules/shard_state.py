@@ -31,11 +31,7 @@ _SCHEMA = pa.schema([*KEY_COLUMNS, ("segments", pa.binary())])
 
 
 def check_version(what: str, version: int, read: int) -> None:
-    """Refuse a part of the state that another version has written.
-
-    Raises:
-        CheckpointError: it is of another version.
-    """
+    """Refuse a part of the state that another version has written. Raises CheckpointError: it is of another version."""
     if version != read:
         raise CheckpointError(
             f"the checkpoint's {what}: version {version}, this segtail reads {read}: use the segtail that wrote it, "
@@ -62,11 +58,7 @@ class SegmentLists:
         return self._lists is not None
 
     def open(self) -> dict[LogKey, bytes]:
-        """Read the lists, unless that was done already.
-
-        Raises:
-            CheckpointError: they were written by another version.
-        """
+        """Read the lists, unless that was done already. Raises CheckpointError: they were written by another version."""
         if self._lists is None:
             self._lists = _opened(self._value())
         return self._lists
@@ -102,7 +94,7 @@ def _opened(value: bytes | None) -> dict[LogKey, bytes]:
     return dict(zip(map(LogKey, *keys), lists, strict=True))
 
 
-_STATE_VERSION = 3
+_STATE_VERSION = 4
 SCHEMA = pa.schema([each for each in columns_of(LogState) if each.name != "segments"])
 """The columns of the table: all of a `LogState` except its list of segments."""
 

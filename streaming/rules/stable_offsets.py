@@ -23,7 +23,7 @@ class Copies:
     ``partition`` numbers the partitions 0, 1, ... in any order. ``log_start`` and ``end_offset`` are as far as the log was read;
     ``checkpoint`` is the newest entry that is known in ``replication-offset-checkpoint``, -1 none or none that can be read. ``leads`` and
     ``in_sync`` follow the newest metadata of its partition; ``isr`` is the number of in-sync replicas there, -1 if no metadata is readable.
-    ``stands``: too few are in sync for the leader to advance its high watermark, or this is possible (`streaming.rules.min_isr`).
+    ``stands``: too few are in sync for the leader to advance its high watermark, or this is possible (`streaming.rules.limits`).
     ``fenced``: the controller has fenced the replica's broker, so it cannot come into sync. ``silent``: the replica's agent has not
     answered for ``stale_after``.
     """

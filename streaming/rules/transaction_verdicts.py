@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
 from streaming.common.rows import StartSource
-from streaming.rules.coordinator_join import NO_STATE, ONGOING, PREPARE_ABORT, PREPARE_COMMIT, Coordinators
+from streaming.rules.coordinator_state import NO_STATE, ONGOING, PREPARE_ABORT, PREPARE_COMMIT, Coordinators
 
 GRACE_MS = 60_000
 """How long a coordinator may take to end a transaction that has timed out. Also the least silence of one that hangs."""

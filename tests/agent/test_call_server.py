@@ -11,10 +11,9 @@ import pytest
 from streaming.broker.agent import call_answers
 from streaming.broker.agent.call_answers import answers
 from streaming.broker.agent.call_server import AT_ONCE_BYTES, PRINCIPALS_CALLS, AgentServer
-from streaming.broker.protocol.agent_calls import REQUEST_BYTES, Call
+from streaming.broker.protocol.agent_calls import REQUEST_BYTES, Call, Reason
 from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
 from streaming.broker.protocol.excerpt_messages import Scan, ScanRequest
-from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.status_messages import Status
 from streaming.common.event_row import EVENTS
 from streaming.common.rows import Kind

@@ -8,13 +8,11 @@ import pyarrow as pa
 import pytest
 
 from streaming.broker.agent import call_answers
-from streaming.broker.agent.call_answers import answers, excerpt_messages, scan_messages
-from streaming.broker.agent.scan_room import PRINCIPALS_SCANS, SCANS, ScanRoom
+from streaming.broker.agent.call_answers import PRINCIPALS_SCANS, SCANS, ScanRoom, answers, excerpt_messages, scan_messages
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.excerpts.excerpt_listing import list_excerpts
-from streaming.broker.protocol.agent_calls import Call
+from streaming.broker.protocol.agent_calls import Call, Reason
 from streaming.broker.protocol.excerpt_messages import MOST_EXCERPTS, Excerpt, ExcerptsRequest, Scan, ScanRequest, UnreadPart
-from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.selection import EVERYTHING_SELECTED
 from streaming.broker.protocol.versions import OLDEST_JOB
 from streaming.common.event_row import EVENTS

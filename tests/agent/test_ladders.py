@@ -13,12 +13,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from streaming.broker.agent import laddered_log, position_answers
-from streaming.broker.agent.dir_calls import DirCalls, R
-from streaming.broker.agent.dir_threads import GONE_SECONDS
+from streaming.broker.agent import group_answers, laddered_log
+from streaming.broker.agent.dir_threads import GONE_SECONDS, DirCalls, R
+from streaming.broker.agent.group_answers import find_positions
 from streaming.broker.agent.laddered_log import LadderedLog
 from streaming.broker.agent.ladders import REST_SECONDS, RETRY_SECONDS, STORE_SECONDS, SWEEP_SECONDS
-from streaming.broker.agent.position_answers import find_positions
 from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
@@ -506,7 +505,7 @@ def test_a_log_dir_that_does_not_answer_delays_its_own_logs_alone(
 
     with beside(tmp_path, log, other) as agent:
         agent.count()
-        monkeypatch.setattr(position_answers, "positions", waiting)
+        monkeypatch.setattr(group_answers, "positions", waiting)
         both = pa.concat_tables([asked(log, [0]), asked(other, [0])])
         found = find_positions(agent.ladders, Impatient(agent.paths, log.directory.parent), both, clock=lambda: 0.0).to_pylist()
         assert [(answer["topic"], answer["state"], bool(answer["edition"])) for answer in found] == [

@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from streaming.broker.journal import forgetting
 from streaming.broker.journal.blobs import decode_steps
 from streaming.broker.journal.consumers import JournalBounds
+from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, PlanRequest, Range, Register
-from streaming.broker.protocol.problems import Reason
 from streaming.common.event_row import Event, EventRow
 from streaming.common.rows import Kind
 from streaming.errors import AgentError

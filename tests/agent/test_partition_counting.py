@@ -9,7 +9,7 @@ from streaming.broker.agent.cluster_view import EXAMPLES, MOST_AFFECTED, Partiti
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, PartitionName, Reassignment, TopicCounts
 from streaming.kafka.formats.cluster_image import ClusterImage
 from streaming.kafka.formats.wire import uuid_text
-from streaming.rules.min_isr import KAFKA_3_7
+from streaming.rules.limits import KAFKA_3_7
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.metadata_writer import (
     Feature,

@@ -11,9 +11,16 @@ import pytest
 from streaming.broker.agent.reader_service import ReaderService
 from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.journal.consumers import Readers
-from streaming.broker.protocol.consumer_messages import Register
+from streaming.broker.protocol.consumer_messages import (
+    ReaderCommit,
+    ReaderPlan,
+    ReaderPlanRequest,
+    ReaderPosition,
+    ReaderRange,
+    Register,
+    Selected,
+)
 from streaming.broker.protocol.excerpt_messages import Scan
-from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlan, ReaderPlanRequest, ReaderPosition, ReaderRange, Selected
 from streaming.broker.protocol.selection import EVERYTHING_SELECTED
 from streaming.common.event_row import EventRow
 from streaming.common.rows import Kind

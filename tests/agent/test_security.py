@@ -10,9 +10,9 @@ import pytest
 from streaming.broker.agent.call_server import AgentServer
 from streaming.broker.agent.security import OPEN, ServerFiles, open_security
 from streaming.broker.agent.service import Service
+from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import Plan, PlanRequest, Range, Register
 from streaming.broker.protocol.excerpt_messages import Scan, ScanRequest
-from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.status_messages import StatusRequest
 from streaming.common.units import Address
 from streaming.errors import AgentError, UsageError

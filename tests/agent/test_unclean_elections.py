@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.watcher.unclean_elections import EPOCH_MS, LOG_MS
+from streaming.broker.watcher.watcher import EPOCH_MS, LOG_MS
 from streaming.rules.log_state import LogState
 from tests.elections import Election
 

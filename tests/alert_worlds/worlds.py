@@ -10,15 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.cluster_messages import AffectedPartition, Led, PartitionCounts, Registered, TopicCounts
-from streaming.broker.protocol.problems import Reason
-from streaming.broker.protocol.scrub_messages import CorruptBatch, ScrubStatus
 from streaming.broker.protocol.status_json import Problem
 from streaming.broker.protocol.status_messages import (
     BlockedFile,
     BrokerStatus,
+    CorruptBatch,
     LogDirStatus,
     ProcessStatus,
+    ScrubStatus,
     UnreadableLog,
     UnreadableLogs,
 )

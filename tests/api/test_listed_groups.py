@@ -8,8 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from streaming.broker.protocol.group_json import BatchCheck, GroupPartition
-from streaming.broker.protocol.group_use import GroupUse
+from streaming.broker.protocol.group_json import BatchCheck, GroupPartition, GroupUse
 from streaming.cluster.consumers.group_details import GroupDetails
 from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.consumers.group_snapshot import GroupBoard

@@ -8,8 +8,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from streaming.broker.protocol.group_doubts import OLD_DATA_MS
-from streaming.broker.protocol.group_json import GroupDetail, GroupDetailPage, GroupFinding, GroupPage, GroupSummary
+from streaming.broker.protocol.group_json import OLD_DATA_MS, GroupDetail, GroupDetailPage, GroupFinding, GroupPage, GroupSummary
 from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.common.short_names import short_name
 from streaming.simulator.batch_writer import Batch, Record

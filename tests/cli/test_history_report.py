@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from streaming.broker.protocol.group_history_json import GroupHistory, HistoryEvent
+from streaming.broker.protocol.history_json import GroupHistory, HistoryEvent
 from streaming.terminal.cli.history_report import end_of, histories
 
 SECOND = 1000

@@ -6,10 +6,9 @@ from contextlib import contextmanager
 import pyarrow as pa
 import pytest
 
-from streaming.broker.protocol.agent_calls import Call
+from streaming.broker.protocol.agent_calls import Call, Reason
 from streaming.broker.protocol.group_messages import POSITIONS, POSITIONS_ASKED, BatchRequest, GroupsRequest, PositionsRequest
 from streaming.broker.protocol.group_stream import table_message
-from streaming.broker.protocol.problems import Reason
 from streaming.errors import AgentError
 from streaming.spark.client import agent_client
 from streaming.spark.client.agent_client import AgentClient

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.watcher.scope import Scope
+from streaming.broker.watcher.registry import Scope
 from streaming.cluster.consumers.losses import losses_of
 from streaming.common.settings import Settings
 from streaming.terminal.offline.single_reading import SingleReading

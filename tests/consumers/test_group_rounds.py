@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from streaming.broker.protocol.agent_calls import Reason as Problem
 from streaming.broker.protocol.group_messages import FollowedLog, Following, GroupsRequest, RecordsRequest
 from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer
-from streaming.broker.protocol.problems import Reason as Problem
 from streaming.cluster.consumers.group_lag import REASONS, RETRIED_ROUNDS, LagReason
 from streaming.cluster.consumers.group_questions import CHECKED_ROUNDS
 from streaming.cluster.consumers.group_rounds import FIRST_ASKED, HEARD_SECONDS, KEPT_SECONDS, REFUSED_SECONDS

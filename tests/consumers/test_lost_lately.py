@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.cluster.consumers.below_start import LOST_LATELY_MS, LossMemory
+from streaming.cluster.consumers.group_counting import LOST_LATELY_MS, LossMemory
 from tests.consumers.group_world import GroupJob, world
 
 HOUR = 3_600_000

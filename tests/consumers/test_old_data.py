@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from streaming.broker.protocol.group_use import GroupUse
+from streaming.broker.protocol.group_json import GroupUse
 from streaming.cluster.consumers.group_counting import LASTING_MS
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.verdicts.group_judge import judge_groups

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from streaming.broker.protocol.group_verdicts import NOTHING_TO_DO, GroupVerdict
 from streaming.terminal.cli.group_source import ended
 from streaming.terminal.cli.source import NOT_KNOWN, NOTHING_FOUND
 from tests.consumers.group_agents import GROUP, WAITING, Records
@@ -124,4 +123,3 @@ def test_a_group_that_was_deleted_while_commits_of_it_wait_is_one_that_has_only_
 
 def test_it_ends_a_command_as_something_that_is_not_known_only_if_its_log_is_not_read() -> None:
     assert (ended(["fine", "not_committed"], (), total=2), ended(["not_committed", "unknown"], (), total=2)) == (NOTHING_FOUND, NOT_KNOWN)
-    assert GroupVerdict.NOT_COMMITTED.label not in NOTHING_TO_DO

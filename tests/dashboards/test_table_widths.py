@@ -7,7 +7,7 @@ from typing import Any
 from streaming.cluster.view.observer import SECONDS
 from streaming.kafka.groups.group_states import GroupState
 from streaming.rules.config_values import ValueSource
-from streaming.rules.coordinator_join import STATES
+from streaming.rules.coordinator_state import STATES
 from streaming.rules.retention_rule import BLOCKED
 from streaming.rules.transaction_verdicts import TransactionVerdict
 from tests.dashboards.panels import Panel, all_panels

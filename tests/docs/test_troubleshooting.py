@@ -10,7 +10,7 @@ from pathlib import Path
 import pyspark
 import yaml
 
-from streaming.broker.protocol.problems import Reason
+from streaming.broker.protocol.agent_calls import Reason
 from streaming.cluster.consumers.group_lag import LagReason
 from streaming.common.java import OLDEST
 from streaming.kafka.formats.names import META_PROPERTIES

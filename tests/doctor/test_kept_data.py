@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.journal.database import Database
-from streaming.broker.journal.schema import VERSION
+from streaming.broker.journal.database import VERSION, Database
 from streaming.spark.job.checkpoint import Checkpoint
 from streaming.terminal.doctor import checkpoint_check, journal_check, space_check
 from streaming.terminal.doctor.locks import holder_of

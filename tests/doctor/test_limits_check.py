@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.watcher.log_dir_watch import Limit
+from streaming.broker.watcher.structure import Limit
 from streaming.terminal.doctor import limits_check
 from tests.builders import log_dir, partition
 from tests.doctor.examined import FAULT, FINE, UNKNOWN, WARNING, examined

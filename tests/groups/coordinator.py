@@ -23,8 +23,8 @@ from streaming.kafka.formats import stored_groups as share
 from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommit, OffsetsKey
 from streaming.kafka.formats.stored_groups import GroupMember, GroupMetadata
 from streaming.kafka.groups.commit_log import CommitLog
-from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.group_rows import GroupFacts, group_facts
+from streaming.kafka.groups.log_replay import GroupLimit
 from streaming.kafka.scan.group_records import NOT_UNDERSTOOD, Commit, EndMarker, GroupRecord, GroupRecords
 
 Record = Commit | EndMarker | GroupRecord

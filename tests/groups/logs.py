@@ -8,7 +8,7 @@ import numpy as np
 
 from streaming.common.log_key import LogKey
 from streaming.kafka.groups.commit_table import Commits
-from streaming.kafka.groups.followed_groups import GroupLimit
+from streaming.kafka.groups.log_replay import GroupLimit
 from streaming.kafka.groups.replays import Replay, new_replay
 from tests.formats.dumped import columns
 from tests.groups.coordinator_model import Key

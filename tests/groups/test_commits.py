@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.kafka.formats.names import SHARE_STATE_TOPIC
-from streaming.kafka.groups import followed_groups
+from streaming.kafka.groups import log_replay
 from streaming.kafka.groups.commit_store import CommitStore
 from streaming.kafka.groups.commit_table import Commits, Current
-from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.group_rows import COMMITS, GROUPS, NOT_REPLICATED, PENDING, REMOVED, GroupChanges, batch_of
+from streaming.kafka.groups.log_replay import GroupLimit
 from streaming.kafka.scan.group_records import Commit, GroupRecords
 from tests.groups.coordinator import LOG as LOG_KEY
 from tests.groups.coordinator import Log, record
@@ -119,7 +119,7 @@ def test_groups_beyond_the_limit_are_counted(monkeypatch: pytest.MonkeyPatch) ->
     log = Log("1 ~", limit=limit)
     Log("x:1", limit=limit)
     assert (log.play("3").offsets(), limit.used, log.replay.omitted) == ({("g", 0): (REMOVED, 1)}, 1, 1)  # it needs room again
-    monkeypatch.setattr(followed_groups, "MOST_REMEMBERED", 2)
+    monkeypatch.setattr(log_replay, "MOST_REMEMBERED", 2)
     log = Log("1 a:1 b:1 ~ c:1", most=1)  # no more can be distinguished
     assert (log.limit.used, log.replay.omitted, log.offsets()) == (0, 2, {("g", 0): (REMOVED, 3)})
     log, other = Log("1 h:1 h:1/1", most=9), Log("x:1 y:1", most=9)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.share_group_state import ShareKey, ShareKeyType, ShareSnapshot, ShareUpdate, StateBatch
 from streaming.kafka.groups.assignments import MOST_RANGES, assigned, by_id, by_name, classic_assignment, existing, packed, unpacked
-from streaming.kafka.groups.followed_groups import GroupLimit
+from streaming.kafka.groups.log_replay import GroupLimit
 from streaming.kafka.groups.offset_ranges import after, between, joined, pairs
 from streaming.kafka.groups.share_log import ShareLog
 from streaming.kafka.scan.group_records import NOT_UNDERSTOOD, ShareRecord, ShareRecords, share_records

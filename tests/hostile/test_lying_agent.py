@@ -14,11 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from streaming.broker.agent.call_answers import Answer, answers
-from streaming.broker.protocol.agent_calls import Call
+from streaming.broker.protocol.agent_calls import Call, Reason
 from streaming.broker.protocol.consumer_messages import PlanRequest, Range
 from streaming.broker.protocol.group_messages import POSITIONS_ASKED
 from streaming.broker.protocol.group_stream import read_table, table_message
-from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.status_messages import Status
 from streaming.broker.protocol.versions import PROTOCOL
 from streaming.cluster.view.observer import Observer

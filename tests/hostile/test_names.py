@@ -10,11 +10,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from streaming.broker.agent.group_answers import waiting_groups
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.journal.blobs import encode_entries
 from streaming.broker.protocol.group_messages import GroupsRequest
 from streaming.broker.protocol.group_stream import GroupsAnswer
-from streaming.broker.watcher.pending_commits import waiting_groups
 from streaming.cluster.verdicts.commands import Commands, GroupCommands
 from streaming.common.rows import unpack_entries
 from streaming.common.short_names import LONGEST_NAME, SHORT_CHARS, is_short_form, possible_names, short_name
@@ -23,7 +23,7 @@ from streaming.kafka.formats.stored_groups import ConsumerGroupMember, ConsumerG
 from streaming.kafka.groups.group_rows import GroupChanges
 from streaming.kafka.scan.coordinator_entries import CoordinatorEntry
 from streaming.kafka.scan.group_records import GroupRecord
-from streaming.rules.coordinator_join import Coordinators, newest
+from streaming.rules.coordinator_state import Coordinators, newest
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinator_records import offset_commit_record
 from tests.agent.followed import beside

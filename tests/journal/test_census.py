@@ -142,7 +142,7 @@ def test_a_log_that_cannot_be_looked_at_is_there(agent: Agent, directory: LogDir
     def refused(path: Path, *_: object) -> None:
         raise PermissionError(13, "no", str(path))
 
-    monkeypatch.setattr("streaming.broker.watcher.taking_up.list_segments", refused)
+    monkeypatch.setattr("streaming.broker.watcher.beginnings.list_segments", refused)
     rows = census_of(Reader(agent).begin().step())
     assert [row.partition for row in rows] == [0, 1, -1]
 

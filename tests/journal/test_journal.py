@@ -16,9 +16,9 @@ from streaming.broker.disk.segment_files import SegmentKey
 from streaming.broker.journal.blocks import entries
 from streaming.broker.journal.consumers import Consumers
 from streaming.broker.journal.cursor import Cursor
+from streaming.broker.journal.database import VERSION
 from streaming.broker.journal.forgetting import LEAST, LOOKS, MERGED_BLOBS_MAX, MERGED_BYTES_MAX, Forgetting, TrimLimits
 from streaming.broker.journal.journal import Journal, Point
-from streaming.broker.journal.schema import VERSION
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind

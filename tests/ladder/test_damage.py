@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.broker.agent.position_answers import check_batch
+from streaming.broker.agent.group_answers import check_batch
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.ladder.count_log import CountedLog, count_log

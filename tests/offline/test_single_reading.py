@@ -13,7 +13,7 @@ from streaming.broker.disk.logdirs import Partition, open_log_dirs
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.journal.journal import Journal
 from streaming.broker.protocol.listing_json import TransactionRow
-from streaming.broker.watcher.scope import EVERYTHING, Scope
+from streaming.broker.watcher.registry import EVERYTHING, Scope
 from streaming.common.settings import Settings
 from streaming.kafka.scan.walk import walk
 from streaming.rules.transaction_verdicts import GRACE_MS

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from streaming.broker.agent.position_answers import find_positions
+from streaming.broker.agent.group_answers import find_positions
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.group_messages import MOST_POSITIONS, POSITIONS_ASKED
 from streaming.cluster.consumers import group_lag, group_uncommitted

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.protocol.group_history_json import GroupHistoryPage
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding
+from streaming.broker.protocol.history_json import GroupHistoryPage
 from streaming.cluster.consumers.group_counting import PAIR_BITS
 from streaming.cluster.consumers.group_moves import CERTAIN_MS, SETTLED_MS, Moved
 from streaming.cluster.consumers.group_tracker import GroupTracker

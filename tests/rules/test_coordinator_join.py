@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.common.rows import COORDINATOR
-from streaming.rules.coordinator_join import ONGOING, STATES, Coordinators, all_read, count_states, newest
+from streaming.rules.coordinator_state import ONGOING, STATES, Coordinators, all_read, count_states, newest
 from tests.tables import each_row
 from tests.worlds.entries import entry, table
 

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.rules.group_loss import losses
-from streaming.rules.growth import mean_rates
-from streaming.rules.retention_passes import Growth
-from streaming.rules.retention_rule import RetentionRule
+from streaming.rules.retention_rule import Growth, RetentionRule
 from streaming.rules.segment_columns import LogFacts, SegmentColumns
+from streaming.rules.space_outlook import mean_rates
 from tests.rules.logs import any_log, log_facts
 from tests.worlds.kafka_retention import naive_deletable
 

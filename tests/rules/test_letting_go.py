@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from streaming.rules.broker_process import NEVER_LOOKED, ProcessLook, ProcessState
-from streaming.rules.letting_go import PATIENCE, lets_go
+from streaming.rules.broker_process import NEVER_LOOKED, PATIENCE, ProcessLook, ProcessState, lets_go
 from tests.tables import each_row
 
 T = 1_700_000_000_000

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from streaming.rules.config_values import ValueSource, broker_configs, topic_configs
-from streaming.rules.limits import effective_limits
-from streaming.rules.min_isr import effective_min_isr, may_stand
+from streaming.rules.limits import effective_limits, effective_min_isr, may_stand
 from tests.tables import each_row
 
 KAFKA_3_6, KAFKA_3_7, UNKNOWN = 14, 15, -1

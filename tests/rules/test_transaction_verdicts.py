@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.common.rows import StartSource
-from streaming.rules.coordinator_join import Coordinators
+from streaming.rules.coordinator_state import Coordinators
 from streaming.rules.transaction_verdicts import (
     GRACE_MS,
     NEVER_MS,

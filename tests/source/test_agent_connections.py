@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from streaming.broker.agent.service import Service
+from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import Range
-from streaming.broker.protocol.problems import Reason
 from streaming.errors import AgentError, VersionError
 from streaming.simulator.log import PartitionLog
 from streaming.spark.client.agent_client import AgentClient

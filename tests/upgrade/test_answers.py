@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import streaming
+from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import PlanRequest, Range, Register
-from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.status_messages import Status
 from streaming.broker.protocol.versions import OLDEST_AGENT, OLDEST_JOB, PROTOCOL, UNNAMED
 from streaming.common.event_row import EVENTS, MISSING

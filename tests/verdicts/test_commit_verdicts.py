@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from streaming.broker.protocol.group_json import GroupPartition
-from streaming.cluster.consumers.below_start import LOST_LATELY_MS
+from streaming.cluster.consumers.group_counting import LOST_LATELY_MS
 from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
 from streaming.cluster.verdicts.group_judge import judge_groups
 from tests.builders import NOW

@@ -8,8 +8,7 @@ from random import Random
 
 import pytest
 
-from streaming.broker.protocol.group_json import GroupPartition, MovedOffset, PendingOffset
-from streaming.broker.protocol.group_use import GroupUse
+from streaming.broker.protocol.group_json import GroupPartition, GroupUse, MovedOffset, PendingOffset
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from streaming.broker.protocol.scrub_messages import ScrubStatus
-from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
+from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ScrubStatus
 from streaming.cluster.view.broker_status import each_broker, each_log_dir, each_scrub
 from tests.worlds.hosts import agent, broker, log_dir, observer, reported
 

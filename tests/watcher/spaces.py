@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from streaming.broker.watcher import log_dir_watch
+from streaming.broker.watcher import structure
 from streaming.simulator.log_dir import LogDir
 from tests.builders import batch, log_dir, partition
 from tests.watcher.watched import Watched, eventually
@@ -21,7 +21,7 @@ def few_watches(directory: Path) -> None:
     disk = log_dir(directory)
     logs = [partition(disk, f"t{number}", topic_id=number + 1) for number in range(12)]
     watched = Watched(disk.path)
-    assert log_dir_watch.limit("watches") == log_dir_watch.Limit("user.max_inotify_watches", FEW)
+    assert structure.limit("watches") == structure.Limit("user.max_inotify_watches", FEW)
     assert watched.structure.unwatched == 0
     watched.later(11)
     assert watched.structure.unwatched == len(logs) - FEW + 1  # one is the log dir's

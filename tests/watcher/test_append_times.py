@@ -12,8 +12,7 @@ import pytest
 from streaming.broker.disk.calls import ThreadCalls
 from streaming.broker.disk.locate import beginning, find_offset, window
 from streaming.broker.disk.segment_files import list_segments
-from streaming.broker.watcher.cursors import BROUGHT_ALONG, EVERYTHING, moved
-from streaming.broker.watcher.relocation import Relocation
+from streaming.broker.watcher.cursors import BROUGHT_ALONG, EVERYTHING, Relocation, moved
 from streaming.broker.watcher.tail import Tail
 from streaming.common.log_key import LogKey
 from streaming.common.rows import EXPIRED, Kind

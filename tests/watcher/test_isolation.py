@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from streaming.broker.disk.log_inventory import Inventory
-from streaming.broker.watcher import reading, registry, replaying, tail, taking_up
+from streaming.broker.watcher import beginnings, reading, registry, replaying, tail
 from streaming.common.rows import Kind
 from streaming.kafka.scan import pieces
 from tests.watcher.scene import Scene, scene
@@ -123,7 +123,7 @@ def test_looking_for_growth(world: Scene, breaks: Breaks, caplog: pytest.LogCapt
 
 def test_listing_a_log_that_is_watched(world: Scene, breaks: Breaks, caplog: pytest.LogCaptureFixture) -> None:
     world.play("look 5")
-    for where in (registry, taking_up):
+    for where in (registry, beginnings):
         breaks(where, "log_start_offset", of_bad_path)
     world.look({world.log().directory, world.log("good").directory})
     assert "log cannot be listed" in caplog.text
@@ -141,7 +141,7 @@ def test_listing_a_log_that_waits_to_be_read_on(breaks: Breaks) -> None:
         assert one.turn(budget=1 << 20)
         size, began = station.fold_of("t").bytes, len(station.events)
         assert 0 < size < bad.active.size
-        breaks(taking_up, "log_start_offset", of_bad_path)
+        breaks(beginnings, "log_start_offset", of_bad_path)
         one.play("roll look")
         assert [event.kind for event in station.events[began:]][:2] == [Kind.CORRUPT, Kind.SKIPPED]
         assert station.fold_of("t").bytes == size
@@ -151,7 +151,7 @@ def test_listing_a_log_that_waits_to_be_read_on(breaks: Breaks) -> None:
 def test_taking_up_a_log_that_is_new(
     world: Scene, breaks: Breaks, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    breaks(taking_up, "log_start_offset", of_bad_path)
+    breaks(beginnings, "log_start_offset", of_bad_path)
     world.play(BAD_GROWS)
     assert good_is_whole(world)
     assert "log cannot be taken up now" in caplog.text

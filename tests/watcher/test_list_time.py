@@ -1,6 +1,6 @@
 """How long lists are looked at in one poll."""
 
-from streaming.broker.watcher.list_time import FIRST_LOOK_SECONDS, LOOK_SECONDS, MOST_LOOK_SECONDS, ListTime
+from streaming.broker.watcher.found_events import FIRST_LOOK_SECONDS, LOOK_SECONDS, MOST_LOOK_SECONDS, ListTime
 from tests.clocks import Clock
 
 

@@ -6,10 +6,9 @@ from unittest.mock import create_autospec
 import numpy as np
 import pytest
 
-from streaming.broker.watcher import log_catalog, recovery_points
+from streaming.broker.watcher import found_events, offset_checkpoints
 from streaming.broker.watcher.cluster_knowledge import Cluster
-from streaming.broker.watcher.found_events import CHECK_MS
-from streaming.broker.watcher.log_catalog import partitions_of
+from streaming.broker.watcher.found_events import CHECK_MS, partitions_of
 from streaming.common.catalog.catalog_tables import EPOCHS, MOST_EPOCHS, UNREADABLE, packed_epochs
 from streaming.common.catalog.changes import Version
 from streaming.common.log_key import LogKey
@@ -122,7 +121,7 @@ def test_another_process_shows_all_there_is(asker: Asker, station: Station) -> N
 def test_positions_of_recovery_points_are_looked_up_in_turn_though_no_broker_writes(
     station: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recovery_points, "MOST_LOOKUPS", 1)
+    monkeypatch.setattr(offset_checkpoints, "MOST_LOOKUPS", 1)
     for number in range(3):
         made = partition(disk, "t", number, index_interval_bytes=0)
         made.append(batch(2))
@@ -145,7 +144,7 @@ def test_only_what_stands_for_another_log_is_read_again(asker: Asker, disk: LogD
     partition(disk, "u", topic_id=2).append(batch(1))
     disk.write_high_watermarks()
     assert len(asker.changes(LOG)) == 2
-    monkeypatch.setattr(log_catalog.LogRows, "__init__", None)
+    monkeypatch.setattr(found_events.LogRows, "__init__", None)
     disk.write_checkpoint("replication-offset-checkpoint", [("t", 0, 1), ("u", 0, 1)])
     (row,) = asker.changes(LOG)
     assert (row["topic"], row["high_watermark"]) == ("t", 1)

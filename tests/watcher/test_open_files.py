@@ -77,7 +77,7 @@ def test_a_quiet_log_s_file_is_closed_and_its_growth_seen_by_a_stat(few: OpenFil
     for _ in range(3):
         station.look()
         assert _held(disk) <= few.most
-    closed = [tail for tail in station.watcher.tails() if tail.quiet and tail.file is None]
+    closed = [tail for tail in station.watcher.tails() if tail.calm and tail.file is None]
     assert len(closed) >= len(logs) - few.most
     station.look(set())
     assert [tail for tail in closed if tail.file is not None] == []  # what has not grown is not opened
@@ -102,7 +102,7 @@ class Held:
     """A file that may be closed or not."""
 
     files: OpenFiles
-    quiet: bool = True
+    calm: bool = True
     stays: bool = False
     closed: bool = field(default=False, init=False)
 
@@ -115,12 +115,12 @@ class Held:
 
 def test_quiet_ones_go_first_then_the_oldest_and_those_that_must_stay_do() -> None:
     files = OpenFiles(8)
-    held = [Held(files, quiet=number in (5, 6), stays=number == 0) for number in range(9)]
+    held = [Held(files, calm=number in (5, 6), stays=number == 0) for number in range(9)]
     for each in held:
         files.opened(each)
     assert [number for number, each in enumerate(held) if each.closed] == [5, 6]
     assert len(files) == 7
-    more = [Held(files, quiet=False) for _ in range(2)]
+    more = [Held(files, calm=False) for _ in range(2)]
     for each in more:
         files.opened(each)
     assert [number for number, each in enumerate(held) if each.closed] == [1, 2, 5, 6]

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.agent.group_answers import answer
+from streaming.broker.agent.group_answers import MOST_GROUPS, READ_BYTES, PendingGroups, answer, waiting_groups
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.protocol.status_messages import PendingCommits, StatusRequest
-from streaming.broker.watcher.pending_commits import MOST_GROUPS, READ_BYTES, PendingGroups, waiting_groups
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.coordinator_records import offset_commit_record
 from streaming.simulator.log import PartitionLog

@@ -12,9 +12,9 @@ from streaming.broker.disk.locate import window
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.journal.producer_pages import KnownProducers
 from streaming.broker.watcher import watcher
+from streaming.broker.watcher.beginnings import HALF_MADE_MS
 from streaming.broker.watcher.departures import HOLD_MS
 from streaming.broker.watcher.registry import LogRegistry
-from streaming.broker.watcher.taking_up import HALF_MADE_MS
 from streaming.common.rows import TRANSACTION_STEPS, Kind
 from streaming.simulator.file_writer import encode_partition_metadata
 from streaming.simulator.log import PartitionLog

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.broker.watcher.regular_turns import RegularTurns
+from streaming.broker.watcher.found_events import RegularTurns
 
 PERIOD_MS = 10_000
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.watcher.log_dir_watch import RETRY_MS, ROUNDS, LogDirWatch
-from streaming.broker.watcher.structure import LOOK_MS
+from streaming.broker.watcher.structure import LOOK_MS, RETRY_MS, ROUNDS, LogDirWatch
 from streaming.simulator.log_dir import LogDir
 from tests.builders import batch, delete, log_dir, partition
 from tests.tools import missing, require_tool
@@ -157,7 +156,7 @@ def test_in_a_namespace_of_its_own(name: str, tmp_path: Path) -> None:
 def test_what_is_short_and_what_helps_is_logged(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, disk: LogDir) -> None:
     log = partition(disk, "t")
     watched = Watched(disk.path)
-    monkeypatch.setattr("streaming.broker.watcher.log_dir_watch.watched", lambda descriptors: {disk.path.stat().st_ino})
+    monkeypatch.setattr("streaming.broker.watcher.structure.watched", lambda descriptors: {disk.path.stat().st_ino})
     watched.later(2 * ROUNDS)
     assert watched.structure.unwatched == 1
     (record,) = [record for record in caplog.records if "have no inotify watch" in record.message]
@@ -175,7 +174,7 @@ def test_a_directory_that_may_not_be_read_is_not_put_down_to_a_limit(
 ) -> None:
     log = partition(disk, "t")
     watched = Watched(disk.path)
-    monkeypatch.setattr("streaming.broker.watcher.log_dir_watch.watched", lambda descriptors: {disk.path.stat().st_ino})
+    monkeypatch.setattr("streaming.broker.watcher.structure.watched", lambda descriptors: {disk.path.stat().st_ino})
     monkeypatch.setattr("os.access", lambda path, mode, **_: path != log.directory or mode == os.F_OK)  # the tests may run as root
     watched.later(2 * ROUNDS)
     (record,) = [record for record in caplog.records if "have no inotify watch" in record.message]
@@ -191,7 +190,7 @@ def test_inotify_that_fails_by_no_limit_names_none(monkeypatch: pytest.MonkeyPat
         def raising(*_: object) -> None:
             raise OSError(code, "")
 
-        monkeypatch.setattr("streaming.broker.watcher.log_dir_watch.Observation", raising)
+        monkeypatch.setattr("streaming.broker.watcher.structure.Observation", raising)
         caplog.clear()
         Watched(disk.path)
         (record,) = [record for record in caplog.records if "inotify does not work here" in record.message]
@@ -210,7 +209,7 @@ def test_inotify_that_goes_on_failing_is_tried_after_twice_the_time_up_to_an_hou
         tried.append(minute)
         raise OSError(errno.EMFILE, "")
 
-    monkeypatch.setattr("streaming.broker.watcher.log_dir_watch.Observation", failing)
+    monkeypatch.setattr("streaming.broker.watcher.structure.Observation", failing)
     watch = LogDirWatch(disk.path, lambda _: None)
     for minute in range(250):
         watch.look(minute * 60_000, everything=False)
@@ -242,7 +241,7 @@ def test_inotify_that_does_not_report_a_change_is_done_without(watched: Watched,
     watched.until(disk.path)
     watched.later(2 * ROUNDS)
     assert watched.structure.unwatched == 0
-    monkeypatch.setattr("streaming.broker.watcher.log_dir_watch.Observation.on_any_event", lambda self, event: None)
+    monkeypatch.setattr("streaming.broker.watcher.structure.Observation.on_any_event", lambda self, event: None)
     log.append(batch())
     log.roll()
     assert log.directory in watched.later(ROUNDS + 3)
@@ -271,7 +270,7 @@ def test_after_an_overflow_everything_is_compared(watched: Watched, disk: LogDir
     logs = [partition(disk, f"t{number}", topic_id=number + 1) for number in range(3 * ROUNDS)]
     watched.until(disk.path)
     watched.later(2 * ROUNDS)
-    monkeypatch.setattr("streaming.broker.watcher.log_dir_watch.Observation.on_any_event", lambda self, event: None)
+    monkeypatch.setattr("streaming.broker.watcher.structure.Observation.on_any_event", lambda self, event: None)
     for log in logs:
         log.append(batch())
         log.roll()

@@ -14,8 +14,7 @@ from streaming.broker.disk.calls import ThreadCalls
 from streaming.broker.disk.locate import beginning, find_offset, walk_on, window
 from streaming.broker.journal.cursor import Replays
 from streaming.broker.watcher import tail as tail_module
-from streaming.broker.watcher.cursors import cursor_at
-from streaming.broker.watcher.relocation import LossColumns, Open, Relocation
+from streaming.broker.watcher.cursors import LossColumns, Open, Relocation, cursor_at
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.tail_states import TRANSITIONS, Cause, TailState, TransitionError, step
 from streaming.common.rows import Kind

@@ -5,9 +5,8 @@ from typing import Any
 
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, Registered, TopicCounts
 from streaming.broker.protocol.group_json import GroupPartition, MovedOffset, PendingOffset
-from streaming.broker.protocol.scrub_messages import CorruptBatch, ScrubStatus
 from streaming.broker.protocol.status_json import Problem
-from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, UnreadableLog, UnreadableLogs
+from streaming.broker.protocol.status_messages import BrokerStatus, CorruptBatch, LogDirStatus, ScrubStatus, UnreadableLog, UnreadableLogs
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
 from streaming.cluster.verdicts.incidents import problems

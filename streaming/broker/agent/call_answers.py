@@ -1,21 +1,30 @@
 """The answers of an agent to its calls: bytes in, messages out, without the wire."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import TypeVar
 
 import pyarrow as pa
 
 from streaming.broker.agent.reader_service import ReaderService
-from streaming.broker.agent.scan_room import ScanRoom
 from streaming.broker.agent.service import Service, serve_only
 from streaming.broker.disk.logdirs import LogDir, LogDirs
 from streaming.broker.excerpts.excerpt_listing import excerpts_of, partitions_with_start, topics_of
 from streaming.broker.excerpts.excerpt_scan import scan_excerpts
 from streaming.broker.journal.consumers import Readers
-from streaming.broker.protocol.agent_calls import Call
-from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
+from streaming.broker.protocol.agent_calls import Call, Reason
+from streaming.broker.protocol.consumer_messages import (
+    Committed,
+    PlanRequest,
+    Range,
+    ReaderCommit,
+    ReaderPlanRequest,
+    ReaderRange,
+    Register,
+)
 from streaming.broker.protocol.excerpt_messages import (
     MOST_EXCERPTS,
     Excerpts,
@@ -29,11 +38,42 @@ from streaming.broker.protocol.excerpt_messages import (
 from streaming.broker.protocol.group_messages import BatchRequest, GroupsRequest, PositionsRequest, RecordsRequest
 from streaming.broker.protocol.group_stream import row_messages
 from streaming.broker.protocol.json_message import Message
-from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlanRequest, ReaderRange
 from streaming.broker.protocol.selection import Selection
 from streaming.broker.protocol.status_messages import StatusRequest
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, quoted
+
+SCANS = 8
+"""The most scans that run at the same time."""
+
+PRINCIPALS_SCANS = 4
+"""The most of them for one principal, so that no token keeps all of them."""
+
+
+class ScanRoom:
+    """Room for a few scans. For several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: Counter[str] = Counter()
+
+    @contextmanager
+    def taken(self, principal: str) -> Iterator[None]:
+        """Take a place for the duration of a block.
+
+        Raises:
+            AgentError: all are taken (reason `Reason.BUSY`): whoever asks again gets one later.
+        """
+        with self._lock:
+            if self._running[principal] >= PRINCIPALS_SCANS or self._running.total() >= SCANS:
+                raise AgentError(f"{self._running.total()} scans are running: it is tried again", Reason.BUSY)
+            self._running[principal] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running[principal] -= 1
+
 
 # --- the answers about parts of segments, which people read at once: what there is, and its rows.
 
@@ -155,7 +195,7 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
     }
     if about_groups is not None:
         known |= {
-            Call.BATCH: _anyone(BatchRequest, about_groups.check_batch),
+            Call.BATCH: _one(BatchRequest, lambda request, _: about_groups.check_batch(request)),
             Call.POSITIONS: lambda body, _: _few(about_groups.positions(_decoded(PositionsRequest, body)), slow),
             Call.RECORDS: lambda body, _: _few(about_groups.records(_decoded(RecordsRequest, body)), room),
             Call.GROUPS: lambda body, _: _few(about_groups.groups(_decoded(GroupsRequest, body)), room),
@@ -176,11 +216,6 @@ def _one(kind: type[_Request], answer: Callable[[_Request, str], Message | None]
 def _decoded(kind: type[_Request], body: bytes) -> _Request:
     with _decoding:
         return kind.decode(body, REQUEST_VALUES)
-
-
-def _anyone(kind: type[_Request], answer: Callable[[_Request], Message]) -> Answer:
-    """The same where it does not matter who asks."""
-    return _one(kind, lambda request, _: answer(request))
 
 
 def _counted(batches: Iterator[pa.RecordBatch], count_rows: Callable[[int], object]) -> Iterator[pa.RecordBatch]:

@@ -16,8 +16,7 @@ from tornado.iostream import StreamClosedError
 from streaming.broker.agent.call_answers import Answer, Messages
 from streaming.broker.agent.health_server import AgentMetrics
 from streaming.broker.agent.security import OPEN, Security
-from streaming.broker.protocol.agent_calls import PATH, REQUEST_BYTES, Call, Refusal, end_of, head_of
-from streaming.broker.protocol.problems import UNKNOWN_CALL, Reason
+from streaming.broker.protocol.agent_calls import PATH, REQUEST_BYTES, UNKNOWN_CALL, Call, Reason, Refusal, end_of, head_of
 from streaming.broker.protocol.tokens import HEADER, accepted
 from streaming.common.logs import RareLog
 from streaming.common.units import Address

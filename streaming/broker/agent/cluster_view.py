@@ -35,8 +35,7 @@ from streaming.kafka.formats.metadata_brokers import BrokerState, server_of
 from streaming.kafka.formats.metadata_partitions import PartitionState, UncleanElection
 from streaming.kafka.formats.names import METADATA_TOPIC, TRANSACTION_TOPIC
 from streaming.rules.config_values import Configs
-from streaming.rules.limits import Limits, limits_of
-from streaming.rules.min_isr import KAFKA_3_7
+from streaming.rules.limits import KAFKA_3_7, Limits, limits_of
 from streaming.rules.restart_cost import recovery_threads
 
 # --- counts how many partitions of each topic are offline, under min ISR and under-replicated, from a copy of the metadata log. All
@@ -469,10 +468,6 @@ class _Follower:
     def _take_elections_of(self, image: ClusterImage) -> None:
         self._elections += [each for each in image.take_unclean_elections() if each.leader == self._broker]
 
-    def _recovers(self, image: ClusterImage) -> bool:
-        """Whether this broker leads after an unclean election that a snapshot may have hidden."""
-        return any(state.recovering and state.leader == self._broker for state in image.partitions())
-
     @property
     def searching(self) -> bool:
         """Whether former leaders are being read from disk."""
@@ -519,7 +514,8 @@ class _Follower:
             self._take_elections_of(self.image)
         if self.image is not before:
             self._end_search(searched=False)
-            if self.image is not None and self._recovers(self.image):
+            # it leads after an unclean election that a snapshot may have hidden
+            if self.image is not None and any(state.recovering and state.leader == self._broker for state in self.image.partitions()):
                 self.search()
         changes = (0, 0) if self.image is None else (self.image.changes, self.image.config_changes)
         if self.image is not before or changes != self._changes:

@@ -1,4 +1,4 @@
-"""Background work that reads the log dirs: one thread for each, and which of the watched logs are there for it.
+"""Work that reads the log dirs, in the background and on behalf of requests: threads for each, and which of the watched logs are there.
 
 So a log dir that does not answer holds up nothing else. A watcher that replaces another one lists the logs one after the other. So a log
 that no watcher has is gone only after a while.
@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
+from typing import Generic, TypeVar
 
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.watcher.tail import Tail
@@ -80,7 +82,7 @@ class Presence:
     """For the thread of one log dir.
 
     Args:
-        tails: the logs that are watched at this moment, in all log dirs, as `streaming.broker.watcher.watched_logs.WatchedLogs.all` returns
+        tails: the logs that are watched at this moment, in all log dirs, as `streaming.broker.watcher.departures.WatchedLogs.all` returns
             them.
         wants: whether a log of this topic matters.
         clock: seconds.
@@ -107,12 +109,70 @@ class Presence:
         if self._last is not None and self._last[0] is tails:
             return self._last[1]
         watched = {tail.cursor.log: tail for tail in tails if self._wants(tail.cursor.log.topic)}
-        here = {key: tail for key, tail in watched.items() if self._is_here(tail)}
+        here = {
+            key: tail
+            for key, tail in watched.items()
+            if tail.partition.log_dir.path == self._path and tail.resumed and not (tail.away or tail.leaving)
+        }
         now = self._clock()
         self._missing = {key: self._missing.get(key, now) for key in logs if key not in watched}
         self._last = None if self._missing else (tails, Present(here, set(), unavailable=False, same=True))
         expired = {key for key, since in self._missing.items() if now - since >= GONE_SECONDS}
         return Present(here, {key for key in logs if key in watched and key not in here} | expired, unavailable=False)
 
-    def _is_here(self, tail: Tail) -> bool:
-        return tail.partition.log_dir.path == self._path and tail.resumed and not tail.away and not tail.leaving
+
+R = TypeVar("R")
+
+
+class DirCalls:
+    """For several threads. The threads of the log dirs are started with the first call and end with the process."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._queues: dict[Path, SimpleQueue[_DirCall[object]]] = {path: SimpleQueue() for path in paths}
+        self._started: set[Path] = set()
+        self._lock = threading.Lock()
+
+    def call(self, path: Path, what: Callable[[], R], seconds: float) -> R:
+        """The result of ``what``, called on the thread of a log dir.
+
+        Raises:
+            TimeoutError: it did not return in time. If it was not begun by then, it is not made at all.
+            Exception: what ``what`` raises.
+        """
+        with self._lock:
+            if path not in self._started:
+                self._started.add(path)
+                threading.Thread(target=self._work, args=(path,), daemon=True, name=f"requests in {path}").start()
+        made = _DirCall(what)
+        self._queues[path].put(made)  # type: ignore[arg-type]
+        return made.result(seconds)
+
+    def _work(self, path: Path) -> None:
+        while True:
+            self._queues[path].get().make()
+
+
+class _DirCall(Generic[R]):
+    def __init__(self, what: Callable[[], R]) -> None:
+        self._what = what
+        self._done = threading.Event()
+        self._given_up = False
+        self._result: R
+        self._error: Exception | None = None
+
+    def make(self) -> None:
+        if self._given_up:
+            return
+        try:
+            self._result = self._what()
+        except Exception as error:  # noqa: BLE001 - the one that waits raises it
+            self._error = error
+        self._done.set()
+
+    def result(self, seconds: float) -> R:
+        if not self._done.wait(seconds):
+            self._given_up = True
+            raise TimeoutError
+        if self._error is not None:
+            raise self._error
+        return self._result

@@ -27,8 +27,8 @@ from streaming.broker.watcher.tail import Tail
 from streaming.common.log_key import LogKey
 from streaming.errors import FormatError
 from streaming.kafka.formats.layout import CURRENT_MAGIC
-from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.group_rows import GroupChanges
+from streaming.kafka.groups.log_replay import GroupLimit
 from streaming.kafka.groups.replays import COORDINATED_TOPICS, Replay, new_replay
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.walk import Bytes

@@ -4,7 +4,7 @@ import logging
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import NamedTuple
 
 from streaming.broker.disk.replay import without_replaced
@@ -25,6 +25,8 @@ from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps
 from streaming.kafka.scan.walk import Bytes
 
 log = logging.getLogger(__name__)
+
+_NO_FILE = FileIdentity(-1, -1)
 
 Paced = Callable[[int], None]
 """Called with the number of bytes after each window that was read; it may wait, or raise OSError to end the scan."""
@@ -54,42 +56,30 @@ class _Seen(NamedTuple):
     edition: str
 
 
+@dataclass(slots=True, eq=False)
 class LadderedLog:
     """One log under one tail.
 
     The watcher's thread calls `note`. One other thread calls what reads: `begin`, `catch_up`, `fill`. Any thread may call the rest.
     """
 
-    __slots__ = (
-        "_breaks",
-        "_compared",
-        "_done_at",
-        "_gap",
-        "_identity",
-        "_keys",
-        "_ladder",
-        "_listed",
-        "_lock",
-        "_lost",
-        "_start",
-        "_unsaved",
-        "tail",
-    )
+    tail: Tail
+    _: KW_ONLY
+    _unsaved: dict[SegmentKey, bytes] = field(default_factory=dict)
+    _breaks: int = 0
+    _ladder: LogLadder | None = None
+    _identity: FileIdentity = _NO_FILE  # of the file of the active segment
+    _gap: bool = False  # the watcher has read a range that the ladder lacks; nothing is added before the gap is closed
+    _lost: bool = False  # it is not known any more which data is aborted
+    _keys: tuple[SegmentKey, ...] = ()  # of the closed segments in the ladder
+    _compared: tuple[Segment, ...] = ()  # the listing that the ladder was last compared with
+    _listed: tuple[Segment, ...] = ()  # the same; once `fill` has looked, without what a compaction has replaced
+    _start: tuple[str, int, Counts] | None = None  # edition, log start, what lies before it
+    _done_at: _Seen | None = None  # as it was when nothing was left to do
+    _lock: threading.Lock = field(default_factory=threading.Lock)  # of the keys, the listing, and the closed segments of the ladder
 
-    def __init__(self, tail: Tail) -> None:
-        self.tail = tail
-        self._unsaved: dict[SegmentKey, bytes] = {}
-        self._breaks = tail.breaks
-        self._ladder: LogLadder | None = None
-        self._identity = FileIdentity(-1, -1)  # of the file of the active segment
-        self._gap = False  # the watcher has read a range that the ladder lacks; nothing is added before the gap is closed
-        self._lost = False  # it is not known any more which data is aborted
-        self._keys: tuple[SegmentKey, ...] = ()  # of the closed segments in the ladder
-        self._compared: tuple[Segment, ...] = ()  # the listing that the ladder was last compared with
-        self._listed: tuple[Segment, ...] = ()  # the same; once `fill` has looked, without what a compaction has replaced
-        self._start: tuple[str, int, Counts] | None = None  # edition, log start, what lies before it
-        self._done_at: _Seen | None = None  # as it was when nothing was left to do
-        self._lock = threading.Lock()  # protects the keys and the listing, together with the closed segments of the ladder
+    def __post_init__(self) -> None:
+        self._breaks = self.tail.breaks
 
     # --- the watcher's thread
 
@@ -161,7 +151,7 @@ class LadderedLog:
             self._done_at = done._replace(cursor=cursor)
         return True
 
-    def _rests_since(self, done: "_Seen") -> bool:
+    def _rests_since(self, done: _Seen) -> bool:
         tail = self.tail
         if self._gap or self._lost or done.tail is not tail or tail.segments is not done.segments:
             return False
@@ -173,18 +163,18 @@ class LadderedLog:
         done = self._done_at
         return done if done is not None and done.cursor is self.tail.cursor and self._rests_since(done) else None
 
-    def wake(self) -> "_Seen":
+    def wake(self) -> _Seen:
         """Begin to do what is to be done; returns the log as it is now."""
         self._done_at = None
         return self._seen()
 
-    def rest_if_done(self, state: "_Seen") -> None:
+    def rest_if_done(self, state: _Seen) -> None:
         """Rest until the log is not as it was ``state`` any more, if nothing is left to do."""
         done = self.valid and not self._gap and self._compared is state.segments
         if done and not self.start_is_due and self.next_modified_ms() is None:
             self._done_at = state
 
-    def _seen(self) -> "_Seen":
+    def _seen(self) -> _Seen:
         tail = self.tail
         return _Seen(tail, tail.cursor, tail.segments, tail.breaks, self._log_start, self._edition)
 

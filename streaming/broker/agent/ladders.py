@@ -8,6 +8,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -41,6 +42,7 @@ _ROW = ("log_start", "next_offset", "data", "aborted", "control", "error")
 _GONE: _Row = (-1, -1, 0, 0, 0, "")
 
 
+@dataclass(slots=True, eq=False)
 class _Known:
     """What is known of a log. All are looked at each few seconds.
 
@@ -48,13 +50,11 @@ class _Known:
     ``found``, ``found_done``: the row, and the same, as the last look has them.
     """
 
-    __slots__ = ("changed", "done", "found", "found_done", "row")
-
-    def __init__(self) -> None:
-        self.row = self.found = _GONE
-        self.done: object | None = None
-        self.found_done: object | None = None
-        self.changed = 0
+    row: _Row = _GONE
+    found: _Row = _GONE
+    done: object | None = None
+    found_done: object | None = None
+    changed: int = 0
 
 
 class RecordTotals:

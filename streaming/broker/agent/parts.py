@@ -1,6 +1,9 @@
 """The parts of an agent that work on one journal: the watcher's thread, what checks and replaces it, the answers, the scrub."""
 
 import logging
+import os
+import signal
+import sys
 import threading
 import time
 from collections import Counter
@@ -9,11 +12,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.broker.agent.call_server import AgentServer
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.consumer_memory import ConsumerArrivals
-from streaming.broker.agent.dir_calls import DirCalls
-from streaming.broker.agent.ending import Ending
+from streaming.broker.agent.dir_threads import DirCalls
 from streaming.broker.agent.group_answers import GroupAnswers
 from streaming.broker.agent.group_following import GroupFollowing
 from streaming.broker.agent.health_server import Pulse
@@ -27,19 +28,73 @@ from streaming.broker.disk.logdirs import LogDir, LogDirs
 from streaming.broker.disk.silence import FirstRead
 from streaming.broker.journal.consumers import Consumers, JournalBounds
 from streaming.broker.journal.journal import Journal
-from streaming.broker.protocol.scrub_messages import CorruptBatch, CorruptLog, ScrubStatus, UnreadableFile
-from streaming.broker.protocol.status_messages import BlockedFile
+from streaming.broker.protocol.status_messages import BlockedFile, CorruptBatch, CorruptLog, ScrubStatus, UnreadableFile
 from streaming.broker.scrub.findings import FoundSegment
 from streaming.broker.scrub.threads import Scrub, ScrubOptions, ScrubReport
-from streaming.broker.watcher.noting import NotesNothing
 from streaming.broker.watcher.structure import Structure
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.watcher import Watcher
 from streaming.common.short_names import redacted
 from streaming.common.units import Address
 from streaming.kafka.formats.names import PartitionDir, parse_partition_dir
-from streaming.rules.broker_process import NEVER_LOOKED, ProcessLook, ProcessState
-from streaming.rules.letting_go import ends_ms, lets_go
+from streaming.rules.broker_process import NEVER_LOOKED, ProcessLook, ProcessState, ends_ms, lets_go
+
+log = logging.getLogger(__name__)
+
+
+class Ending:
+    """Set once the agent has to end. ``polls``: the requests that the watcher's thread waits for, so that it notices at once."""
+
+    def __init__(self, polls: Polls) -> None:
+        self.event = threading.Event()
+        self._polls = polls
+
+    def end(self) -> None:
+        """End the agent."""
+        self.event.set()
+        self._polls.want()
+
+    def end_at_signals(self) -> None:
+        """End at SIGTERM and SIGINT, however often they come. Only the main thread may call it.
+
+        A handler runs in the middle of whatever the main thread does, another handler included, and would wait for ever for a lock that
+        this holds. So the signal wakes a thread.
+        """
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, _do_nothing)
+        threading.Thread(target=_wait_for_signal, args=(reader, self.end), daemon=True, name="signals").start()
+
+    def end_with_parent(self) -> None:
+        """End at the end of standard input."""
+        threading.Thread(target=_wait_for_parent, args=(self.end,), daemon=True, name="parent").start()
+
+
+def _do_nothing(*_: object) -> None:
+    """The thread has been told already."""
+
+
+def _wait_for_signal(reader: int, end: Callable[[], None]) -> None:
+    while os.read(reader, 1)[0] == signal.SIGHUP:
+        pass  # it is for the log's level
+    end()
+
+
+def _wait_for_parent(end: Callable[[], None]) -> None:
+    while os.read(sys.stdin.fileno(), 1024):
+        pass  # the parent sends nothing; the pipe closes with the parent, however it ends
+    end()
+
+
+def send_address(address: str) -> None:
+    """Send the agent's address to its parent, on standard output."""
+    try:
+        os.write(sys.stdout.fileno(), f"{address}\n".encode())
+    except BrokenPipeError:
+        log.debug("the parent has ended")  # the end of standard input shows it as well
+
 
 MOST_NAMED = 50
 """The most damaged positions, logs and files of a log dir that are named; the others are counted."""
@@ -98,8 +153,6 @@ def _partition(segment: FoundSegment) -> PartitionDir | None:
 # another watcher replaces the one that waits in the call. The new watcher leaves that log dir alone and continues from the journal, as
 # after a crash. The old one may no longer write. If its call returns after all, the log dir is used again.
 
-
-log = logging.getLogger(__name__)
 
 POLL_SECONDS = 1.0
 """How often the watcher's thread is checked."""
@@ -160,11 +213,7 @@ class Blocking:
         return [call for call, _ in list(self._waiting.values())]  # a copy at once, because other threads read it
 
     def poll(self) -> None:
-        """Check the thread once. Call it every `POLL_SECONDS`.
-
-        Raises:
-            Exception: the one that ended the watcher's thread.
-        """
+        """Check the thread once. Call it every `POLL_SECONDS`. Raises Exception: the one that ended the watcher's thread."""
         if self._take_back():
             return
         if self.current.error is not None:
@@ -310,7 +359,7 @@ class Parts:
             redact=self._redact,
             attached=self._consumers.any(),
             should_stop=should_stop,
-            noting=NotesNothing() if self.ladders is None else self.ladders,
+            noting=self.ladders,
         )
         return HostWatch(watcher, cluster, HostStatus(self._log_dirs, cluster, watcher.tails, now_ms, watcher.recovery))
 
@@ -357,7 +406,7 @@ class Parts:
             resources.callback(self._scrub.join, END_SECONDS)
         resources.callback(self._ending.end)  # before they are waited for: an agent that cannot listen was ended by nobody
 
-    def run(self, server: AgentServer) -> None:
+    def run(self) -> None:
         """Do all periodic work except the watcher's, until the agent is stopped. Raises JournalError if the journal's files are gone."""
         next_trim, stop = time.monotonic(), self._ending.event
         while not stop.is_set():

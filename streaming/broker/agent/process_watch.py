@@ -47,7 +47,8 @@ class ProcessWatch:
             except OSError:
                 shortage.note()
                 continue
-            written_ms = max((self._wrote_ms(each.path) for each in self._available(dirs)), default=-1)
+            available = [each.path for each in dirs if each.path not in self._log_dirs.unavailable]
+            written_ms = max(map(self._wrote_ms, available), default=-1)
             self._looks[broker] = look(self._looks.get(broker, NEVER_LOOKED), list(locks.values()), written_ms, self._clock_ms())
             self._locks |= locks
 
@@ -98,6 +99,3 @@ class ProcessWatch:
     def _of(self, log_dir: LogDir) -> DirLock:
         unavailable = self._log_dirs.unavailable.get(log_dir.path)
         return self._ask(log_dir.path) if unavailable is None else DirLock(LockState.UNKNOWN, why=format_name(unavailable, _WHY_LENGTH))
-
-    def _available(self, dirs: Iterable[LogDir]) -> list[LogDir]:
-        return [each for each in dirs if each.path not in self._log_dirs.unavailable]

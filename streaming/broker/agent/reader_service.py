@@ -32,10 +32,10 @@ from streaming.broker.journal.consumers import MOST_CONSUMERS, Readers
 from streaming.broker.journal.cutting import cut
 from streaming.broker.journal.journal import Point
 from streaming.broker.journal.published import PublishedEnd
+from streaming.broker.protocol.agent_calls import Reason
+from streaming.broker.protocol.consumer_messages import ReaderCommit, ReaderPlan, ReaderPlanRequest, ReaderPosition, ReaderRange
 from streaming.broker.protocol.event_tables import blocks_table, events_table
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt, Scan
-from streaming.broker.protocol.problems import Reason
-from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlan, ReaderPlanRequest, ReaderPosition, ReaderRange
 from streaming.broker.protocol.selection import Selection, check_pattern
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.common.event_row import Event
@@ -175,15 +175,13 @@ class Scanning:
         return there.transactions
 
 
+_PLACE = ("broker", "log_dir", "topic", "partition", "topic_id", "segment")
+
+
 def _excerpt_of(event: Event) -> Excerpt:
     """The batches of a range, wherever compaction has moved them in their segment."""
     return Excerpt(
-        broker=event.broker,
-        log_dir=event.log_dir,
-        topic=event.topic,
-        partition=event.partition,
-        topic_id=event.topic_id,
-        segment=event.segment,
+        **{name: getattr(event, name) for name in _PLACE},
         begin=0,
         end=EVERYTHING,
         bytes=event.bytes,
@@ -196,12 +194,7 @@ def _excerpt_of(event: Event) -> Excerpt:
 def _missing(excerpt: Excerpt, size: int, reason: str) -> Event:
     return Event(
         kind=Kind.SKIPPED,
-        broker=excerpt.broker,
-        log_dir=excerpt.log_dir,
-        topic=excerpt.topic,
-        partition=excerpt.partition,
-        topic_id=excerpt.topic_id,
-        segment=excerpt.segment,
+        **{name: getattr(excerpt, name) for name in _PLACE},
         base_offset=excerpt.from_offset,
         next_offset=-1 if excerpt.until_offset == EVERYTHING else excerpt.until_offset,
         reason=reason,
@@ -430,17 +423,15 @@ class ReaderService:
         excerpts = self._excerpts(request.reader, at.excerpts, size, left)
         end = self.service.journal.end().seq if upto is None else upto.seq
         blocks = self.service.journal.each_block(at.seq, point.seq)
+        lost = self.service.journal.trimmed().seq > at.seq
         return ReaderPlan(
             agent=self.service.name,
             to=ReaderPosition(journal=at.journal, seq=max(point.seq, at.seq), total=max(point.total, at.total), excerpts=excerpts),
             begun=True,
-            idle=excerpts == at.excerpts and not self._has_lost(request) and not has_rows(blocks, selection),
+            idle=excerpts == at.excerpts and not lost and not has_rows(blocks, selection),
             more=point.seq < end or excerpts < size,
             unread=not self.service.watcher.caught_up,
         )
-
-    def _has_lost(self, request: ReaderPlanRequest) -> bool:
-        return self.service.journal.trimmed().seq > request.at.seq
 
     def _excerpts(self, reader: str, begin: int, size: int, left: int | None) -> int:
         """Up to which excerpt a budget reaches; at least one is planned if there is anything left of it."""
@@ -457,11 +448,7 @@ class ReaderService:
     # --- rows
 
     def rows(self, request: ReaderRange, principal: str = "") -> Iterator[pa.RecordBatch]:
-        """The rows of a range.
-
-        Raises:
-            AgentError: the reader belongs to another principal or another run, or the request is not valid.
-        """
+        """The rows of a range. Raises AgentError: the reader belongs to another principal or another run, or the request is not valid."""
         serve_only(request.protocol)
         request = replace(request, reader=_consumer(request.reader))
         self.service.claim(request.reader, request.run, principal)

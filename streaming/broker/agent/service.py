@@ -22,16 +22,16 @@ from streaming.broker.journal.blocks import longs
 from streaming.broker.journal.consumer_states import Loss, Registration, without_lost
 from streaming.broker.journal.consumers import MOST_CONSUMERS, Consumers
 from streaming.broker.journal.journal import BLOCKS_AT_ONCE, Journal, Point
+from streaming.broker.protocol.agent_calls import TWIN, Reason
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.broker.protocol.event_tables import blocks_table
-from streaming.broker.protocol.problems import TWIN, Reason
-from streaming.broker.protocol.scrub_messages import ScrubStatus
 from streaming.broker.protocol.status_messages import (
     MOST_UNREADABLE,
     BlockedFile,
     BrokerStatus,
     CatalogPart,
     CatalogVersion,
+    ScrubStatus,
     Status,
     StatusRequest,
     UnreadableLog,

@@ -5,17 +5,102 @@ import logging
 import os
 import sqlite3
 import threading
+import uuid
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.broker.journal import schema
-from streaming.broker.journal.schema import VERSION
-from streaming.broker.journal.tables import value
+from streaming.broker.journal import blocks, consumer_states, database, producer_pages, published, stored_logs
+from streaming.broker.journal.tables import StoredTable, value
 from streaming.common import whole_files
 from streaming.errors import FencedError, JournalBusyError, JournalError
 from streaming.kafka.formats.properties import known_clusters
+
+# --- the tables of a journal's file, and their version. Each belongs to one module, which has all statements about it.
+
+
+VERSION = 12
+
+_TABLES = """
+CREATE TABLE journal (id TEXT NOT NULL, cluster_id TEXT NOT NULL);
+CREATE TABLE totals (
+  seq INTEGER NOT NULL, published INTEGER NOT NULL,
+  trimmed_seq INTEGER NOT NULL, trimmed_total INTEGER NOT NULL, merged_seq INTEGER NOT NULL);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalIdentity:
+    """The journal's own id, and that of the cluster that its logs belong to."""
+
+    id: str
+    cluster_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class JournalTotals:
+    """The last seq, and the bytes of logs that were published up to it; the same of what is forgotten for ever.
+
+    ``merged_seq``: up to here, events may have been joined or merged with later ones.
+    """
+
+    seq: int = 0
+    published: int = 0
+    trimmed_seq: int = 0
+    trimmed_total: int = 0
+    merged_seq: int = 0
+
+
+_JOURNAL, _TOTALS = StoredTable("journal", JournalIdentity), StoredTable("totals", JournalTotals)
+
+
+def belongs(run: sqlite3.Connection, cluster_id: str) -> None:
+    """Note the cluster of a journal that was made when it was not known."""
+    run.execute("UPDATE journal SET cluster_id = ? WHERE cluster_id = ''", (cluster_id,))
+
+
+def version(run: sqlite3.Connection) -> int:
+    """The version of a file, 0 if it has no tables yet."""
+    return int(value(run, "PRAGMA user_version"))
+
+
+def make(run: sqlite3.Connection, cluster_id: str) -> str:
+    """Make all tables of a new journal; returns its id. In the caller's transaction."""
+    journal_id = str(uuid.uuid4())
+    for owner in (blocks.TABLE, consumer_states.TABLES, producer_pages.TABLE, published.TABLES, stored_logs.TABLES, _TABLES):
+        for statement in owner.split(";"):
+            run.execute(statement)
+    _JOURNAL.insert(run, JournalIdentity(journal_id, cluster_id))
+    _TOTALS.insert(run, JournalTotals())
+    run.execute(f"PRAGMA user_version={VERSION}")
+    return journal_id
+
+
+def identity(run: sqlite3.Connection) -> JournalIdentity:
+    """Whose journal this is."""
+    found = _JOURNAL.first(run)
+    assert found is not None  # it is written with the tables
+    return found
+
+
+def totals(run: sqlite3.Connection) -> JournalTotals:
+    """How far the journal goes, and how much of it is forgotten or merged."""
+    found = _TOTALS.first(run)
+    assert found is not None  # it is written with the tables
+    return found
+
+
+def note(run: sqlite3.Connection, **changed: int) -> None:
+    """Note other totals."""
+    run.execute(f"UPDATE totals SET {', '.join(f'{name} = ?' for name in changed)}", tuple(changed.values()))
+
+
+def note_merged(run: sqlite3.Connection, seq: int) -> None:
+    """Note that events up to ``seq`` may have been joined or merged."""
+    note(run, merged_seq=max(seq, totals(run).merged_seq))
+
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +192,7 @@ class Database:
         return connection
 
     def _open(self, cluster_id: str) -> str:
-        version = schema.version(self._connection)
+        version = database.version(self._connection)
         if version == 0:
             return self._make(cluster_id)
         if version != VERSION:
@@ -115,18 +200,18 @@ class Database:
                 f"the journal {self._path} is of version {version}, this segtail reads {VERSION}: "
                 "use the segtail that wrote it, or delete it to start a new one"
             )
-        found = schema.identity(self._connection)
+        found = database.identity(self._connection)
         if len(known_clusters((found.cluster_id, cluster_id))) > 1:
             raise JournalError(
                 f"the journal {self._path} belongs to cluster {found.cluster_id}, the log dirs to {cluster_id}: name another directory"
             )
         with self._all_or_nothing() as run:
-            schema.belongs(run, cluster_id)
+            database.belongs(run, cluster_id)
         return found.id
 
     def _make(self, cluster_id: str) -> str:
         with self._all_or_nothing() as run:
-            journal_id = schema.make(run, cluster_id)
+            journal_id = database.make(run, cluster_id)
         if self._path is not _IN_MEMORY:
             log.info("new journal", extra={"path": str(self._path), "journal": journal_id})
         return journal_id

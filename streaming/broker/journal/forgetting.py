@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from streaming.broker.journal import blocks, consumer_states, schema
+from streaming.broker.journal import blocks, consumer_states, database
 from streaming.broker.journal.blobs import merged_entries, merged_steps, still_counts
 from streaming.broker.journal.consumer_states import Partings, gaps, held
 from streaming.broker.journal.journal import Journal
@@ -143,7 +143,7 @@ class Forgetting:
             with self._changing() as grown:
                 consumer_states.lose(run, trimmed, at.seq)
                 grown += [blocks.delete(run, max(after, trimmed), last) for after, last in gaps(holds, at.seq)]
-                schema.note(run, trimmed_seq=at.seq, trimmed_total=at.total)
+                database.note(run, trimmed_seq=at.seq, trimmed_total=at.total)
             return count == SLICE
 
     def join(self, now_ms: int) -> bool:
@@ -162,7 +162,7 @@ class Forgetting:
                 self._upto = last
             with self._slice(run, self._looked, {line: each for line, each in self._last.items() if each.seq > trimmed}) as work:
                 end = self._join(run, work)
-                schema.note_merged(run, end)
+                database.note_merged(run, end)
             self._looked, self._last = end, work.last
             return end < self._upto
 
@@ -201,7 +201,7 @@ class Forgetting:
                 return 0, False
             with self._slice(run, self._merged, self._runs) as work:
                 lost = self._merge(run, work, end)
-                schema.note_merged(run, end)
+                database.note_merged(run, end)
             self._merged, self._runs = end, work.last
             return lost, count == SLICE
 

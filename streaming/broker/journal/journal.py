@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.broker.disk.segment_files import SegmentKey
-from streaming.broker.journal import blocks, consumer_states, producer_pages, schema, stored_logs
+from streaming.broker.journal import blocks, consumer_states, database, producer_pages, stored_logs
 from streaming.broker.journal.blocks import (
     BLOCK_BYTES,
     BLOCK_ROWS,
@@ -139,7 +139,7 @@ class Journal:
                 if ranges is not None:
                     grown += blocks.insert(run, ranges.placed(end.seq, end.total, publication.ranges_upto), at_ms)
                     end = Point(end.seq + len(ranges.logs), end.total + int(ranges.bytes.sum()))
-                schema.note(run, seq=end.seq, published=end.total)
+                database.note(run, seq=end.seq, published=end.total)
                 stored_logs.write_cursors(run, cursors)
                 stored_logs.forget_cursors(run, gone)
                 producer_pages.write(run, pages)
@@ -191,7 +191,7 @@ class Journal:
     def end(self) -> Point:
         """The point up to which events are published."""
         with self.database.reading() as run:
-            found = schema.totals(run)
+            found = database.totals(run)
         return Point(found.seq, found.published)
 
     def published_ends(self) -> Mapping[LogKey, PublishedEnd]:
@@ -259,7 +259,7 @@ class Journal:
         True also if this cannot be decided: the event was forgotten or merged since, or ``total`` is not known (-1).
         """
         with self.database.reading() as run:
-            has = schema.totals(run)
+            has = database.totals(run)
             if seq > has.seq:
                 return False
             if total < 0 or seq < has.trimmed_seq or seq <= has.merged_seq:
@@ -280,13 +280,13 @@ class Journal:
     def trimmed(self) -> Point:
         """The point up to which events have been forgotten for ever."""
         with self.database.reading() as run:
-            found = schema.totals(run)
+            found = database.totals(run)
         return Point(found.trimmed_seq, found.trimmed_total)
 
     def first_unchanged(self) -> int:
         """The seq after which nothing was forgotten, joined or merged."""
         with self.database.reading() as run:
-            found = schema.totals(run)
+            found = database.totals(run)
         return max(found.trimmed_seq, found.merged_seq)
 
     def size(self) -> int:

@@ -5,11 +5,14 @@ before its first message has that object as its body, with a status that says so
 """
 
 import json
+import socket
+import ssl
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
+from http.client import BadStatusLine, HTTPException
 
 import pyarrow as pa
 
@@ -51,7 +54,7 @@ class Call(StrEnum):
 
 @dataclass(eq=False)
 class Refusal(Exception):  # noqa: N818 - an answer
-    """An answer that is none. ``reason``: one of `streaming.broker.protocol.problems.Reason`, "" for none of them."""
+    """An answer that is none. ``reason``: one of `streaming.broker.protocol.agent_calls.Reason`, "" for none of them."""
 
     status: HTTPStatus
     words: str
@@ -63,11 +66,7 @@ class Refusal(Exception):  # noqa: N818 - an answer
 
 
 def refusal_of(body: bytes, status: int) -> Refusal:
-    """What an agent, or whatever listens there, has answered.
-
-    Raises:
-        AgentError: that is no agent.
-    """
+    """What an agent, or whatever listens there, has answered. Raises AgentError: that is no agent."""
     try:
         found = json.loads(body)
         return Refusal(HTTPStatus(status), str(found["words"]), str(found["reason"]))
@@ -108,3 +107,85 @@ def messages_of(read: Callable[[int], bytes]) -> Iterator[bytes]:
         if len(message) < length:
             raise AgentError("its answer is cut off", "protocol")
         yield message
+
+
+# --- the problems between a job and an agent: one word for metrics, and a sentence that names what to check.
+
+
+class Reason(StrEnum):
+    """The reason why an agent does not take part."""
+
+    REFUSED = "refused"  # nobody listens at the address
+    SILENT = "silent"  # no answer in time
+    UNRESOLVED = "unresolved"  # the name has no address
+    UNTRUSTED = "untrusted"  # its certificate is not trusted
+    UNAUTHORIZED = "unauthorized"  # it does not accept the job's token
+    PROTOCOL = "protocol"  # the process there is no agent, only one side has TLS, or the two versions do not fit
+    FAILED = "failed"  # it answered that it cannot
+    OTHER_CLUSTER = "other_cluster"  # it watches another cluster than the job
+    SAME_NAME = "same_name"  # two agents have one name
+    SHARED_LOG_DIR = "shared_log_dir"  # two agents watch one log dir
+    CLOCK = "clock"  # its clock differs from the job's
+    BLOCKED = "blocked"  # a call into one of its log dirs does not come back; the other log dirs go on
+    TWIN_CONSUMER = "twin_consumer"  # two jobs have one id, for example because a checkpoint was copied: one of them is refused
+    STUCK = "stuck"  # its watcher gives no sign of life
+    BUSY = "busy"  # it answers, and refuses what is more than one of its limits
+    GONE = "gone"  # what it is asked for was deleted or replaced since it was listed
+    AGENT_VERSION = "agent_version"  # it does not know the question: it is of an earlier version, and everything else of it can be used
+
+
+TWIN = "another run of this job's query is served"
+"""The beginning of the error that refuses a second job with the same id."""
+
+UNKNOWN_CALL = "this agent knows no call"
+"""The beginning of the error for a call that an agent does not know."""
+
+_CLOSED = "it closed the connection: it may ask for TLS (https://) or for a certificate that it trusts (--agent-cert), or be no agent"
+_EXPIRED, _OTHER_NAME = 10, (62, 64)  # X509_V_ERR_CERT_HAS_EXPIRED, ..._HOSTNAME_MISMATCH, ..._IP_ADDRESS_MISMATCH
+
+
+def explain(error: Exception, host: str, *, sends_token: bool) -> tuple[Reason, str]:
+    """The reason for which a call to the agent of this name failed, and its explanation."""
+    match error:
+        case Refusal():
+            return _of_refusal(error, sends_token=sends_token)
+        case TimeoutError():
+            return Reason.SILENT, "it does not answer in time"
+        case ssl.SSLError():
+            return _of_tls(error, host)
+        case ConnectionRefusedError():
+            return Reason.REFUSED, "nobody listens there: is it running?"
+        case socket.gaierror():
+            return Reason.UNRESOLVED, "the name has no address"
+        case ConnectionError():  # RemoteDisconnected is one, too
+            return Reason.PROTOCOL, _CLOSED
+        case BadStatusLine(args=(str(line), *_)) if line.startswith("\0"):  # a frame of HTTP/2
+            return Reason.PROTOCOL, "it speaks gRPC, as agents of protocol 4 and before do: upgrade the agent"
+        case HTTPException():
+            return Reason.PROTOCOL, "what listens there is no agent: is it another port?"
+    return Reason.FAILED, str(error)
+
+
+def _of_refusal(error: Refusal, *, sends_token: bool) -> tuple[Reason, str]:
+    if error.status == HTTPStatus.UNAUTHORIZED and not sends_token:
+        return Reason.UNAUTHORIZED, "it asks for a token: name one with --agent-token-file"
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        return Reason.UNAUTHORIZED, "it does not accept this job's token: compare --agent-token-file with the agent's --token-file"
+    if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
+        return Reason.BUSY, f"it takes no more now ({error.words})"
+    return next((reason for reason in Reason if reason == error.reason), Reason.FAILED), error.words
+
+
+def _of_tls(error: ssl.SSLError, host: str) -> tuple[Reason, str]:
+    match error:
+        case ssl.SSLCertVerificationError(verify_code=code) if code == _EXPIRED:
+            return Reason.UNTRUSTED, "its certificate has expired"
+        case ssl.SSLCertVerificationError(verify_code=code) if code in _OTHER_NAME:
+            return Reason.UNTRUSTED, f"its certificate is for another name than {host}"
+        case ssl.SSLCertVerificationError():
+            return Reason.UNTRUSTED, "its certificate is not signed by --agent-ca"
+        case ssl.SSLError(reason=why) if "ALERT" in str(why):  # in TLS 1.3 a server says so after the handshake
+            return Reason.PROTOCOL, "it asks for a certificate, or for another one: name one that it trusts (--agent-cert)"
+        case ssl.SSLEOFError():
+            return Reason.PROTOCOL, _CLOSED
+    return Reason.PROTOCOL, "what listens there speaks no TLS: is it an agent without --tls-cert, or another port?"

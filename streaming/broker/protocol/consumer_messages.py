@@ -1,4 +1,4 @@
-"""The messages by which a job registers as a consumer, plans ranges of a journal, and commits them."""
+"""The messages by which a job, or a query of somebody, registers as a consumer, plans ranges of a journal, and commits them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from streaming.broker.protocol.json_message import UNNAMED_SENDER, Message
 from streaming.broker.protocol.json_values import AnyName, Name, Natural
+from streaming.broker.protocol.selection import Selection
 from streaming.broker.protocol.versions import PROTOCOL
 
 
@@ -99,3 +100,101 @@ class Committed(Message):
     run: AnyName
     journal: AnyName
     seq: Natural
+
+
+# --- the messages by which a query of somebody plans what it reads of an agent, reads it and commits it. Unlike a job, such a reader keeps
+# no state in which it could see what it had before. So it is sent exactly what it has planned, each row in one micro-batch: see
+# `streaming.broker.agent.reader_service`.
+
+
+@dataclass(frozen=True, slots=True)
+class Selected(Message):
+    """A `streaming.broker.protocol.selection.Selection`, as it is sent."""
+
+    topics: list[AnyName]
+    pattern: str
+    partitions: list[int]
+
+    @classmethod
+    def of(cls, selection: Selection) -> "Selected":
+        """The message."""
+        return cls(list(selection.topics), selection.pattern, list(selection.partitions))
+
+    def selection(self) -> Selection:
+        """The selection."""
+        return Selection(tuple(self.topics), self.pattern, tuple(self.partitions))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderPosition(Message):
+    """How far a reader has planned: ``seq`` of ``journal``, which is ``total`` bytes, and ``excerpts`` of what lay there before.
+
+    ``journal`` "": it has not begun at this agent.
+    """
+
+    journal: AnyName = ""
+    seq: Natural = -1
+    total: Natural = 0
+    excerpts: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderPlanRequest(Message):
+    """A request for how far a budget reaches, after ``at``. A reader that the agent does not know begins with it.
+
+    ``start``: where it begins then: earliest, active, latest, or Unix milliseconds; ``holds``: the journal keeps what it has not read.
+    ``budget``: bytes of logs, None for no limit; ``upto``: the plan goes no further, None for no limit; ``wait_ms``: how long to wait if
+    there is nothing new.
+    """
+
+    reader: AnyName
+    run: AnyName
+    at: ReaderPosition
+    start: str
+    holds: bool
+    selected: Selected
+    budget: int | None
+    upto: ReaderPosition | None = None
+    wait_ms: int = 0
+    protocol: int = PROTOCOL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderPlan(Message):
+    """A plan up to ``to``.
+
+    ``begun``: False while the agent prepares the reader's beginning: ask again. ``idle``: nothing of what the reader wants is new, only
+    other things are. ``more``: there is more than the budget allows. ``unread``: the agent has not read yet all that was on disk when it
+    was asked.
+    """
+
+    agent: Name
+    to: ReaderPosition
+    begun: bool
+    idle: bool = False
+    more: bool = False
+    unread: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderRange(Message):
+    """A ticket for what lies between two plans of one journal: events after ``begin.seq`` up to ``end.seq``, if ``events``; and the
+    excerpts from ``begin.excerpts`` to ``end.excerpts``. ``rows``: a `streaming.broker.protocol.excerpt_messages.Scan`."""
+
+    reader: AnyName
+    run: AnyName
+    begin: ReaderPosition
+    end: ReaderPosition
+    events: bool
+    rows: str
+    selected: Selected
+    protocol: int = PROTOCOL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReaderCommit(Message):
+    """Everything up to ``at`` is in the reader's sink."""
+
+    reader: AnyName
+    run: AnyName
+    at: ReaderPosition

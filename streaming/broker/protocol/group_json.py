@@ -4,11 +4,12 @@ Offsets are Kafka's own, times are Unix milliseconds, sizes bytes, rates a secon
 never 0; in JSON that is null.
 """
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Annotated
 from urllib.parse import quote
 
-from streaming.broker.protocol.group_use import GroupUse
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import AwayBroker, ListPage
 from streaming.broker.protocol.shown import (
@@ -30,6 +31,22 @@ from streaming.broker.protocol.shown import (
     Word,
 )
 from streaming.broker.protocol.status_json import AnswerHead
+from streaming.common.formatting import format_be, format_count, format_duration
+
+
+class GroupUse(StrEnum):
+    """Decided by `streaming.cluster.verdicts.group_bounds`."""
+
+    IN_USE = "in_use"  # it has members, or commits in its own rhythm
+    UNATTENDED = "unattended"  # nobody is there, and the next commit is overdue, but not for long
+    ABANDONED = "abandoned"  # nobody is there, and nobody has been there for long, or will miss what it loses
+    THROW_AWAY = "throw_away"  # its name says that nobody comes back to it
+    UNKNOWN = "unknown"  # its coordinator is not read, or nothing shows when it was last used
+
+
+NOBODYS = frozenset({GroupUse.ABANDONED, GroupUse.THROW_AWAY})
+"""Nobody misses what these have not read, or lose: lists say so beside it, and the numbers of a cluster are without them."""
+
 
 GROUPS_PATH = "/api/v1/groups"
 """`GroupPage`, by ``?sort=FIELD&order=asc|desc&filter=TEXT&offset=N&limit=N``."""
@@ -384,3 +401,32 @@ def _records_waiting(row: GroupSummary | GroupPartition) -> int:
 def _lag(row: GroupSummary | GroupPartition) -> int:
     records = _records_left(row)
     return records if records >= 0 else row.lag_offsets
+
+
+OLD_DATA_MS = 30_000
+"""A job that is not behind knows what its agents have read some seconds before."""
+
+
+def doubts_of_page(page: GroupPage) -> Iterator[str]:
+    """What it may lack, or not know yet."""
+    yield from _unread(page.unread)
+    yield from _old(page.data_age_ms)
+    if page.omitted:
+        yield f"{format_count(page.omitted, 'group')} {format_be(page.omitted)} left out, because groups_limit is lower"
+
+
+def doubts_of_groups(groups: Collection[GroupDetail], page: GroupPage | None) -> Iterator[str]:
+    """What may be unknown of some groups; ``page``: of those from which they were chosen, or None."""
+    yield from _unread(max((each.unread for each in groups), default=0) if page is None else page.unread)
+    yield from _old(max((each.data_age_ms for each in groups), default=0))
+
+
+def _unread(coordinators: int) -> Iterator[str]:
+    if coordinators:
+        yield f"{coordinators} coordinators' logs are not read to their end from a current replica: groups of theirs may be missing"
+
+
+def _old(data_age_ms: int) -> Iterator[str]:
+    if data_age_ms > OLD_DATA_MS:
+        age = format_duration(data_age_ms // 1000)
+        yield f"what the job knows is up to {age} old: it is behind its agents, or one of them stands still or is away"

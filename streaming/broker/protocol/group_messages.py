@@ -124,11 +124,7 @@ class PositionsRequest(Message):
         return cls([AskedOffset(**row) for row in questions.select(POSITIONS_ASKED.names).to_pylist()])
 
     def table(self) -> pa.Table:
-        """The table.
-
-        Raises:
-            AgentError: there are too many.
-        """
+        """The table. Raises AgentError: there are too many."""
         if len(self.rows) > MOST_POSITIONS:
             raise AgentError(f"{len(self.rows)} offsets are more than {MOST_POSITIONS}")
         return pa.Table.from_pylist([asdict(row) for row in self.rows], POSITIONS_ASKED)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
-import numpy as np
 import pyarrow as pa
 
 from streaming.broker.protocol.group_messages import RECORDS, FollowedLog, Following, JournalEnd, RecordsHeader
@@ -76,14 +75,11 @@ def read_table(message: pa.Buffer, schema: pa.Schema) -> pa.Table:
         found = read_stream(message)
         for field in schema:
             if field.name not in found.schema.names and LATER.encode() in (field.metadata or {}):
-                found = found.append_column(field, _absent(field.type, len(found)))
+                absent = pa.scalar(-1 if pa.types.is_integer(field.type) else None, field.type)
+                found = found.append_column(field, pa.repeat(absent, len(found)))
         return cast_columns(found, schema)
     except (pa.ArrowException, KeyError) as error:
         raise AgentError(f"its rows cannot be read ({error}): are job and agent of the same version?", "protocol") from error
-
-
-def _absent(column: pa.DataType, count: int) -> pa.Array:
-    return pa.array(np.full(count, -1), column) if pa.types.is_integer(column) else pa.nulls(count, column)
 
 
 def groups_messages(answers: Iterable[GroupChanges | FollowedLog], end: Callable[[], JournalEnd]) -> Iterator[bytes | pa.Buffer]:
@@ -101,11 +97,7 @@ def groups_messages(answers: Iterable[GroupChanges | FollowedLog], end: Callable
 
 
 def read_groups(messages: Iterator[pa.Buffer]) -> GroupsAnswer:
-    """The answer that these messages are.
-
-    Raises:
-        AgentError: they are none.
-    """
+    """The answer that these messages are. Raises AgentError: they are none."""
     changes: list[GroupChanges] = []
     others: list[FollowedLog] = []
     for message in messages:
@@ -145,11 +137,7 @@ def records_messages(process: str, number: int, *, whole: bool, rows: pa.RecordB
 
 
 def read_records(messages: Sequence[pa.Buffer]) -> RecordsAnswer:
-    """The answer that these messages are.
-
-    Raises:
-        AgentError: they are none.
-    """
+    """The answer that these messages are. Raises AgentError: they are none."""
     header = RecordsHeader.decode(bytes(messages[0])) if messages else None
     if header is None or header.tables != len(messages) - 1:
         raise AgentError("its answer about records is cut off", "protocol")

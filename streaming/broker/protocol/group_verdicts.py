@@ -49,12 +49,6 @@ class GroupVerdict(IntEnum):
 FINDINGS = frozenset(each.label for each in GroupVerdict if each.is_finding)
 """The labels of verdicts that somebody should look at."""
 
-NOTHING_TO_DO = frozenset(
-    {GroupVerdict.FINE.label, GroupVerdict.ONLY_MARKERS.label, GroupVerdict.NO_OFFSETS.label, GroupVerdict.LEFT_OVER.label}
-)
-"""The labels of verdicts that need nothing."""
-
-
 NOT_KNOWN = frozenset({GroupVerdict.UNKNOWN.label, GroupVerdict.PERHAPS_LOST.label})
 """The labels of verdicts by which something is not known here that a log dir, an agent or time may show.
 

@@ -80,11 +80,7 @@ Natural = Annotated[int, Whole(least=-1)]
 
 
 def load(data: bytes, most: int = MOST_VALUES) -> Any:
-    """The value that is written as JSON.
-
-    Raises:
-        ValueError: it is none, or has more than ``most`` values or too many levels.
-    """
+    """The value that is written as JSON. Raises ValueError: it is none, or has more than ``most`` values or too many levels."""
     if sum(map(data.count, (b",", b"[", b"{"))) > most:  # before it is read: an empty list takes 20 times its two characters
         raise ValueError(f"more than {most} values")
     try:

@@ -113,7 +113,7 @@ STATUS_PATH = "/api/v1/status"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentState(PublicMessage):
-    """One agent. ``problems`` are words of `streaming.broker.protocol.problems.Reason`."""
+    """One agent. ``problems`` are words of `streaming.broker.protocol.agent_calls.Reason`."""
 
     name: str  # its name
     up: bool  # it answers

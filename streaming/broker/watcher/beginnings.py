@@ -1,17 +1,30 @@
-"""Where new consumers begin in logs, and what they want of logs that could not be read when they began.
+"""Where consumers begin in logs, also in those that come or move, and what they want of logs that could not be read when they began.
 
 Such a log is not read on before it can be read for them. The journal stores what is wanted of a log that is known; of other logs it is
 noted here, and for all logs in a log dir that cannot be read.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from streaming.broker.disk.locate import beginning, start_boundary
 from streaming.broker.disk.logdirs import Partition
-from streaming.broker.journal.cursor import Cursor
+from streaming.broker.disk.preallocated import has_data
+from streaming.broker.disk.segment_files import Segment, directory_stamp, list_segments, log_start_offset, read_leader_epochs
+from streaming.broker.journal.cursor import Cursor, Replays
+from streaming.broker.watcher.cursors import BROUGHT_ALONG, cursor_at, pack
+from streaming.broker.watcher.departures import WatchedLogs
+from streaming.broker.watcher.relocate import epoch_before, resume
+from streaming.broker.watcher.replaying import open_at, still_open
+from streaming.broker.watcher.stopped_logs import retry, stopped_event
+from streaming.broker.watcher.tail import Tail
+from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.start_from import StartFrom
+from streaming.kafka.formats.names import TRANSACTION_TOPIC
+from streaming.kafka.scan.walk import Bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +92,138 @@ class Unmet:
         logs = {key: most(wanted, self.of(key, at)) or ("" if key in remembered else StartFrom.EARLIEST) for key, at in left_out.items()}
         self._logs = {key: owed for key, owed in logs.items() if owed}
         self._log_dirs = {path: most(wanted, self._log_dirs.get(path, "")) or StartFrom.EARLIEST for path in unseen}
+
+
+# --- begins to watch a log that is new, has moved or is known from an earlier process, where its consumers want it to begin.
+
+
+log = logging.getLogger(__name__)
+
+HALF_MADE_MS = 60_000
+"""How long an empty directory without ``partition.metadata`` may still get that file; later it is from before topics had ids."""
+
+
+class TakingUp:
+    """Makes and updates the tails of logs that were listed. Only the watcher's thread uses it.
+
+    Args:
+        unmet: what consumers want of logs that could not be read when they began.
+        opens: whether it has to be known what is open where reading of a log begins.
+        once: nobody looks again, so that what is being made is taken as it is.
+    """
+
+    def __init__(
+        self,
+        watched: WatchedLogs,
+        unmet: Unmet,
+        opens: Callable[[LogKey], bool],
+        clock_ms: Callable[[], int],
+        buffer: Bytes,
+        *,
+        once: bool,
+    ) -> None:
+        self._watched = watched
+        self._unmet = unmet
+        self._opens = opens
+        self._clock_ms = clock_ms
+        self._buffer = buffer
+        self._once = once
+
+    def take_up(self, key: LogKey, partition: Partition, wanted: Beginning | None, events: list[Event]) -> None:
+        """Watch a log that is new, moved or known, from an earlier position if a new consumer wants it.
+
+        Raises:
+            OSError: it cannot be read now. It stays as it was before; if it is known, it is in the state that ``events`` lead to.
+        """
+        wanted = as_beginning(most(as_wanted(wanted), self._unmet.of(key, partition)))
+        stamp, known = directory_stamp(partition.path, self._clock_ms()), self._watched.tails.get(key)
+        if wanted is None and known is not None and known.partition.path == partition.path and known.is_as_listed(stamp):
+            known.recheck_anchor()
+            return
+        segments = list_segments(partition.path)
+        if not segments or self._half_made(key, segments):
+            return  # a hint will come with its first segment, or with its topic id
+        epochs = read_leader_epochs(partition.path)
+        log_start = log_start_offset(partition.path, segments, epochs)
+        tail, is_new, led_to = known, False, events  # the changes of a known tail are kept, whatever fails next
+        if tail is None or not tail.resumed or tail.partition.path != partition.path:
+            tail, is_new, led_to = self._tail(key, partition, segments)
+        replay = tail.cursor.replay
+        try:
+            moved = self._read_from_where(tail, segments, wanted, led_to, is_new=is_new)
+        except OSError:
+            if tail is not known:
+                tail.close()
+            raise
+        if tail is not known:
+            self._watched.hold(key, tail)
+            events.extend(led_to)
+        self._watched.place(tail)
+        tail.take_up(stamp, log_start, pack(epochs), new=is_new and wanted is None)
+        # a log that is copied to another log dir knows nothing of a transaction that lay in segments that were deleted before
+        copied = known is not None and known.partition.path != partition.path and tail.segments[0].base_offset > 0
+        needed = moved or copied or (tail.producers.now is None and not replay)
+        steps = tail.break_off(open_at(tail, tail.cursor, tail.segments, opens=self._opens(key))) if needed else None
+        if is_new and wanted is not None and steps is None:
+            tail.plan_replay(Replays.FIRST)
+        elif is_new or copied or wanted is not None:
+            events.append(tail.appeared(steps if moved or copied else tail.note_open(still_open(tail))))
+        if replay == Replays.ALONGSIDE:  # for consumers that are beyond the new beginning
+            tail.plan_replay(Replays.ALONGSIDE)
+        tail.satisfy()
+        if wanted is not None and tail.cursor.stopped:
+            events.append(stopped_event(tail))
+
+    def _read_from_where(
+        self, tail: Tail, segments: tuple[Segment, ...], wanted: Beginning | None, events: list[Event], *, is_new: bool
+    ) -> bool:
+        """Find where a log is read on after another listing; returns whether this is another position than before. Raises OSError."""
+        if tail.cursor.stopped:
+            events.extend(retry(tail, segments, self._buffer))
+        else:
+            tail.relist(segments, self._clock_ms())
+        return (wanted is not None and self._go_back(tail, wanted, is_new)) or is_new
+
+    def _half_made(self, key: LogKey, segments: Sequence[Segment]) -> bool:
+        if self._once or key.topic_id or key in self._watched.cursors or key in self._watched.tails or any(map(has_data, segments)):
+            return False
+        return 0 <= self._clock_ms() - segments[-1].modified_ms < HALF_MADE_MS
+
+    def _tail(self, key: LogKey, partition: Partition, segments: tuple[Segment, ...]) -> tuple[Tail, bool, list[Event]]:
+        """A tail for a directory that is new to this process, whether its log is completely new, and the events to publish."""
+        watched, cursor = self._watched.tails.get(key), self._watched.cursor_of(key)
+        at_offset = segments[0].base_offset if cursor is None else cursor.next_offset
+        log.debug("log is taken up", extra={"log": str(key), "path": str(partition.path), "offset": at_offset, "known": cursor is not None})
+        if cursor is None:
+            # a log that appears is read whole, unless a new consumer wants less. What it brings along was perhaps published by another
+            # agent: a replica or a disk may have moved here, or this agent may watch a log dir that another one had
+            frontier = BROUGHT_ALONG if any(segment.size for segment in segments) else 0
+            at = cursor_at(key, beginning(segments[0]), segments, frontier)
+            return Tail(partition, at, segments, self._watched.producers(key)), True, []
+        producers = watched.producers.copy() if watched is not None else self._watched.producers(key)
+        first = cursor.replay == Replays.FIRST
+        met = cursor._replace(replay=Replays.ALONGSIDE) if first else cursor
+        tail, events = resume(partition, segments, met, producers, self._buffer)
+        if watched is None and tail.unread_bytes(exact=False):
+            tail.publish_as_brought_along()  # another agent may have watched its log dir meanwhile
+        if first and events:  # these events happened after the cursor where the log appears
+            events.insert(0, Tail(partition, cursor, segments, producers).appeared(None))
+        elif first:
+            tail.plan_replay(Replays.FIRST)
+        return tail, False, events
+
+    def _go_back(self, tail: Tail, wanted: Beginning, is_new: bool) -> bool:
+        """Set the tail to the beginning that a new consumer wants, never ahead of other consumers; returns whether it has moved."""
+        # the state of coordinators consists of the newest entries of all that they ever wrote
+        whole = wanted.resumed or tail.cursor.log.topic == TRANSACTION_TOPIC
+        start_from = StartFrom.EARLIEST if whole else wanted.start_from
+        boundary = start_boundary(tail.segments, start_from, self._buffer)
+        goes = is_new or boundary.next_offset < tail.cursor.next_offset
+        if goes:
+            at = cursor_at(tail.cursor.log, boundary, tail.segments, 0 if is_new else tail.cursor.frontier)
+            # if the log is truncated before it is published again, other consumers take the entries for new ones: their chain breaks
+            reread = not is_new and tail.cursor.log.topic == TRANSACTION_TOPIC
+            tail.send_back(at._replace(log_epoch=epoch_before(tail, boundary), reread=reread))
+        if wanted.resumed:
+            tail.publish_as_known()
+        return goes

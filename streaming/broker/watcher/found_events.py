@@ -8,8 +8,12 @@ leader or configuration. The high watermark is published with appends. It is pub
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from time import monotonic
+
+import numpy as np
+import pyarrow as pa
 
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.log_inventory import Inventory, LogInventory, ScannedTimes
@@ -18,15 +22,222 @@ from streaming.broker.disk.segment_files import FileIdentity, SegmentListing
 from streaming.broker.disk.segment_times import ActiveRead
 from streaming.broker.journal.cursor import TIMES_UNKNOWN
 from streaming.broker.watcher.cluster_knowledge import LEADER_UNKNOWN, Cluster
+from streaming.broker.watcher.cursors import unpack
 from streaming.broker.watcher.last_found import LastFound
-from streaming.broker.watcher.list_time import ListTime
-from streaming.broker.watcher.log_catalog import LogCatalog
-from streaming.broker.watcher.offset_checkpoints import Checkpoints
-from streaming.broker.watcher.regular_turns import RegularTurns
+from streaming.broker.watcher.offset_checkpoints import Checkpoints, RecoveryPositions
 from streaming.broker.watcher.tail import Tail
+from streaming.common.arrays import Longs
+from streaming.common.catalog.catalog_tables import LOGS, NOTHING_DECIDED, PARTITIONS, TOPICS, UNREADABLE, packed_epochs
+from streaming.common.catalog.editions import Editions
 from streaming.common.event_row import Event
+from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
+from streaming.kafka.formats.former_leaders import Begun
+from streaming.kafka.formats.metadata_partitions import PartitionState
 from streaming.rules.limits import producer_expiration
+
+# --- how long the lists of logs are looked at in one poll, so that other work goes on, and a start does not take the square of its logs.
+# Everything else that a poll does takes as long as there are logs. So where a start looked at lists for the same short time in each poll,
+# most of it would be that other work, poll after poll.
+
+
+LOOK_SECONDS = 0.02
+"""How long lists are looked at in one poll."""
+
+FIRST_LOOK_SECONDS = 0.2
+"""The same while there are logs of which no list is published; or as long as the rest of the poll takes."""
+
+MOST_LOOK_SECONDS = 1.0
+"""But no longer than that."""
+
+
+class ListTime:
+    """For one thread. ``clock``: seconds of a clock that only goes forward."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._ended = clock()
+        self._until = 0.0
+
+    def begin(self, *, first: bool) -> None:
+        """Begin to look; ``first``: there are logs of which no list is published."""
+        now = self._clock()
+        rest = min(now - self._ended, MOST_LOOK_SECONDS)
+        self._until = now + (max(FIRST_LOOK_SECONDS, rest) if first else LOOK_SECONDS)
+
+    @property
+    def left(self) -> bool:
+        """Whether another list may be looked at in this poll."""
+        return self._clock() < self._until
+
+    def end(self) -> None:
+        """Note that no more lists are looked at in this poll."""
+        self._ended = self._clock()
+
+
+class RegularTurns:
+    """Turns go round by number, and those that are due since the last question come at once; a clock that goes back costs one question.
+
+    Args:
+        period_ms: in this time each has one turn.
+    """
+
+    def __init__(self, period_ms: int) -> None:
+        self._period_ms = period_ms
+        self._asked_ms: int | None = None
+        self._next = 0
+        self._owed = 0  # turns times the period: what is left of a turn is not lost
+
+    def due(self, many: int, now_ms: int) -> list[int]:
+        """The numbers, from 0 to ``many`` - 1, whose turn has come since the last call, each once; the first call only begins to count."""
+        passed = 0 if self._asked_ms is None else min(max(0, now_ms - self._asked_ms), self._period_ms)
+        self._asked_ms = now_ms
+        turns, self._owed = divmod(self._owed + many * passed, self._period_ms)
+        turns = min(turns, many)
+        numbers = [(self._next + turn) % many for turn in range(turns)]
+        self._next = (self._next + turns) % max(1, many)
+        return numbers
+
+
+# --- makes the catalog of the logs that an agent watches, from metadata logs, configurations and checkpoints.
+
+
+def topics_of(logs: Iterable[LogKey], cluster: Cluster) -> pa.Table:
+    """The configuration of each topic on each broker."""
+    first = {(log.broker, log.topic, log.topic_id): log for log in logs}
+    return _table([(*key, cluster.configs(log)) for key, log in first.items()], TOPICS)
+
+
+def partitions_of(logs: Iterable[LogKey], cluster: Cluster) -> pa.Table:
+    """The leader and the replicas of each partition."""
+    first = {(log.topic, log.topic_id, log.partition): log for log in logs}
+    return _table([(*key, *_assigned(cluster.partition(log), cluster)) for key, log in first.items()], PARTITIONS)
+
+
+class LogRows:
+    """The table `LOGS` of some logs: their offsets in the checkpoints of their log dirs, and their leader epochs. Only the watcher's thread
+    uses it.
+
+    Args:
+        moving: as `streaming.broker.watcher.registry.LogRegistry.moving`.
+    """
+
+    def __init__(
+        self,
+        tails: Sequence[Tail],
+        cluster: Cluster,
+        checkpoints: Checkpoints,
+        recovery: RecoveryPositions,
+        moving: Collection[tuple[int, str, int]] = (),
+    ) -> None:
+        self._tails = tails
+        self._cluster = cluster
+        self._checkpoints = checkpoints
+        self._recovery = recovery
+        logs = [tail.cursor.log for tail in tails]
+        keys = [[log.broker for log in logs], [log.topic for log in logs], [log.topic_id for log in logs], [log.partition for log in logs]]
+        self._keys = [pa.array(column, each.type) for column, each in zip(keys, LOGS, strict=False)]
+        self._offsets: Longs = np.empty((len(LOGS) - len(keys) - 2, len(tails)), np.int64)
+        self._moving = pa.array(
+            [int((log.broker, log.topic, log.partition) in moving) for log in logs] if moving else np.zeros(len(logs), int)
+        )
+        self._epochs = [b""] * len(tails)
+        self._made_of: list[tuple[bytes, Begun]] = [(b"", ())] * len(tails)
+        self.read_again(range(len(tails)))
+        self.date_epochs()
+
+    def read_again(self, changed: Iterable[int]) -> None:
+        """Take over the offsets of some logs, by their indexes, and of those whose position is to be looked up again."""
+        self._recovery.begin(self._tails)
+        unsettled = self._recovery.unsettled
+        again = [number for number, tail in enumerate(self._tails) if tail in unsettled] if unsettled else []
+        numbers = sorted({*changed, *again})
+        if numbers:
+            self._offsets[:, numbers] = self._read([self._tails[number] for number in numbers])
+        self._read_epochs(numbers)
+
+    def date_epochs(self) -> None:
+        """Take over when leader epochs began: the metadata may show that by now."""
+        self._read_epochs(range(len(self._tails)))
+
+    def _read_epochs(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            tail = self._tails[number]
+            begun, (stored, dated) = self._cluster.epochs_begun(tail.cursor.log), self._made_of[number]
+            if begun is not dated or tail.epochs != stored:  # most have no other ones than before
+                self._made_of[number] = tail.epochs, begun
+                starts = {each.epoch: each.start_offset for each in unpack(tail.epochs)}
+                self._epochs[number] = packed_epochs(starts, dict(begun))
+
+    def _read(self, tails: Sequence[Tail]) -> Longs:
+        checkpoints, places = self._checkpoints, [tail.partition for tail in tails]
+        points, positions = zip(*self._recovery.of(tails), strict=True)
+        rows = [checkpoints.high_watermarks(places), checkpoints.cleaned(places), checkpoints.log_starts(places), points, positions]
+        found = np.array(rows, np.int64)
+        # a log dir that is away may never have been read: then it is not known whether there is an entry
+        away = np.array([tail.away for tail in tails], bool)
+        found[:-1][(found[:-1] < 0) & away] = UNREADABLE
+        return found
+
+    def table(self) -> pa.Table:
+        """The rows as they are now."""
+        columns = [*map(pa.array, self._offsets.copy()), self._moving, pa.array(self._epochs, pa.binary())]
+        return pa.Table.from_arrays([*self._keys, *columns], schema=LOGS)
+
+
+def _assigned(state: PartitionState | None, cluster: Cluster) -> tuple[object, ...]:
+    if state is None:
+        return (*LEADER_UNKNOWN, None, None, None, -1, None)
+    version = cluster.metadata_version(state.leader) if state.leader >= 0 else -1
+    eligible = () if state.isr else state.eligible_leader_replicas
+    return state.leader, state.leader_epoch, state.assigned_replicas, state.adding_replicas, state.isr, version, eligible
+
+
+def _table(rows: list[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    return pa.Table.from_arrays([pa.array(column, each.type) for column, each in zip(columns, schema, strict=True)], schema=schema)
+
+
+class LogCatalog:
+    """Keeps the catalog of a watcher's logs, and rebuilds only the parts that may have changed. Only the watcher's thread calls `look`."""
+
+    def __init__(self, cluster: Cluster, checkpoints: Checkpoints) -> None:
+        self.editions = Editions()
+        self._cluster = cluster
+        self._checkpoints = checkpoints
+        self.recovery = RecoveryPositions(checkpoints)
+        """The recovery points of the logs, as they were found last."""
+        self._catalog = NOTHING_DECIDED
+        self._tails: Sequence[Tail] | None = None
+        self._rows: LogRows | None = None  # of these logs
+        self._version = -1  # of the metadata logs and configurations
+        self._moving: Collection[tuple[int, str, int]] = ()
+
+    def look(self, tails: Sequence[Tail], changed: Collection[int] | None, moving: Collection[tuple[int, str, int]] = ()) -> None:
+        """Update the catalog to the present state of these logs.
+
+        Args:
+            tails: as `streaming.broker.watcher.departures.WatchedLogs.all` returns them.
+            changed: the indexes of those with other offsets in a checkpoint, None if nobody has looked.
+            moving: as `streaming.broker.watcher.registry.LogRegistry.moving`.
+        """
+        others, version = tails is not self._tails, self._cluster.version()
+        catalog, dated = self._catalog, version != self._version and self._rows is not None
+        if others or version != self._version:
+            ids = [tail.cursor.log for tail in tails]
+            catalog = replace(catalog, topics=topics_of(ids, self._cluster), partitions=partitions_of(ids, self._cluster))
+        if others or self._rows is None or moving is not self._moving:
+            self._rows, self._moving = LogRows(tails, self._cluster, self._checkpoints, self.recovery, moving), moving
+            catalog = replace(catalog, logs=self._rows.table())
+        elif dated or changed or (changed is not None and self.recovery.unsettled):
+            if dated:
+                self._rows.date_epochs()
+            self._rows.read_again(changed or ())
+            catalog = replace(catalog, logs=self._rows.table())
+        if catalog is not self._catalog:
+            self._catalog, self._tails, self._version = catalog, tails, version
+            self.editions.update(catalog)
+
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +263,7 @@ class FoundPublisher:
     """Checks the watched logs, and makes their FOUND events. Only the watcher's thread calls it.
 
     Args:
-        once: as in `streaming.broker.watcher.scope.Scope`.
+        once: as in `streaming.broker.watcher.registry.Scope`.
     """
 
     def __init__(
@@ -60,12 +271,12 @@ class FoundPublisher:
     ) -> None:
         self._once = once
         self._cluster = cluster
-        self._checkpoints = Checkpoints(log_dirs)
-        self.decided = LogCatalog(cluster, self._checkpoints)
+        self.checkpoints = Checkpoints(log_dirs)
+        self.decided = LogCatalog(cluster, self.checkpoints)
         """The catalog of the logs."""
         self._clock_ms = clock_ms
         self._time = ListTime()
-        self._inventory = Inventory(thorough=once, clock_ms=clock_ms, scanned=scanned)
+        self.inventory = Inventory(thorough=once, clock_ms=clock_ms, scanned=scanned)
         self._unfinished: dict[Tail, None] = {}  # with something to scan
         self._due: deque[Tail] = deque()  # to be checked
         self._looked_at: dict[Path, Partition] = {}
@@ -75,21 +286,6 @@ class FoundPublisher:
         self._version = -1  # of the metadata logs, at the last comparison
         self._next_check = 0
         self._regular = RegularTurns(REGULAR_MS)
-
-    @property
-    def wrong_time_indexes(self) -> int:
-        """Time indexes that disagreed with their segment, so far."""
-        return self._inventory.wrong_time_indexes
-
-    @property
-    def checkpoints_not_understood(self) -> list[Path]:
-        """The offset checkpoints whose offsets are not known."""
-        return self._checkpoints.not_understood
-
-    @property
-    def unreadable_checkpoints(self) -> int:
-        """Checkpoint files that could not be read or were not understood, so far."""
-        return self._checkpoints.unreadable
 
     @property
     def unfinished(self) -> bool:
@@ -105,8 +301,8 @@ class FoundPublisher:
         tail = next(iter(self._unfinished))
         try:
             if is_there(tail):
-                self._inventory.scan(tail.partition, budget)
-                if self._inventory.unfinished(tail.partition):
+                self.inventory.scan(tail.partition, budget)
+                if self.inventory.unfinished(tail.partition):
                     return
                 tail.make_list_due()
         except MemoryError:
@@ -121,7 +317,7 @@ class FoundPublisher:
     def forget_others(self, tails: Sequence[Tail]) -> None:
         """Forget the scans of earlier processes whose segments are in none of these logs; only once all logs have been checked."""
         if all(tail.last_found is not None for tail in tails):
-            self._inventory.scanned.keep_only(self._inventory.files())
+            self.inventory.scanned.keep_only(self.inventory.files())
 
     def round(self, tails: Sequence[Tail], moving: Collection[tuple[int, str, int]], *, at_once: bool) -> FoundRound:
         """Check the logs that may have changed, for a short time; logs that are away or leaving are left out.
@@ -137,7 +333,7 @@ class FoundPublisher:
             if tails is not self._tails:
                 self._tails, self._unequal, self._quiet = tails, dict.fromkeys(tails), deque()
                 self._forget([tail for tail in tails if _is_read(tail)])
-            changed = self._checkpoints.refresh().among(tails) if check else None
+            changed = self.checkpoints.refresh().among(tails) if check else None
             self.decided.look(tails, changed, moving)
             if changed is not None:
                 self._next_check = now + CHECK_MS
@@ -166,7 +362,7 @@ class FoundPublisher:
         self._quiet.clear()
         unequal = [tail for tail in self._unequal if tail.last_found is not None and not tail.list_due and _is_read(tail)]
         places = [tail.partition for tail in unequal]
-        columns = self._checkpoints.high_watermarks(places), self._checkpoints.log_starts(places), self._checkpoints.cleaned(places)
+        columns = self.checkpoints.high_watermarks(places), self.checkpoints.log_starts(places), self.checkpoints.cleaned(places)
         for tail, high_watermark, *starts in zip(unequal, *columns, strict=True):
             last = tail.last_found
             assert last is not None
@@ -183,7 +379,7 @@ class FoundPublisher:
         if len(self._looked_at) > sum(tail.last_found is not None for tail in tails):
             there = {tail.partition.path for tail in tails}
             for path in [path for path in self._looked_at if path not in there]:
-                self._inventory.forget(self._looked_at.pop(path))
+                self.inventory.forget(self._looked_at.pop(path))
 
     def _is_changed(self, tail: Tail, last: LastFound) -> bool:
         """Whether the metadata log has another leader, or a configuration that changes how the log start or what expires is determined."""
@@ -218,16 +414,16 @@ class FoundPublisher:
         self._looked_at[tail.partition.path] = tail.partition
         read = _read_of(tail)
         if read is not None:
-            self._inventory.note_active(tail.partition, read)
+            self.inventory.note_active(tail.partition, read)
         try:
             listing = None if tail.stamp is None else SegmentListing(tail.stamp, tail.segments, tail.log_start)
-            inventory = self._inventory.look(tail.partition, listing)
+            inventory = self.inventory.look(tail.partition, listing)
         except OSError as error:  # its directory is gone or cannot be read: the published values stay until this is known
             log.info("log cannot be listed", extra={"log": str(tail.cursor.log), "error": str(error)})
             return None
         if inventory is None:
             return None
-        if self._inventory.unfinished(tail.partition):
+        if self.inventory.unfinished(tail.partition):
             self._unfinished[tail] = None
         if inventory.start_is_young:
             self._unequal[tail] = None
@@ -240,7 +436,7 @@ class FoundPublisher:
         log_ = tail.cursor.log
         state, limits = self._cluster.partition(log_), self._cluster.limits(log_)
         tail.expire_producers(producer_expiration(limits, self._cluster.metadata_version(log_.broker)), self._clock_ms())
-        tail.note_high_watermark(self._checkpoints.high_watermark(tail.partition))
+        tail.note_high_watermark(self.checkpoints.high_watermark(tail.partition))
         leader, leader_epoch = LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)
         remote = limits.remote_storage
         return LastFound(
@@ -266,14 +462,6 @@ def _read_of(tail: Tail) -> ActiveRead | None:
     cursor = tail.cursor
     if cursor.largest_timestamp == TIMES_UNKNOWN or tail.has_later_segment or cursor.stopped:
         return None
-    return ActiveRead(
-        identity=FileIdentity(cursor.device, cursor.inode),
-        base_offset=cursor.segment,
-        position=cursor.position,
-        next_offset=cursor.next_offset,
-        first_timestamp=cursor.first_timestamp,
-        largest_timestamp=cursor.largest_timestamp,
-        anchor=cursor.anchor,
-        anchor_position=cursor.anchor_position,
-        zero_tail=tail.zero_tail,
-    )
+    identity = FileIdentity(cursor.device, cursor.inode)
+    shared = {each.name: getattr(cursor, each.name) for each in fields(ActiveRead) if each.name in cursor._fields}
+    return ActiveRead(identity=identity, base_offset=cursor.segment, zero_tail=tail.zero_tail, **shared)

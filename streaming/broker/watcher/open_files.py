@@ -18,7 +18,7 @@ class Holder(Protocol):
     """An object that holds a file open."""
 
     @property
-    def quiet(self) -> bool:
+    def calm(self) -> bool:
         """Whether closing its file now costs nothing but the time to open it again."""
         ...
 
@@ -65,7 +65,7 @@ class OpenFiles:
                 extra={"open_files": len(self._holders), "limit": _limit()},
             )
         holders = [holder for holder in self._holders if holder is not but]
-        for holder in sorted(holders, key=lambda each: not each.quiet):
+        for holder in sorted(holders, key=lambda each: not each.calm):
             if len(self._holders) <= upto:
                 return
             holder.rest()

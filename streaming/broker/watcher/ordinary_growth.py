@@ -19,7 +19,7 @@ from streaming.broker.journal.blocks import AppendedRanges
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.watcher.cluster_knowledge import Cluster, Leads
 from streaming.broker.watcher.cursors import went_on
-from streaming.broker.watcher.noting import Noting
+from streaming.broker.watcher.reading import Noting
 from streaming.broker.watcher.tail import Tail
 from streaming.common.arrays import Longs
 from streaming.common.column_types import defaults_of
@@ -218,10 +218,10 @@ class OrdinaryReader:
 
     Args:
         buffer: is used again and again; a log that has grown by more is left.
-        note: is called with every range.
+        note: as of `GrowthReader`.
     """
 
-    def __init__(self, cluster: Cluster, clock_ms: Callable[[], int], note: Noting, buffer: Bytes) -> None:
+    def __init__(self, cluster: Cluster, clock_ms: Callable[[], int], note: Noting | None, buffer: Bytes) -> None:
         self._cluster = cluster
         self._clock_ms = clock_ms
         self._note = note
@@ -248,7 +248,8 @@ class OrdinaryReader:
         now_ms = self._clock_ms()
         rows = zip(ranges.tails, ranges.cursors, ranges.producers, ranges.noted(), strict=True)
         for item, (tail, after, taken, (records, size, seen_ms)) in enumerate(rows):
-            self._note.note_plain(tail, after.next_offset, records, size, seen_ms, partial(ranges.plain.of, item))
+            if self._note is not None:
+                self._note.note_plain(tail, after.next_offset, records, size, seen_ms, partial(ranges.plain.of, item))
             tail.take_range(after, taken, looked_ms, now_ms)
         read = set(ranges.tails)
         changed = [b"" if taken is None else taken.changed.tobytes() for taken in ranges.producers]

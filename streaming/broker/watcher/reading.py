@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -12,30 +13,92 @@ from streaming.broker.disk.preallocated import without_half_written
 from streaming.broker.disk.scanning import kept_window, scan_headers_on
 from streaming.broker.journal.blobs import encode_entries, encode_steps
 from streaming.broker.journal.cursor import Cursor
+from streaming.broker.watcher.cluster_knowledge import Cluster, Leads
 from streaming.broker.watcher.cursors import advanced, holds_anchor
-from streaming.broker.watcher.leading import Leading
-from streaming.broker.watcher.noting import Noting
 from streaming.broker.watcher.relocate import follow, list_again, relocate, set_back
 from streaming.broker.watcher.replaying import still_open
 from streaming.broker.watcher.stopped_logs import failed, flawed
-from streaming.broker.watcher.tail import Tail
+from streaming.broker.watcher.tail import Awaited, Tail
+from streaming.broker.watcher.tail_states import TailState
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import NOT_UNDERSTOOD, Kind
 from streaming.kafka.formats.layout import PREFIX_BYTES
 from streaming.kafka.formats.names import TRANSACTION_TOPIC
-from streaming.kafka.scan.arrivals import NO_ARRIVALS, arrivals
+from streaming.kafka.scan.arrivals import NO_ARRIVALS, AppendDelays, arrivals
 from streaming.kafka.scan.coordinator_entries import CoordinatorEntry, coordinator_entries
 from streaming.kafka.scan.detail import pack
 from streaming.kafka.scan.epochs import by_epoch
+from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, scan
-from streaming.kafka.scan.sums import COUNTS
+from streaming.kafka.scan.sums import COUNTS, Sums
 from streaming.kafka.scan.transaction_steps import AppendTimes, Steps, understood_steps
 from streaming.kafka.scan.walk import Bytes, Stop, batch_size_at
 from streaming.rules.config_values import UNLIMITED
 from streaming.rules.limits import Limits
 
+# --- decides whether a replica led when a range was appended, by the leader epoch of the batches. It does not matter when the range is
+# read. The metadata that was read may lag behind a new epoch for a moment. Then the range is held back for a limited time: a decision that
+# is too early would count it for both replicas or for neither.
+
+
 log = logging.getLogger(__name__)
+
+WAIT_MS = 5_000
+"""How long a range is held back at most because the metadata does not contain its epoch yet."""
+
+
+class Leading:
+    """Queries the metadata, and notes in a tail what it waits for. Only the watcher's thread calls it."""
+
+    def __init__(self, cluster: Cluster, clock_ms: Callable[[], int]) -> None:
+        self._cluster = cluster
+        self._clock_ms = clock_ms
+
+    def of(self, tail: Tail, epoch: int) -> int | None:
+        """1 if the replica led, 0 if not, -1 if this cannot be known; None: not known yet, and the range has to wait (`Tail.awaited`)."""
+        leads, before = self._cluster.leads(tail.cursor.log, epoch), tail.awaited
+        again = before is not None and before.epoch == epoch
+        if leads is Leads.BEHIND and not again:
+            self._cluster.refresh()
+            leads = self._cluster.leads(tail.cursor.log, epoch)
+        if leads in (Leads.YES, Leads.NO, Leads.UNKNOWN):
+            if before is not None:
+                tail.know_leader()
+            return int(leads)
+        awaited = tail.wait_for(epoch, self._clock_ms())
+        if leads is Leads.BEHIND and (awaited.given_up or not 0 <= self._clock_ms() - awaited.since_ms < WAIT_MS):
+            self._give_up(tail, awaited)
+            return -1
+        return None
+
+    def waits(self, tail: Tail) -> bool:
+        """Whether the tail still has to wait; called before it is read."""
+        awaited = tail.awaited
+        return tail.unread_state is TailState.WAITING and awaited is not None and self.of(tail, awaited.epoch) is None
+
+    @staticmethod
+    def _give_up(tail: Tail, awaited: Awaited) -> None:
+        if not awaited.given_up:
+            tail.give_up_leader()
+            log.warning(
+                "the metadata log names no leader: a range is counted without one",
+                extra={"log": str(tail.cursor.log), "path": tail.path, "leader_epoch": awaited.epoch},
+            )
+
+
+class Noting(Protocol):
+    """Is called with every range that is read, before the cursor moves over it. It costs almost nothing, and does not raise.
+
+    ``seen_ms``: when the append of a range was seen, Unix milliseconds, -1 if it was not.
+    """
+
+    def note(self, tail: Tail, batches: Batches, sums: Sums, seen_ms: int, steps: Steps) -> None:
+        """``steps``: of transactions, markers among them."""
+
+    def note_plain(self, tail: Tail, next_offset: int, records: int, size: int, seen_ms: int, batches: Callable[[], Batches]) -> None:
+        """The same of a range with no transactional and no control batch; ``batches`` makes its columns, which costs more than its sums."""
+
 
 SEEN_WITHIN_MS = 10_000
 """If the last poll that found nothing is at most this old, the batches were appended now, by the watcher's clock."""
@@ -114,16 +177,6 @@ class ReadRound:
     lost: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _RangeColumns:
-    """The columns of a range's event besides its sums."""
-
-    leads: int
-    detail: bytes | None
-    transactions: bytes | None
-    coordinator: bytes | None
-
-
 class GrowthReader:
     """Reads growth, and makes events of it. It has one buffer, which it uses again and again.
 
@@ -131,7 +184,7 @@ class GrowthReader:
         leading: whether a log's replica led when a range was appended.
         limits: the limits of a log, as far as they are known.
         redact: returns the text that replaces a transactional id in events.
-        note: is called with every range.
+        note: is called with every range, if anybody wants to know of them besides their events.
     """
 
     def __init__(
@@ -140,7 +193,7 @@ class GrowthReader:
         limits: Callable[[LogKey], Limits],
         redact: Callable[[str], str],
         clock_ms: Callable[[], int],
-        note: Noting,
+        note: Noting | None,
     ) -> None:
         self._leading = leading
         self._limits = limits
@@ -279,55 +332,44 @@ class GrowthReader:
         published_again = scanned.sums is not None and scanned.sums.base_offset < tail.cursor.frontier
         scanned, steps = find_steps(tail, scanned, buffer, start, self._clock_ms(), singly=published_again)
         if scanned.sums is not None:
-            columns = _RangeColumns(
-                leads=leads,
-                detail=pack(scanned.batches) if published_again else None,
-                transactions=encode_steps(steps),
-                coordinator=find_entries(tail, scanned, buffer, self._redact),
-            )
-            done.events.append(self._appended(tail, start, scanned, steps, columns))
+            detail, coordinator = pack(scanned.batches) if published_again else None, find_entries(tail, scanned, buffer, self._redact)
+            event = self._appended(tail, start, scanned, scanned.sums, steps, leads)
+            done.events.append(replace(event, detail=detail, coordinator=coordinator) if detail or coordinator else event)
         return False, scanned.flaw
 
-    def _appended(self, tail: Tail, start: int, scanned: Scanned, steps: Steps, columns: "_RangeColumns") -> Event:
-        sums, before, now = scanned.sums, tail.cursor, self._clock_ms()
-        assert sums is not None
+    def _appended(self, tail: Tail, start: int, scanned: Scanned, sums: Sums, steps: Steps, leads: int) -> Event:
+        before, now = tail.cursor, self._clock_ms()
         seen_at = _appended_at(tail, now)
-        self._note.note(tail, scanned.batches, sums, seen_at if tail.live else -1, steps)
-        log, limits = before.log, self._limits(before.log)
-        appended = None if columns.leads == 0 else tail.appended(sums.base_offset, now)
-        retention_ms = limits.expires_ms if columns.leads == 1 else UNLIMITED
-        late = NO_ARRIVALS if appended is None else arrivals(scanned.batches, sums, appended, retention_ms)
+        if self._note is not None:
+            self._note.note(tail, scanned.batches, sums, seen_at if tail.live else -1, steps)
+        limits = self._limits(before.log)
+        appended = None if leads == 0 else tail.appended(sums.base_offset, now)
+        late = NO_ARRIVALS
+        if appended is not None:
+            late = arrivals(scanned.batches, sums, appended, limits.expires_ms if leads == 1 else UNLIMITED)
         after = advanced(before, start, scanned, sums)
         gaps = tail.append(after, scanned.batches, now, compacted=limits.compacts)
         return Event(
             kind=Kind.APPENDED,
-            broker=log.broker,
+            **before.log._asdict(),
             log_dir=str(tail.partition.log_dir.path),
-            topic=log.topic,
-            partition=log.partition,
-            topic_id=log.topic_id,
             segment=after.segment,
             start_position=before.position,
             end_position=after.position,
             base_offset=sums.base_offset,
             next_offset=sums.next_offset,
             log_epoch=sums.leader_epoch,
-            leads=columns.leads,
+            leads=leads,
             settled=after.settled,
             seen_at=seen_at,
             max_timestamp=sums.max_timestamp,
-            detail=columns.detail,
-            transactions=columns.transactions,
+            transactions=encode_steps(steps),
             active_producers=tail.producers.active,
             sequence_gaps=gaps,
-            coordinator=columns.coordinator,
             high_watermark=tail.high_watermark,
-            append_delay_buckets=late.append_delay_buckets,
-            append_delay_ms=late.append_delay_ms,
-            ahead_batches=late.ahead_batches,
-            expired=late.expired,
             judges_expiry=limits.judges_expiry,
             **{name: getattr(sums, name) for name in COUNTS},
+            **{name: getattr(late, name) for name in AppendDelays.__slots__},
         )
 
     def _flawed(self, tail: Tail, what: str, done: ReadRound) -> None:

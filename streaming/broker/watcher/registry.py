@@ -1,40 +1,123 @@
-"""The registry of logs: begins to watch logs, follows them when they move between log dirs, and removes them when they leave."""
+"""The registry of logs in a scope: begins to watch logs, follows them when they move between log dirs, and removes them when they leave."""
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.identity import UNKNOWN_BROKER
+from streaming.broker.disk.locate import find_offset
 from streaming.broker.disk.logdirs import LogDir, Partition, partitions_by_name
-from streaming.broker.disk.segment_files import list_segments, log_start_offset, read_leader_epochs
+from streaming.broker.disk.segment_files import FileIdentity, Segment, list_segments, log_start_offset, read_leader_epochs
 from streaming.broker.disk.shortage import is_short, shortage
 from streaming.broker.disk.topic_ids import TopicIds
 from streaming.broker.journal.cursor import Cursor, Replays
 from streaming.broker.journal.producer_pages import KnownProducers
-from streaming.broker.watcher.beginnings import Beginning, Unmet, as_wanted, most
-from streaming.broker.watcher.copies import LogCopies
+from streaming.broker.watcher.beginnings import Beginning, TakingUp, Unmet, as_wanted, most
 from streaming.broker.watcher.cursors import log_id, pack
-from streaming.broker.watcher.departures import HOLD_MS, Departures, ListingResult
+from streaming.broker.watcher.departures import HOLD_MS, Departures, ListingResult, WatchedLogs
 from streaming.broker.watcher.relocate import has_files_of, has_open_file_of, holds_cursor, relocate, resume
 from streaming.broker.watcher.replaying import still_open
-from streaming.broker.watcher.scope import EVERYTHING as ALL_LOGS
-from streaming.broker.watcher.scope import Scope
 from streaming.broker.watcher.stopped_logs import failed
 from streaming.broker.watcher.tail import Tail
-from streaming.broker.watcher.taking_up import TakingUp
 from streaming.broker.watcher.unreadable import LeftOut, StuckTail, unreadable
-from streaming.broker.watcher.watched_logs import WatchedLogs
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.names import TRANSACTION_TOPIC, DirState, parse_partition_dir
 from streaming.kafka.scan.walk import Bytes
 
-# --- lists the log dirs: which logs are there, in which directory, and which may be where nothing can be read now.
+# --- decides which of several copies of a log counts: a disk that was removed from ``log.dirs`` may still be there with all its logs.
 
 
 log = logging.getLogger(__name__)
+
+_Paths = frozenset[str]
+
+
+class LogCopies:
+    """Remembers which logs were in several log dirs at the previous listing: at the end of a move both copies exist for a moment.
+
+    Args:
+        assigned: the directory.id of a replica in the cluster's metadata, None if the metadata contains none (before Kafka 3.7).
+    """
+
+    def __init__(self, assigned: Callable[[LogKey], str | None], buffer: Bytes) -> None:
+        self._assigned = assigned
+        self._buffer = buffer
+        self._before: dict[LogKey, _Paths] = {}
+        self._now: dict[LogKey, _Paths] = {}
+        self._logged: dict[LogKey, tuple[_Paths, str]] = {}
+
+    def listed(self) -> None:
+        """End the current listing: from now on it is the previous one."""
+        self._before, self._now = self._now, {}
+        self._logged = {key: logged for key, logged in self._logged.items() if key in self._before}
+
+    def choose(self, key: LogKey, copies: Sequence[Partition], watched: Partition | None) -> Partition:
+        """The copy that the cluster's metadata names; else the watched copy, unless another one goes further and both were listed twice."""
+        paths = self._now[key] = frozenset(str(each.path) for each in copies)
+        directory = self._assigned(key)
+        named = [each for each in copies if directory is not None and each.log_dir.directory_id == directory]
+        current = next((each for each in copies if watched is not None and each.path == watched.path), None)
+        if len(named) == 1:
+            chosen = named[0]
+        elif current is not None and self._before.get(key) != paths:
+            return current
+        else:
+            chosen = max(copies, key=lambda each: (self._end_of(each)[0], each is current, self._end_of(each)[1]))
+        if self._logged.get(key) != (paths, str(chosen.path)):
+            self._logged[key] = paths, str(chosen.path)
+            log.warning("a log lies in several log dirs", extra={"log": str(key), "paths": sorted(paths), "watched": str(chosen.path)})
+        return chosen
+
+    def goes_on_in(self, copy: Partition, cursor: Cursor) -> bool:
+        """Whether a copy may replace one in an unavailable log dir: the metadata names it, or it contains everything that was read."""
+        directory = self._assigned(cursor.log)
+        if directory is not None and copy.log_dir.directory_id == directory:
+            return True
+        segments = _segments(copy)
+        if any(segment.identity == FileIdentity(cursor.device, cursor.inode) for segment in segments):
+            return True
+        return self._end_of(copy)[0] >= cursor.next_offset
+
+    def _end_of(self, copy: Partition) -> tuple[int, int]:
+        """(Next offset, last write in Unix milliseconds) of a copy, -1 where it cannot be read now."""
+        segments = _segments(copy)
+        try:
+            return (find_offset(segments, None, self._buffer).next_offset, segments[-1].modified_ms) if segments else (-1, -1)
+        except OSError as error:
+            log.warning("copy of a log cannot be read", extra={"path": str(copy.path), "error": str(error)})
+            return -1, -1
+
+
+def _segments(copy: Partition) -> tuple[Segment, ...]:
+    try:
+        return list_segments(copy.path)
+    except OSError as error:
+        log.warning("copy of a log cannot be read", extra={"path": str(copy.path), "error": str(error)})
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which logs are watched, and how thoroughly.
+
+    ``wants``: whether the directory of a live log is watched. ``opens``: whether it has to be known what is open where reading of a log
+    begins; for other logs nothing is published as open there. ``once``: nobody waits for the first logs while the last ones are checked,
+    and no later poll corrects this one. So all lists are published in one poll, every time index is compared with its segment, and nothing
+    is published about events before the reading.
+    """
+
+    wants: Callable[[Partition], bool] = lambda _: True
+    opens: Callable[[LogKey], bool] = lambda _: True
+    once: bool = False
+
+
+EVERYTHING = Scope()
+
+
+# --- lists the log dirs: which logs are there, in which directory, and which may be where nothing can be read now.
 
 
 class LogListing:
@@ -195,23 +278,23 @@ class LogRegistry:
         clock_ms: Callable[[], int],
         buffer: Bytes,
         between: Callable[[], object] = bool,
-        scope: Scope = ALL_LOGS,
+        scope: Scope = EVERYTHING,
     ) -> None:
-        self._watched = WatchedLogs(cursors, producers)
-        self.tails = self._watched.tails
+        self.watched = WatchedLogs(cursors, producers)
+        self.tails = self.watched.tails
         """The tail of each watched log."""
         self._log_dirs = log_dirs
         self._clock_ms = clock_ms
         self._buffer = buffer
         self._between = between
         self._copies = LogCopies(assigned, buffer)
-        self._listing = LogListing(log_dirs, self._watched, self._copies, scope.wants)
-        self._unmet = Unmet(self._watched.cursor_of)
-        self._taking_up = TakingUp(self._watched, self._unmet, scope.opens, clock_ms, buffer, once=scope.once)
-        self._departures = Departures(self._watched, has_topic, self._listing.seen, clock_ms, buffer)
+        self.listing = LogListing(log_dirs, self.watched, self._copies, scope.wants)
+        self._unmet = Unmet(self.watched.cursor_of)
+        self._taking_up = TakingUp(self.watched, self._unmet, scope.opens, clock_ms, buffer, once=scope.once)
+        self.departures = Departures(self.watched, has_topic, self.listing.seen, clock_ms, buffer)
         self._left_out = LeftOut()
 
-        self.all = self._watched.all
+        self.all = self.watched.all
         """The same as a list, as `WatchedLogs.all` returns it."""
 
     # --- listing
@@ -223,34 +306,34 @@ class LogRegistry:
             wanted: a new consumer begins here.
             thorough: also check the known logs again.
         """
-        found = self._listing.find()
+        found = self.listing.find()
         if self._missing(found):
-            found = self._listing.find()  # during a move between log dirs a log is listed nowhere for a moment
+            found = self.listing.find()  # during a move between log dirs a log is listed nowhere for a moment
         gone: list[LogKey] = []
         events: list[Event] = []
         self._adopt(found, events, gone)
         for key in self._missing(found):
-            if not self._departures.leave(key, self._listing.renamed.get(key.partition, ()), events):
-                events.append(self._departures.drop(key))
+            if not self.departures.leave(key, self.listing.renamed.get(key.partition, ()), events):
+                events.append(self.departures.drop(key))
                 gone.append(key)
         self._copies.listed()
         self._keep_hidden(found)
         self._left_out.keep(found)
         if thorough:
-            self._listing.topic_ids.keep({partition.path for partition in found.values()}, self._log_dirs.unavailable)
-        leaving = {(key.broker, key.topic, key.partition) for key in self._departures.leaving}
+            self.listing.topic_ids.keep({partition.path for partition in found.values()}, self._log_dirs.unavailable)
+        leaving = {(key.broker, key.topic, key.partition) for key in self.departures.leaving}
         met: set[LogKey] = set()
         for key, partition in found.items():
             tail = self.tails.get(key)
             self._between()
-            if (key.broker, key.topic, key.partition) in leaving and not (tail is not None and self._departures.stays(tail, partition)):
-                self._departures.note_successor()
+            if (key.broker, key.topic, key.partition) in leaving and not (tail is not None and self.departures.stays(tail, partition)):
+                self.departures.note_successor()
                 continue
             is_known = tail is not None and tail.resumed and tail.partition.path == partition.path and not tail.cursor.wanted
             try:
-                if thorough or not is_known or key in self._watched.back:
+                if thorough or not is_known or key in self.watched.back:
                     self._taking_up.take_up(key, partition, wanted, events)
-                    self._watched.back.discard(key)
+                    self.watched.back.discard(key)
                     self._left_out.clear(key)
                 met.add(key)
             except OSError as error:  # gone or unreadable since it was listed: the next rescan tries again
@@ -278,17 +361,17 @@ class LogRegistry:
     def _note_unmet(self, partitions: dict[LogKey, Partition], met: set[LogKey], wanted: str) -> None:
         """Note what a new consumer wants of logs that could not be read. The note stays until they can be; they are not read on before."""
         for key, tail in self.tails.items():
-            if wanted and key not in met and key not in self._departures.leaving:
+            if wanted and key not in met and key not in self.departures.leaving:
                 tail.want(most(tail.cursor.wanted, wanted))
         left_out = {key: partition for key, partition in partitions.items() if key not in met and key not in self.tails}
-        self._unmet.note(wanted, left_out, (*self._log_dirs.unavailable, *self._listing.unlisted), self._watched.cursors.keys())
+        self._unmet.note(wanted, left_out, (*self._log_dirs.unavailable, *self.listing.unlisted), self.watched.cursors.keys())
 
     def take_hints(self, hints: set[Path]) -> bool:
         """List the directories in which something happened; returns whether the log dirs have to be listed too."""
         roots = {log_dir.path for log_dir in self._log_dirs}
         changed = bool(hints & roots)
         for hint in hints - roots:
-            tail, name = self._watched.at(hint), parse_partition_dir(hint.name)
+            tail, name = self.watched.at(hint), parse_partition_dir(hint.name)
             if tail is not None and tail.away:
                 continue
             if tail is not None:
@@ -301,7 +384,7 @@ class LogRegistry:
         """List a log's directory; False if it does not hold this log (any more)."""
         try:
             segments = list_segments(tail.partition.path)
-            topic_id = self._listing.topic_ids.read(tail.partition.path)
+            topic_id = self.listing.topic_ids.read(tail.partition.path)
             is_same = topic_id in (tail.cursor.log.topic_id, None) or (not topic_id and has_files_of(tail, segments))
             if not segments or not is_same:
                 return False
@@ -337,7 +420,7 @@ class LogRegistry:
 
     def unreadable(self) -> list[StuckTail]:
         """The logs that could not be read at the last try. May be called by other threads."""
-        return list(unreadable(list(self.tails.values()), self._left_out, self._listing.unreadable_directories(), self._log_dirs))
+        return list(unreadable(list(self.tails.values()), self._left_out, self.listing.unreadable_directories(), self._log_dirs))
 
     def appear_again(self) -> list[Event]:
         """APPEARED events of all logs, with the cursor and what is open there: some consumer has missed the events that led there."""
@@ -351,46 +434,20 @@ class LogRegistry:
                 events.append(tail.appeared(None if tail.away else tail.note_open(still_open(tail))))
         return events
 
-    def part(self) -> None:
-        """Stop all calls for logs in unavailable log dirs, and begin again with logs in log dirs that are back."""
-        self._watched.part(self._log_dirs)
-
-    def seen(self) -> list[LogDir]:
-        """The log dirs whose logs are known by the last listing."""
-        return self._listing.seen()
-
-    @property
-    def moving(self) -> frozenset[tuple[int, str, int]]:
-        """Broker, topic and partition of the logs that are copied to another log dir, by the last listing."""
-        return self._listing.moving
-
-    def unseen(self) -> list[Path]:
-        """The log dirs whose logs are not known now. Any thread may call it."""
-        return self._listing.unseen()
-
-    def departed(self) -> ListingResult:
-        """The logs that have left and have nothing more to read. Call it when everything that can be read was read."""
-        return self._departures.departed()
-
-    @property
-    def doubts(self) -> int:
-        """Files that did not show what is open in their log, so far."""
-        return self._watched.doubts
-
     def logs(self) -> dict[LogKey, Path | None]:
         """All logs, also those that cannot be read, with the log dir of each, None if it is not known."""
         here: dict[LogKey, Path | None] = {key: tail.partition.log_dir.path for key, tail in self.tails.items()}
-        return {**dict.fromkeys((*self._watched.cursors, *self._left_out.logs)), **here}
+        return {**dict.fromkeys((*self.watched.cursors, *self._left_out.logs)), **here}
 
     # --- a listing, log by log
 
     def _adopt(self, partitions: dict[LogKey, Partition], events: list[Event], gone: list[LogKey]) -> None:
         """Let a log go on under another topic id if its files are now under that id: the part that was read is not read again."""
         for key, partition in list(partitions.items()):
-            if key in self.tails or key in self._watched.cursors or not key.topic_id:
+            if key in self.tails or key in self.watched.cursors or not key.topic_id:
                 continue
-            tail = self._watched.at(partition.path)
-            before = tail.cursor if tail is not None and tail.resumed else self._watched.cursors.get(key._replace(topic_id=""))
+            tail = self.watched.at(partition.path)
+            before = tail.cursor if tail is not None and tail.resumed else self.watched.cursors.get(key._replace(topic_id=""))
             if before is None or before.log in partitions:
                 continue
             try:
@@ -398,7 +455,7 @@ class LogRegistry:
                 certain = tail is not None and has_open_file_of(tail, segments)
                 if not certain and (before.log.topic_id or not holds_cursor(partition.path, before)):
                     continue
-                producers = self._watched.producers(before.log) if tail is None else tail.producers
+                producers = self.watched.producers(before.log) if tail is None else tail.producers
                 renamed = KnownProducers(producers.limit)
                 renamed.reset(producers.now)
                 tail, led_to = resume(partition, segments, before._replace(log=key), renamed, self._buffer)
@@ -407,25 +464,25 @@ class LogRegistry:
                 partitions[before.log] = replace(partitions.pop(key), topic_id=before.log.topic_id)
                 continue
             log.warning("log goes on under another topic id", extra={"log": str(key), "topic_id": key.topic_id, "was": before.log.topic_id})
-            events.extend([self._departures.drop(before.log, "moved"), *led_to])
+            events.extend([self.departures.drop(before.log, "moved"), *led_to])
             gone.append(before.log)
-            self._watched.hold(key, tail)
-            self._watched.place(tail)
+            self.watched.hold(key, tail)
+            self.watched.place(tail)
             events.append(tail.appeared(tail.note_open(still_open(tail))))
 
     def _missing(self, partitions: dict[LogKey, Partition]) -> list[LogKey]:
-        return self._listing.missing(partitions, self._departures.leaving)
+        return self.listing.missing(partitions, self.departures.leaving)
 
     def _keep_hidden(self, partitions: dict[LogKey, Partition]) -> None:
         """Keep the logs of an earlier process that exist but cannot be read now: they must not count as gone."""
-        for key in [key for key in self._watched.cursors if key not in partitions]:
-            log_dir = self._listing.hidden_in(key)
+        for key in [key for key in self.watched.cursors if key not in partitions]:
+            log_dir = self.listing.hidden_in(key)
             if log_dir is not None:
                 partition = Partition(log_dir, log_dir.path / str(key), key.topic, key.partition, key.topic_id, DirState.LIVE)
-                tail = self._watched.remember(key, partition)
+                tail = self.watched.remember(key, partition)
                 if log_dir.path in self._log_dirs.unavailable:
                     tail.lose_log_dir(barred=True)
-                    self._watched.note_change()
+                    self.watched.note_change()
 
     def _fail(self, key: LogKey, partition: Partition, error: Exception) -> list[Event]:
         """Stop a log that is watched; leave out a log that is not."""
@@ -442,5 +499,5 @@ class LogRegistry:
         extra = {"log": str(key), "path": str(partition.path), "error": str(error)}
         self._left_out.note(key, partition.path, error)
         log.log(level, "log cannot be taken up now", exc_info=None if isinstance(error, OSError) else error, extra=extra)
-        if key in self._watched.cursors:
-            self._watched.remember(key, partition)
+        if key in self.watched.cursors:
+            self.watched.remember(key, partition)

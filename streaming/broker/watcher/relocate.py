@@ -13,8 +13,7 @@ from streaming.broker.disk.logdirs import Partition, read_topic_id
 from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment, deleted_segments, list_segments, read_leader_epochs
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.journal.producer_pages import KnownProducers
-from streaming.broker.watcher.cursors import holds_anchor, moved, pack, parted_at, unpack
-from streaming.broker.watcher.relocation import ListedSizes, LossColumns, Relocation
+from streaming.broker.watcher.cursors import ListedSizes, LossColumns, Relocation, holds_anchor, moved, pack, parted_at, unpack
 from streaming.broker.watcher.replaying import open_at
 from streaming.broker.watcher.tail import Tail
 from streaming.common.event_row import Event
@@ -185,11 +184,7 @@ def follow(tail: Tail, buffer: Bytes) -> Relocation | None:
 
 
 def relocate(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Relocation:
-    """Find the offset of the cursor among the segments that are there now.
-
-    Raises:
-        OSError: a segment cannot be read.
-    """
+    """Find the offset of the cursor among the segments that are there now. Raises OSError: a segment cannot be read."""
     cursor = tail.cursor
     if segments[0].base_offset > cursor.next_offset or epoch_below(tail) is not None:
         return set_back(tail, segments, buffer)

@@ -5,7 +5,7 @@ return values and call the methods below. tests/watcher/test_tail.py checks that
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, InitVar, dataclass, fields, replace
 from pathlib import Path
 
 from streaming.broker.disk.calls import ThreadCalls
@@ -15,10 +15,9 @@ from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segme
 from streaming.broker.journal.blobs import NO_ENTRIES
 from streaming.broker.journal.cursor import TIMES_UNKNOWN, Cursor, Replays
 from streaming.broker.journal.producer_pages import KnownProducers, Pages
-from streaming.broker.watcher.cursors import BROUGHT_ALONG, EVERYTHING, holds_anchor
+from streaming.broker.watcher.cursors import BROUGHT_ALONG, EVERYTHING, ListedSizes, Open, Relocation, holds_anchor
 from streaming.broker.watcher.last_found import LastFound
 from streaming.broker.watcher.open_files import open_files
-from streaming.broker.watcher.relocation import ListedSizes, Open, Relocation
 from streaming.broker.watcher.tail_states import Cause, TailState, step
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
@@ -39,6 +38,7 @@ class Awaited:
     given_up: bool = False
 
 
+@dataclass(slots=True, eq=False)  # there is one for each log, and a dict is four times as large
 class Tail:
     """The state of one watched log. Only the watcher's thread changes it; other threads read ``cursor``, ``log_start``, ``last_found``.
 
@@ -49,96 +49,55 @@ class Tail:
         remembered: only the cursor is known; the segments are made up from it.
     """
 
-    __slots__ = (  # there is one tail for each log, and a dict is four times as large
-        "_relisted",
-        "anchor_unchecked",
-        "appended_ms",
-        "awaited",
-        "breaks",
-        "calm",
-        "cursor",
-        "directory",
-        "doubtful_times",
-        "doubts",
-        "epochs",
-        "error",
-        "failed",
-        "file",
-        "high_watermark",
-        "last_found",
-        "list_due",
-        "log_dir",
-        "log_start",
-        "looked_ms",
-        "looked_offset",
-        "looked_segment",
-        "lost_since_ms",
-        "new",
-        "owes_list",
-        "pace",
-        "parted_by",
-        "partition",
-        "plain",
-        "producers",
-        "refused",
-        "replayed_whole",
-        "segments",
-        "size",
-        "stamp",
-        "stored_cursor",
-        "suspect_since_ms",
-        "unread_state",
-        "written",
-        "zero_tail",
-    )
+    partition: Partition
+    cursor: Cursor
+    segments: tuple[Segment, ...]
+    producers: KnownProducers  # at the cursor
+    _: KW_ONLY
+    remembered: InitVar[bool] = False
+    directory: TailState = TailState.WATCHED
+    log_dir: TailState = TailState.AVAILABLE
+    unread_state: TailState = TailState.READING
+    pace: TailState = TailState.BACKLOG
+    stored_cursor: Cursor | None = None  # the cursor as the journal has it
+    last_found: LastFound | None = None
+    list_due: bool = True  # something of it may have changed
+    owes_list: bool = True  # all of it has to be published again: some consumer has not had it
+    breaks: int = 0  # how often reading did not simply go on: the part that was replayed before may be gone
+    doubtful_times: bool = False  # its files may be copies, which are newer than what was appended to them
+    doubts: int = 0  # files that did not show what is open, so that a fallback was used
+    high_watermark: int = -1  # by the checkpoint of its log dir
+    replayed_whole: bool = True  # the log was understood up to where reading began, so what is open there is known
+    appended_ms: int = -1  # when an append was last seen
+    _relisted: ListedSizes | None = None  # see `listed`; None if there was no other listing, as there is of most logs
+    log_start: int = -1
+    epochs: bytes = b""  # those stored with the log, as a listing shows them, packed as in its cursor
+    stamp: Stamp | None = None  # of the directory when it was listed
+    new: bool = False  # it appeared while the watcher was running, and was not read yet
+    looked_ms: int = -1  # when a poll last found that everything is read
+    looked_offset: int = -1  # up to which offset that was
+    looked_segment: int = -1  # and in which segment: that another one was begun shows a moment later
+    calm: bool = False  # it is read on, and only another size of the open file can mean that there is something to do
+    failed: bool = False  # it is stopped by an error of this program: another try soon would fail in the same way
+    error: str = ""  # why it could not be read at the last try
+    refused: tuple[str, str] | None = None  # the file that cannot be read now, and why
+    anchor_unchecked: bool = True  # something happened in the directory: the anchor has to be checked, the size is not enough
+    file: OpenSegment | None = None
+    size: int = -1  # of the open file at the last poll
+    written: tuple[FileIdentity, int] | None = None  # of the last file, if it is preallocated: up to where it was written when measured
+    zero_tail: bool = False  # preallocated: the size does not show growth
+    plain: bool = False  # it was seen to end with a whole batch, or inside one: the size shows growth
+    suspect_since_ms: int = -1  # since when the bytes after the cursor are no batch
+    awaited: Awaited | None = None
+    parted_by: tuple[EpochEntry, ...] = ()  # the leader epochs by which it was set back last
+    lost_since_ms: int = -1  # since when the open file is not among the segments
 
-    def __init__(
-        self, partition: Partition, cursor: Cursor, segments: Sequence[Segment], producers: KnownProducers, *, remembered: bool = False
-    ) -> None:
-        self.directory = TailState.REMEMBERED if remembered else TailState.WATCHED
-        self.log_dir = TailState.AVAILABLE
-        self.unread_state = TailState.READING  # until the cursor is taken over below
-        self.pace = TailState.BACKLOG
-        self.partition = partition
-        self.cursor = cursor
-        self.stored_cursor: Cursor | None = None  # the cursor as the journal has it
-        self.producers = producers  # at the cursor
-        self.last_found: LastFound | None = None
-        self.list_due = True  # something of it may have changed
-        self.owes_list = True  # all of it has to be published again: some consumer has not had it
-        self.breaks = 0  # how often reading did not simply go on: the part that was replayed before may be gone
-        self.doubtful_times = False  # its files may be copies, which are newer than what was appended to them
-        self.doubts = 0  # files that did not show what is open, so that a fallback was used
-        self.high_watermark = -1  # by the checkpoint of its log dir
-        self.replayed_whole = True  # the log was understood up to where reading began, so what is open there is known
-        self.appended_ms = -1  # when an append was last seen
-        self.segments: tuple[Segment, ...] = ()
-        self._relisted: ListedSizes | None = None  # see `listed`; None if there was no other listing, as there is of most logs
-        self.set_listing(segments)
-        self.log_start = segments[0].base_offset
-        self.epochs = b""  # those stored with the log, as a listing shows them, packed as in its cursor
-        self.stamp: Stamp | None = None  # of the directory when it was listed
-        self.new = False  # it appeared while the watcher was running, and was not read yet
-        self.looked_ms = -1  # when a poll last found that everything is read
-        self.looked_offset = -1  # up to which offset that was
-        self.looked_segment = -1  # and in which segment: that another one was begun shows a moment later
-        self.calm = False  # it is read on, and only another size of the open file can mean that there is something to do
-        self.failed = False  # it is stopped by an error of this program: another try soon would fail in the same way
-        self.error = ""  # why it could not be read at the last try
-        self.refused: tuple[str, str] | None = None  # the file that cannot be read now, and why
-        self.anchor_unchecked = True  # something happened in the directory: the anchor has to be checked, the size is not enough
-        self.file: OpenSegment | None = None
-        self.size = -1  # of the open file at the last poll
-        self.written: tuple[FileIdentity, int] | None = (
-            None  # of the last file, if it is preallocated: up to where it was written when measured
-        )
-        self.zero_tail = False  # preallocated: the size does not show growth
-        self.plain = False  # it was seen to end with a whole batch, or inside one: the size shows growth
-        self.suspect_since_ms = -1  # since when the bytes after the cursor are no batch
-        self.awaited: Awaited | None = None
-        self.parted_by: tuple[EpochEntry, ...] = ()  # the leader epochs by which it was set back last
-        self.lost_since_ms = -1  # since when the open file is not among the segments
-        self._take(cursor)
+    def __post_init__(self, remembered: bool) -> None:
+        if remembered:
+            self.directory = TailState.REMEMBERED
+        self.set_listing(self.segments)
+        self.log_start = self.segments[0].base_offset
+        self._take(self.cursor)
 
     # --- what it is
 
@@ -287,11 +246,6 @@ class Tail:
             if not open_files().ran_short(error):
                 raise
         return OpenSegment(path, base_offset, listed)
-
-    @property
-    def quiet(self) -> bool:
-        """Whether its size shows everything that may happen next: see `rest`."""
-        return self.calm
 
     def rest(self) -> bool:
         """Close the file for now, because descriptors are short; False if it must stay open, because it may have no name any more.
@@ -542,18 +496,8 @@ class Tail:
         loss = relocation.loss
         if loss is None:
             return []
-        return [
-            replace(
-                self.event(loss.kind),
-                reason=loss.reason,
-                base_offset=loss.base_offset,
-                next_offset=loss.next_offset,
-                end_position=loss.end_position,
-                log_epoch=loss.log_epoch,
-                bytes=loss.bytes,
-                transactions=self.break_off(loss.opened),
-            )
-        ]
+        columns = {each.name: getattr(loss, each.name) for each in fields(loss) if each.name not in ("kind", "opened")}
+        return [replace(self.event(loss.kind), transactions=self.break_off(loss.opened), **columns)]
 
     def send_back(self, cursor: Cursor) -> None:
         """Read on from a new consumer's beginning."""
@@ -822,17 +766,8 @@ class Tail:
 
     def event(self, kind: Kind) -> Event:
         """An event of this log at its cursor; its other columns are put in by `dataclasses.replace`."""
-        log = self.cursor.log
-        return Event(
-            kind=kind,
-            broker=log.broker,
-            log_dir=str(self.partition.log_dir.path),
-            topic=log.topic,
-            partition=log.partition,
-            topic_id=log.topic_id,
-            segment=self.cursor.segment,
-            settled=self.cursor.settled,
-        )
+        log_dir, cursor = str(self.partition.log_dir.path), self.cursor
+        return Event(kind=kind, **cursor.log._asdict(), log_dir=log_dir, segment=cursor.segment, settled=cursor.settled)
 
     def appeared(self, transactions: bytes | None) -> Event:
         """The APPEARED event: the log is watched from its cursor on. ``transactions``: what is open there, None if it is not known."""

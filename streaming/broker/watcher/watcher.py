@@ -6,14 +6,15 @@ Events of the file system are hints, ``stat`` is the truth: a lost hint costs la
 import logging
 import queue
 import threading
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.log_inventory import ScannedTimes
+from streaming.broker.disk.segment_files import read_leader_epochs
 from streaming.broker.journal.census import census
 from streaming.broker.journal.consumer_states import Registration
 from streaming.broker.journal.journal import Journal
@@ -22,27 +23,109 @@ from streaming.broker.watcher.beginnings import Beginning
 from streaming.broker.watcher.cluster_knowledge import Cluster
 from streaming.broker.watcher.departures import ListingResult
 from streaming.broker.watcher.found_events import FoundPublisher
-from streaming.broker.watcher.grown_logs import SLICE_BYTES, GrownLogs
-from streaming.broker.watcher.leading import Leading
-from streaming.broker.watcher.noting import NotesNothing, Noting
+from streaming.broker.watcher.grown_logs import SLICE_BYTES, GrownLogs, Publisher
+from streaming.broker.watcher.offset_checkpoints import RecoveryPositions
 from streaming.broker.watcher.ordinary_growth import FEW_LOGS, OrdinaryReader
-from streaming.broker.watcher.publishing import Publisher
-from streaming.broker.watcher.reading import GrowthReader
-from streaming.broker.watcher.recovery_points import RecoveryPositions
-from streaming.broker.watcher.registry import LogRegistry
-from streaming.broker.watcher.replaying import Replaying
-from streaming.broker.watcher.rereading import Rereading
-from streaming.broker.watcher.scope import EVERYTHING, Scope
+from streaming.broker.watcher.reading import GrowthReader, Leading, Noting
+from streaming.broker.watcher.registry import EVERYTHING, LogRegistry, Scope
+from streaming.broker.watcher.replaying import Replaying, Rereading
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.timers import is_due
-from streaming.broker.watcher.unclean_elections import UncleanElections
 from streaming.broker.watcher.unreadable import StuckTail
 from streaming.common.catalog.changes import Changes, Version
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
+from streaming.common.rows import Kind
+from streaming.kafka.formats.metadata_partitions import UncleanElection
 from streaming.rules.whereabouts import place, topic_numbers
 
+# --- publishes unclean elections as events of the new leader's log, with the offset from which on it replaces what other replicas had. The
+# agent of the new leader publishes an election, so it is published once, however many copies of the metadata there are. After a restart the
+# metadata is read again, and the election is published again: the fold counts each leader epoch once.
+
+
 log = logging.getLogger(__name__)
+
+LOG_MS = 600_000
+"""How long an election waits for its log to be found, or to be readable again."""
+
+EPOCH_MS = 10_000
+"""How long it waits for `leader-epoch-checkpoint`, which a leader writes when it begins to lead."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    election: UncleanElection
+    since_ms: int
+
+
+class UncleanElections:
+    """The elections that are not published yet. Only the watcher's thread calls it."""
+
+    def __init__(self, cluster: Cluster, clock_ms: Callable[[], int]) -> None:
+        self._cluster = cluster
+        self._clock_ms = clock_ms
+        self._pending: list[_Pending] = []
+
+    def events(self, tails: Mapping[LogKey, Tail]) -> list[Event]:
+        """The events that can be published now."""
+        now = self._clock_ms()
+        self._pending += [_Pending(election, now) for election in self._cluster.unclean_elections()]
+        pending, self._pending = self._pending, []
+        events = []
+        for each in pending:
+            event = self._event(each, tails, now)
+            if event is not None:
+                events.append(event)
+        return events
+
+    def _event(self, pending: _Pending, tails: Mapping[LogKey, Tail], now: int) -> Event | None:
+        election, waited = pending.election, now - pending.since_ms
+        tail = _tail_of(election, tails)
+        if tail is None or tail.away:
+            if waited < LOG_MS:
+                self._pending.append(pending)
+            else:
+                log.warning(
+                    "a leader was elected that is asked to recover, and its log is not watched: it is not counted", extra=_named(election)
+                )
+            return None
+        start = _start_of(election, tail)
+        if start is None and waited < EPOCH_MS:
+            self._pending.append(pending)
+            return None
+        log.warning("a leader was elected that is asked to recover", extra={**_named(election), "offset": -1 if start is None else start})
+        return replace(
+            tail.event(Kind.UNCLEAN),
+            leader=election.leader,
+            leader_epoch=election.leader_epoch,
+            next_offset=-1 if start is None else start,
+            seen_at=election.timestamp,
+            reason=",".join(map(str, election.in_sync)),
+        )
+
+
+def _tail_of(election: UncleanElection, tails: Mapping[LogKey, Tail]) -> Tail | None:
+    for topic_id in (election.topic_id, ""):
+        tail = tails.get(LogKey(election.leader, election.topic, election.partition, topic_id))
+        if tail is not None:
+            return tail
+    return None
+
+
+def _start_of(election: UncleanElection, tail: Tail) -> int | None:
+    """The offset where the new epoch begins. If nothing was appended in it, a later epoch has replaced its entry."""
+    try:
+        entries = read_leader_epochs(tail.partition.path)
+    except OSError as error:
+        log.info("leader epochs cannot be read", extra={"path": tail.path, "error": str(error)})
+        return None
+    return next((entry.start_offset for entry in entries if entry.epoch >= election.leader_epoch), None)
+
+
+def _named(election: UncleanElection) -> dict[str, object]:
+    return {"log": f"{election.topic}-{election.partition}", "broker": election.leader, "leader_epoch": election.leader_epoch}
+
 
 RESCAN_MS = 60_000
 """How often everything is listed anew."""
@@ -74,14 +157,6 @@ class _Waiting:
     published: threading.Event
 
 
-NOTES_NOTHING = NotesNothing()
-
-
-def _never() -> bool:
-    """The watcher need not stop."""
-    return False
-
-
 class Watcher:
     """One thread calls `poll` again and again. Other threads may call `begin`, `note_consumer` and methods that only read."""
 
@@ -95,9 +170,9 @@ class Watcher:
         producers_limit: int,
         redact: Callable[[str], str] = str,
         attached: bool,
-        should_stop: Callable[[], bool] = _never,
+        should_stop: Callable[[], bool] = bool,
         scope: Scope = EVERYTHING,
-        noting: Noting = NOTES_NOTHING,
+        noting: Noting | None = None,
         few_logs: int = FEW_LOGS,
     ) -> None:
         """Begin with the cursors in the journal.
@@ -209,9 +284,9 @@ class Watcher:
     def doubts(self) -> dict[Doubt, int]:
         """How many files besides the segments could not be believed so far, by their kind."""
         return {
-            Doubt.PRODUCER_SNAPSHOT: self._registry.doubts,
-            Doubt.TIME_INDEX: self._inventories.wrong_time_indexes,
-            Doubt.CHECKPOINT: self._inventories.unreadable_checkpoints,
+            Doubt.PRODUCER_SNAPSHOT: self._registry.watched.doubts,
+            Doubt.TIME_INDEX: self._inventories.inventory.wrong_time_indexes,
+            Doubt.CHECKPOINT: self._inventories.checkpoints.unreadable,
         }
 
     def decided(self, versions: Iterable[Version]) -> Changes | None:
@@ -220,7 +295,7 @@ class Watcher:
 
     def checkpoints_not_understood(self) -> list[Path]:
         """The offset checkpoints that cannot be read or are damaged, so that their offsets are not known."""
-        return self._inventories.checkpoints_not_understood
+        return self._inventories.checkpoints.not_understood
 
     def unreadable(self) -> list[StuckTail]:
         """The logs that could not be read at the last try, each once."""
@@ -228,7 +303,7 @@ class Watcher:
 
     def unseen(self) -> list[Path]:
         """The log dirs whose logs are not known now."""
-        return self._registry.unseen()
+        return self._registry.listing.unseen()
 
     def tails(self) -> list[Tail]:
         """The logs that are watched at this moment, as `WatchedLogs.all` returns them."""
@@ -256,7 +331,7 @@ class Watcher:
         self._cluster.refresh()
         if self._log_dirs_version != self.log_dirs.version:
             self._log_dirs_version = self.log_dirs.version
-            self._registry.part()
+            self._registry.watched.part(self.log_dirs)
             self._directories_changed, self._next_listing = True, now
         budget, before = POLL_BYTES if budget is None else budget, bytes_read()
         began = self._begin_waiting()
@@ -310,7 +385,7 @@ class Watcher:
     def _census(self) -> Event:
         self._left_out = frozenset(self.unseen())
         ids = self._cluster.topic_ids()
-        places = (place(log_dir.broker, log_dir.path) for log_dir in self._registry.seen())
+        places = (place(log_dir.broker, log_dir.path) for log_dir in self._registry.listing.seen())
         return census(self._registry.logs(), places, self._left_out, None if ids is None else topic_numbers(ids))
 
     def _look_around(self, hints: set[Path], now: int, *, rescanned: bool) -> None:
@@ -341,7 +416,7 @@ class Watcher:
             released = self._registry.release()
             if released:
                 self._publisher.publish(released, self.tails())
-        departed = self._registry.departed()
+        departed = self._registry.departures.departed()
         if not departed.gone:
             return False
         self._publisher.publish(departed.events, (), departed.gone)
@@ -368,7 +443,7 @@ class Watcher:
     def _publish_found_events(self) -> bool:
         """Publish what has changed besides appends. Returns whether some logs still have to be published with all their values."""
         soon = not self.caught_up and not self._grown.has_backlog  # logs that are read from a backlog meanwhile have to be checked again
-        round_ = self._inventories.round(self.tails(), self._registry.moving, at_once=soon)
+        round_ = self._inventories.round(self.tails(), self._registry.listing.moving, at_once=soon)
         if round_.events:
             self._publisher.publish(round_.events, ())
         return round_.more

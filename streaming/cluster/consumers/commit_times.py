@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from streaming.broker.protocol.group_doubts import OLD_DATA_MS
+from streaming.broker.protocol.group_json import OLD_DATA_MS
 from streaming.cluster.consumers.group_lag import ABSENT, Lags
 from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.view.transaction_columns import READ_AFTER_MS

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.protocol.history_json import KeptCommit
-from streaming.cluster.consumers.below_start import LOST_LATELY_MS
 from streaming.cluster.consumers.commit_times import AppendedNext, GroupPast, committed_ms, is_ahead
-from streaming.cluster.consumers.group_counting import PAIR_BITS
+from streaming.cluster.consumers.group_counting import LOST_LATELY_MS, PAIR_BITS
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Answered, LagReason, Lags, padded
 from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_questions import Question, by_agent, plain_question
@@ -444,7 +443,7 @@ class MoveCounting:
                     records = counted.get((each.log, *each.there, uncommitted))
                     each.records = each.records if records is None else max(records, 0)
 
-    def finish(self, rows: CommitRows, logs: GroupLogs, beyond: Flags, now_ms: int, steady_ms: int) -> Moved:
+    def finish(self, rows: CommitRows, beyond: Flags, now_ms: int, steady_ms: int) -> Moved:
         """The round is over. ``beyond``: the commits that are certainly beyond the ends of their logs."""
         self._beyond = rows, beyond
         for each in self._tracked.values():

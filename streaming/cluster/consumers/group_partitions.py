@@ -1,7 +1,7 @@
 """The partitions of consumer groups as messages: rows of a snapshot, with limits and transactions; and what they come to by group."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -181,18 +181,8 @@ def _judged_logs(logs: View, topics: Sequence[str]) -> dict[TopicPartition, int]
 
 
 def _holding(late: Late) -> HoldingTransaction:
-    return HoldingTransaction(
-        producer_id=late.producer_id,
-        producer_epoch=late.producer_epoch,
-        first_offset=late.first_offset,
-        start_ms=late.start_ms,
-        last_append_ms=late.last_append_ms,
-        transactional_id=late.transactional_id,
-        state=late.coordinator_state,
-        verdict=late.verdict,
-        deadline_ms=late.deadline_ms,
-        stuck=late.stuck,
-    )
+    shared = {each.name: getattr(late, each.name) for each in fields(HoldingTransaction) if each.name != "state"}
+    return HoldingTransaction(state=late.coordinator_state, **shared)
 
 
 def _pending_offsets(waiting: Iterable[PendingCommit], topic: str, partition: int) -> list[PendingOffset]:

@@ -156,7 +156,8 @@ def _count(before: _Counted | None, facts: GroupFacts) -> _Counted | None:
         return before
     if facts.raised < 0 or facts.raised_by_metadata < 0:
         return before  # its last records are not understood, or not replicated
-    if before is not None and _is_older(facts, before.facts):
+    known = None if before is None else before.facts
+    if known is not None and facts.coordinator == known.coordinator and facts.effective_offset < known.effective_offset:
         return before  # another replica, which is not that far yet
     if before is not None and before.is_as(facts):
         before.facts = facts
@@ -171,7 +172,3 @@ def _count(before: _Counted | None, facts: GroupFacts) -> _Counted | None:
     metadata = sum(each.generations for each in since if each.kind is RebalanceKind.METADATA)
     unfinished = sum(each.unfinished for each in since)
     return _Counted(facts, facts.raised, before.metadata + metadata, before.unfinished + unfinished)
-
-
-def _is_older(facts: GroupFacts, before: GroupFacts) -> bool:
-    return facts.coordinator == before.coordinator and facts.effective_offset < before.effective_offset

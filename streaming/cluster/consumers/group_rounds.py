@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.group_messages import Following, GroupsRequest, KnownLog, RecordsRequest
 from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer
 from streaming.broker.protocol.history_json import KeptCommit
-from streaming.broker.protocol.problems import Reason
 from streaming.cluster.consumers.group_questions import MOST_ASKED, Question
 from streaming.cluster.consumers.group_snapshot import GroupBoard, GroupSnapshot
 from streaming.cluster.consumers.group_tracker import GroupTracker, RoundView
@@ -129,17 +129,7 @@ class GroupChangesTaken:
         """An agent has answered."""
         of = self._agents.setdefault(agent, _OfAgent())
         of.waiting.append(answer)
-        of.known = [
-            KnownLog(
-                broker=each.broker,
-                topic=each.topic,
-                topic_id=each.topic_id,
-                coordinator=each.coordinator,
-                edition=each.edition,
-                version=each.version,
-            )
-            for each in answer.changes
-        ]
+        of.known = [KnownLog(**{name: getattr(each, name) for name in KnownLog.__slots__}) for each in answer.changes]
 
     def settle(self) -> None:
         """Put into the store what counts by now: the answers up to the last one whose end is reached."""

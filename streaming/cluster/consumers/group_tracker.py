@@ -406,7 +406,7 @@ class GroupTracker:
             omitted=sum(log.omitted for log in commits.logs),
             appended_rate=self._ends.rates(view.steady_ms),
             throwaway=self._throwaway,
-            moved=self._moved.finish(rows, logs, beyond, view.now_ms, view.steady_ms),
+            moved=self._moved.finish(rows, beyond, view.now_ms, view.steady_ms),
             rebalances=self._rebalances.update(commits.groups),
         )
 

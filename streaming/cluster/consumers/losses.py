@@ -13,7 +13,7 @@ from streaming.cluster.view.exported import Observed, RetentionResults
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
 from streaming.rules.group_loss import NOTHING, Losses, losses
-from streaming.rules.growth import growth_now
+from streaming.rules.space_outlook import growth_now
 
 _NONE: Longs = np.empty(0, np.int64)
 

@@ -14,11 +14,9 @@ from streaming.common.arrays import Longs
 from streaming.common.units import parse_duration, parse_size
 from streaming.kafka.formats.names import INTERNAL_TOPICS, METADATA_TOPIC
 from streaming.rules.config_values import BY_NAME, Configs, Setting, ValueSource
-from streaming.rules.growth import WINDOW_MS, Floats, growth_now, growth_of
-from streaming.rules.retention_passes import Growth, after_start
-from streaming.rules.retention_rule import Retention, RetentionRule
+from streaming.rules.retention_rule import Growth, Retention, RetentionRule, after_start
 from streaming.rules.segment_columns import ABSENT, SegmentColumns
-from streaming.rules.space_outlook import NEVER, outlook_of
+from streaming.rules.space_outlook import NEVER, WINDOW_MS, Floats, growth_now, growth_of, outlook_of
 
 DAY_MS = 86_400_000
 _FAR = np.iinfo(np.int64).max

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from streaming.broker.protocol.group_use import GroupUse
+from streaming.broker.protocol.group_json import GroupUse
 from streaming.broker.protocol.status_json import CRITICAL, INFO, WARNING, Problem
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import Circumstances

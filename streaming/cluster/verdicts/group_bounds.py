@@ -10,11 +10,11 @@ from datetime import timedelta
 
 import numpy as np
 
-from streaming.broker.protocol.group_use import GroupUse
+from streaming.broker.protocol.group_json import GroupUse
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.broker.protocol.status_json import SEVERITIES
-from streaming.cluster.consumers.below_start import LOST_LATELY_MS
 from streaming.cluster.consumers.commit_times import WITHIN_TIMES, last_commits, usual_intervals
+from streaming.cluster.consumers.group_counting import LOST_LATELY_MS
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, LagReason
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.verdicts import kinds

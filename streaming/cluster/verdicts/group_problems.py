@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streaming.broker.protocol.group_json import GroupPartition, GroupSummary
-from streaming.broker.protocol.group_use import GroupUse
+from streaming.broker.protocol.group_json import GroupPartition, GroupSummary, GroupUse
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.cluster.consumers.group_lag import ABSENT, Lags
 from streaming.cluster.consumers.group_partitions import GroupPartitions

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from functools import partial
 
-from streaming.broker.protocol.scrub_messages import ScrubStatus
 from streaming.broker.protocol.status_json import CRITICAL, WARNING
-from streaming.broker.protocol.status_messages import LogDirStatus
+from streaming.broker.protocol.status_messages import LogDirStatus, ScrubStatus
 from streaming.cluster.usage.disk_answer import full_phrase
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS, Circumstances, LinkedProblem, found

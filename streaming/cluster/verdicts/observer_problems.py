@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from streaming.broker.protocol.problems import Reason
+from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.status_json import CRITICAL, WARNING
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import Circumstances, LinkedProblem, Links, found

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from streaming.broker.protocol.problems import Reason
+from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.status_messages import BrokerStatus, Status
 from streaming.cluster.view.broker_status import away_brokers, broker_processes, each_broker, newest, reassignments, topic_ids
 from streaming.cluster.view.host_families import coordinator_partitions, corrupt_replicas, fenced

@@ -10,8 +10,7 @@ from prometheus_client import Metric as Samples
 
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, Reassignment, Registered
 from streaming.broker.protocol.listing_json import AwayBroker
-from streaming.broker.protocol.scrub_messages import ScrubStatus
-from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ProcessStatus
+from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ProcessStatus, ScrubStatus
 from streaming.cluster.view.export import EVERYTHING, Export
 from streaming.common.definitions import availability_metrics
 from streaming.common.definitions.client_family import client_family

@@ -8,8 +8,7 @@ from pathlib import PurePath
 from prometheus_client import Metric as Samples
 
 from streaming.broker.protocol.cluster_messages import Registered
-from streaming.broker.protocol.scrub_messages import ScrubStatus
-from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus
+from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, ScrubStatus
 from streaming.cluster.view.broker_status import broker_phases, broker_processes, is_given_up, newest, unwatched_log_dirs
 from streaming.cluster.view.table import Replica
 from streaming.common.definitions import broker_metrics, log_dir_metrics

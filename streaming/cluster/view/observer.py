@@ -10,8 +10,7 @@ from typing import Literal
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client import Metric as Samples
 
-from streaming.broker.protocol.scrub_messages import ScrubStatus
-from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, UnreadableLog, UnreadableLogs
+from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, ScrubStatus, UnreadableLog, UnreadableLogs
 from streaming.cluster.view.broker_status import each_broker, each_log_dir, each_scrub, newest, server_of_cluster
 from streaming.cluster.view.broker_status import families as partition_families
 from streaming.cluster.view.export import EVERYTHING, Export

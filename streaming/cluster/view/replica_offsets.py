@@ -10,7 +10,7 @@ from streaming.cluster.view.limiter import LimitsOf
 from streaming.cluster.view.value_matrix import Carried, Columns
 from streaming.common.arrays import Flags, Longs
 from streaming.rules.leaders import Roles
-from streaming.rules.min_isr import may_stand
+from streaming.rules.limits import may_stand
 from streaming.rules.stable_offsets import Copies, Sizes, Undecided, high_watermarks, stable_offsets
 from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions
 

@@ -13,12 +13,10 @@ from streaming.cluster.view.replica_offsets import ABSENT, ReplicaOffsets
 from streaming.cluster.view.value_matrix import Carried, Columns
 from streaming.common.arrays import Longs
 from streaming.rules.cleaning import UNCLEANABLE, CompactionRule
-from streaming.rules.growth import growth_now
-from streaming.rules.limits import Limits
-from streaming.rules.min_isr import effective_min_isr
-from streaming.rules.retention_passes import away_of
-from streaming.rules.retention_rule import RetentionRule
+from streaming.rules.limits import Limits, effective_min_isr
+from streaming.rules.retention_rule import RetentionRule, away_of
 from streaming.rules.segment_columns import SegmentColumns
+from streaming.rules.space_outlook import growth_now
 
 COLUMNS = (
     "segments",

@@ -16,7 +16,7 @@ from streaming.cluster.view.value_matrix import Carried, Columns
 from streaming.common.arrays import Flags, Longs
 from streaming.common.rows import NOT_UNDERSTOOD, StartSource
 from streaming.kafka.formats.names import TRANSACTION_TOPIC
-from streaming.rules.coordinator_join import NOT_KNOWN, ONGOING, STATES, Coordinators, all_read, count_states, newest
+from streaming.rules.coordinator_state import NOT_KNOWN, ONGOING, STATES, Coordinators, all_read, count_states, newest
 from streaming.rules.transaction_fold import OPEN
 from streaming.rules.transaction_verdicts import (
     GRACE_MS,
@@ -195,7 +195,7 @@ class CoordinatorView:
     partitions: int | None  # how many there are by the metadata log, None if not known
     readable_partitions: frozenset[int]
     read_ms: int  # everything that was in all of them at that time, by the job's clock, is processed; -1 if not all are readable
-    counts: dict[int, tuple[int, ...]]  # by broker, how many entries are in each of `streaming.rules.coordinator_join.STATES`
+    counts: dict[int, tuple[int, ...]]  # by broker, how many entries are in each of `streaming.rules.coordinator_state.STATES`
     overdue: dict[int, int]  # by broker, how many readable entries are Ongoing beyond their timeout
 
 

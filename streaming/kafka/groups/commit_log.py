@@ -12,10 +12,17 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.common.log_key import LogKey
-from streaming.kafka.groups.followed_groups import GroupLimit
-from streaming.kafka.groups.group_rows import COMMITS, NOT_UNDERSTOOD, PENDING, REMOVED, PendingCommit, batch_of, batch_of_rows
-from streaming.kafka.groups.group_states import GroupColumns
-from streaming.kafka.groups.log_replay import FORGET_AT_LEAST, LogReplay
+from streaming.kafka.groups.group_rows import (
+    COMMITS,
+    NOT_UNDERSTOOD,
+    PENDING,
+    REMOVED,
+    GroupColumns,
+    PendingCommit,
+    batch_of,
+    batch_of_rows,
+)
+from streaming.kafka.groups.log_replay import FORGET_AT_LEAST, GroupLimit, LogReplay
 from streaming.kafka.groups.membership import HAS_MEMBERS, NO_RECORD, Membership
 from streaming.kafka.groups.numbered_names import NumberedNames, named
 from streaming.kafka.groups.offset_moves import MOST_BY_HAND, GroupPresence, MovedOffsets, NotedMove, OffsetMove

@@ -9,9 +9,9 @@ from streaming.common.short_names import short_name
 from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommit, OffsetCommitKey, OtherKey
 from streaming.kafka.formats.stored_groups import GroupMetadata
 from streaming.kafka.groups.commit_log import CommitLog
-from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.group_rows import REMOVED
 from streaming.kafka.groups.group_states import DELETING, MOST_NAMED
+from streaming.kafka.groups.log_replay import GroupLimit
 from streaming.kafka.groups.offset_moves import MoveKind, NotedMove, counts, kind_of
 from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, GroupRecords, NotUnderstood
 

@@ -77,12 +77,9 @@ class PendingCommit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupFacts:
-    """A group."""
+class GroupColumns:
+    """What is known of a group by its own records and those of its members, with short names."""
 
-    group: Text
-    coordinator: Int
-    effective_offset: Long
     type: Text  # Classic, Consumer, Share, Streams: the words of kafka-groups.sh
     protocol: Text  # as kafka-groups.sh: consumer, share, streams, connect, or what a classic group has
     state: Text  # as `GroupState`
@@ -92,8 +89,22 @@ class GroupFacts:
     clients: Texts = ()  # client ids of its first members
     hosts: Texts = ()
     topics: Texts = ()  # that it subscribes to, where that is stored
-    interval_ms: NewLong = -1  # the usual one between two of its commits
     assigned: NewTexts = ()  # the partitions of its members, as `assignments.packed`
+
+    def facts(self, group: str, coordinator: int, effective_offset: int) -> "GroupFacts":
+        """It as a row, of which nothing else is known."""
+        values = {name: getattr(self, name) for name in GroupColumns.__slots__}
+        return GroupFacts(group=group, coordinator=coordinator, effective_offset=effective_offset, **values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFacts(GroupColumns):
+    """A group."""
+
+    group: Text
+    coordinator: Int
+    effective_offset: Long
+    interval_ms: NewLong = -1  # the usual one between two of its commits
     moves: NewMoves = None  # of its committed offsets within a day, in the order of the log; None: not known
     raised: NewLong = -1  # its generation or epoch without a sign: how often it has rebalanced; none of a group without records of its own
     raised_by_metadata: NewLong = -1  # how many of these are known to be so, of the records that are there

@@ -15,7 +15,7 @@ from streaming.kafka.formats.consumer_offsets import OffsetsKey
 from streaming.kafka.formats.stored_groups import ConsumerGroupMemberKey, ConsumerGroupRegexKey, GroupMetadata, KeyType
 from streaming.kafka.formats.wire import PlainReader
 from streaming.kafka.groups.assignments import Assigned, of_record, packed
-from streaming.kafka.groups.group_rows import NOT_UNDERSTOOD, GroupFacts
+from streaming.kafka.groups.group_rows import NOT_UNDERSTOOD, GroupColumns
 from streaming.kafka.groups.rebalance_log import MemberChanges, MemberName
 from streaming.kafka.scan.group_records import NotUnderstood
 
@@ -52,27 +52,6 @@ class GroupState(StrEnum):
 
 PROTOCOLS = {GroupType.CONSUMER: "consumer", GroupType.SHARE: "share", GroupType.STREAMS: "streams"}
 _STABLE_MEMBER = {GroupType.CONSUMER: 0, GroupType.SHARE: 0, GroupType.STREAMS: 1}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupColumns:
-    """What is known of a group, with short names; columns and units as `GROUPS`."""
-
-    type: GroupType
-    protocol: str
-    state: GroupState
-    members: int
-    epoch: int
-    state_ms: int = -1
-    clients: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-    topics: tuple[str, ...] = ()
-    assigned: tuple[str, ...] = ()
-
-    def facts(self, group: str, coordinator: int, effective_offset: int) -> GroupFacts:
-        """It as a row, of which nothing else is known."""
-        values = {name: getattr(self, name) for name in GroupColumns.__slots__}
-        return GroupFacts(group=group, coordinator=coordinator, effective_offset=effective_offset, **values)
 
 
 SIMPLE = GroupColumns(type=GroupType.CLASSIC, protocol="", state=GroupState.EMPTY, members=0, epoch=0)

@@ -7,19 +7,18 @@ import pyarrow as pa
 
 from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommitKey, OtherKey
 from streaming.kafka.formats.stored_groups import GroupMetadata
-from streaming.kafka.groups.followed_groups import FollowedGroups
-from streaming.kafka.groups.group_rows import GROUPS, REMOVED, batch_of_rows
+from streaming.kafka.groups.group_rows import GROUPS, REMOVED, GroupColumns, batch_of_rows
 from streaming.kafka.groups.group_states import (
     APPLIED,
     DELETING,
     SIMPLE,
     UNREADABLE,
-    GroupColumns,
     GroupState,
     GroupType,
     NewerGroup,
     classic_summary,
 )
+from streaming.kafka.groups.log_replay import FollowedGroups
 from streaming.kafka.groups.offset_moves import MovedOffsets
 from streaming.kafka.groups.rebalance_log import RebalanceLog, packed_rebalances
 from streaming.kafka.groups.rhythm import Rhythm

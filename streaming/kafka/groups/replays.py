@@ -3,7 +3,7 @@
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.names import OFFSETS_TOPIC, SHARE_STATE_TOPIC
 from streaming.kafka.groups.commit_log import CommitLog
-from streaming.kafka.groups.followed_groups import GroupLimit
+from streaming.kafka.groups.log_replay import GroupLimit
 from streaming.kafka.groups.share_log import ShareLog
 
 Replay = CommitLog | ShareLog

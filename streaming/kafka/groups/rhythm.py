@@ -8,6 +8,7 @@ Compaction leaves the last commit of each partition. Two commits of one partitio
 if the first of them was the last commit of the group, nothing of the group lies between.
 """
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 SHORT_MS = 60_000
@@ -28,19 +29,17 @@ class _Interval(NamedTuple):
         return at_ms - self.ended_ms <= COUNTS_TIMES * self.length_ms
 
 
+@dataclass(slots=True, eq=False)
 class Rhythm:
     """Of one group. ``usual_ms``: its usual interval, -1 while fewer than two are known.
 
     Of the intervals of about one length, from a power of two to the next, the last two are kept: more are never needed.
     """
 
-    __slots__ = ("_intervals", "_last_ms", "_short", "usual_ms")
-
-    def __init__(self) -> None:
-        self.usual_ms = -1
-        self._last_ms = -1
-        self._short = 0
-        self._intervals: dict[int, tuple[_Interval, ...]] = {}
+    usual_ms: int = -1
+    _last_ms: int = -1
+    _short: int = 0
+    _intervals: dict[int, tuple[_Interval, ...]] = field(default_factory=dict)
 
     def committed(self, before_ms: int, at_ms: int) -> bool:
         """A partition was committed, and ``before_ms`` the last time before, -1 for none; returns whether the usual interval changed."""

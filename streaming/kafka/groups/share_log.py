@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.share_group_state import DONE, ShareKeyType, ShareSnapshot, ShareUpdate
-from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.group_rows import (
     COMMITS,
     GROUPS,
@@ -21,7 +20,7 @@ from streaming.kafka.groups.group_rows import (
     batch_of,
     batch_of_rows,
 )
-from streaming.kafka.groups.log_replay import FORGET_AT_LEAST, LogReplay
+from streaming.kafka.groups.log_replay import FORGET_AT_LEAST, GroupLimit, LogReplay
 from streaming.kafka.groups.offset_ranges import Ranges, joined, pairs
 from streaming.kafka.scan.group_records import NotUnderstood, ShareRecord, ShareRecords, share_records
 from streaming.kafka.scan.headers import Batches

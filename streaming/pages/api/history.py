@@ -17,7 +17,7 @@ from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.value_matrix import LOG
 from streaming.common.arrays import Longs
 from streaming.pages.api.look import Look
-from streaming.rules.growth import growth_of
+from streaming.rules.space_outlook import growth_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

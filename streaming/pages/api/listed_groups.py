@@ -8,8 +8,7 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
-from streaming.broker.protocol.group_json import GroupDetail, GroupPage, GroupSummary, ReadMoments
-from streaming.broker.protocol.group_use import GroupUse
+from streaming.broker.protocol.group_json import GroupDetail, GroupPage, GroupSummary, GroupUse, ReadMoments
 from streaming.broker.protocol.group_verdicts import GroupVerdict
 from streaming.broker.protocol.listing_json import TopicReader
 from streaming.cluster.consumers.group_details import GroupDetails

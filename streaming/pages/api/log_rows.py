@@ -49,9 +49,9 @@ from streaming.pages.api.look import Look
 from streaming.pages.api.paging import PageRequest, Sheet, columns_of_rows, cut, natural_order, worst_first
 from streaming.pages.listings.partition_list import BROKERS, PARTITIONS, RETENTION
 from streaming.pages.listings.transaction_list import TRANSACTIONS
-from streaming.rules.growth import growth_now
 from streaming.rules.limits import Limits
 from streaming.rules.retention_rule import BLOCKED, RetentionRule, SegmentDeletions
+from streaming.rules.space_outlook import growth_now
 
 
 def partition_page(look: Look, request: PageRequest, verdicts: RowVerdicts, rates: RateColumns = NO_RATES) -> PartitionPage:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import streaming
-from streaming.broker.protocol.group_use import NOBODYS
+from streaming.broker.protocol.group_json import NOBODYS
 from streaming.broker.protocol.listing_json import LARGEST_LIMIT
 from streaming.broker.protocol.status_json import SEVERITIES, AgentState, ClusterNumbers, JobStart, Problem, ProblemPage, Status
 from streaming.cluster.consumers.group_lag import ABSENT

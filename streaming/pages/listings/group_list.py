@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from streaming.broker.protocol.group_json import GROUPS_PATH, GroupPage, GroupPartition, GroupSummary
-from streaming.broker.protocol.group_use import NOBODYS
+from streaming.broker.protocol.group_json import GROUPS_PATH, NOBODYS, GroupPage, GroupPartition, GroupSummary
 from streaming.broker.protocol.group_verdicts import is_finding
 from streaming.common.formatting import NONE, format_count, format_name
 from streaming.pages.listings.list_cells import Cell, Times, after_start, count, length, of_partition, unsure, words

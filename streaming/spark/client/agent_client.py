@@ -13,8 +13,19 @@ from typing import TypeVar
 import pyarrow as pa
 
 import streaming
-from streaming.broker.protocol.agent_calls import Call, Refusal
-from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
+from streaming.broker.protocol.agent_calls import Call, Reason, Refusal, explain
+from streaming.broker.protocol.consumer_messages import (
+    NOT_BEGUN,
+    Committed,
+    Plan,
+    PlanRequest,
+    Range,
+    ReaderCommit,
+    ReaderPlan,
+    ReaderPlanRequest,
+    ReaderRange,
+    Register,
+)
 from streaming.broker.protocol.excerpt_messages import Excerpt, Excerpts, ExcerptsRequest, Scan, ScanEnd, ScanRequest, UnreadPart
 from streaming.broker.protocol.group_json import BatchCheck
 from streaming.broker.protocol.group_messages import (
@@ -28,8 +39,6 @@ from streaming.broker.protocol.group_messages import (
 )
 from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer, read_groups, read_records, read_table
 from streaming.broker.protocol.json_message import Message
-from streaming.broker.protocol.problems import Reason, explain
-from streaming.broker.protocol.reader_messages import ReaderCommit, ReaderPlan, ReaderPlanRequest, ReaderRange
 from streaming.broker.protocol.status_messages import Status, StatusRequest
 from streaming.broker.protocol.tokens import Token, header_of, read_tokens
 from streaming.broker.protocol.versions import agent_problem

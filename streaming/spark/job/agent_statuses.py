@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
+from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import Register
-from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.status_messages import CatalogPart, CatalogVersion, Status, StatusRequest, UnreadableLog
 from streaming.cluster.view import transaction_columns
 from streaming.cluster.view.answers import apply, by_our_clock

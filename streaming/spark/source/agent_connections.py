@@ -13,8 +13,8 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import Range
-from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.status_messages import Status
 from streaming.common.logs import configure_worker
 from streaming.errors import AgentError, SameAgentError, VersionError

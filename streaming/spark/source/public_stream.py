@@ -17,9 +17,9 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 
+from streaming.broker.protocol.agent_calls import Reason
+from streaming.broker.protocol.consumer_messages import ReaderRange, Selected
 from streaming.broker.protocol.excerpt_messages import Scan
-from streaming.broker.protocol.problems import Reason
-from streaming.broker.protocol.reader_messages import ReaderRange, Selected
 from streaming.common.rows import BATCHES, SEGMENTS, Kind
 from streaming.errors import AgentError, UsageError, VersionError
 from streaming.spark.client.agent_client import AgentClient

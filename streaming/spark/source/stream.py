@@ -20,9 +20,9 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 
+from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.broker.protocol.event_tables import events_table
-from streaming.broker.protocol.problems import Reason
 from streaming.broker.protocol.status_messages import Status, StatusRequest
 from streaming.common.arrays import Longs
 from streaming.common.event_row import Event

@@ -10,7 +10,7 @@ import click
 from streaming.common.settings import Settings
 from streaming.common.units import Address, parse_duration
 from streaming.errors import UsageError, quoted
-from streaming.rules.letting_go import PATIENCE
+from streaming.rules.broker_process import PATIENCE
 from streaming.terminal.cli.options import follow_log_level, with_settings
 
 DEFAULT_LISTEN = Address("127.0.0.1", 8815)

@@ -8,7 +8,7 @@ from streaming.common.formatting import format_count, format_duration, format_li
 from streaming.pages.listings.disk_list import DISK
 from streaming.pages.listings.list_cells import Times
 from streaming.pages.listings.text_table import text_table
-from streaming.rules.growth import WINDOW_MS
+from streaming.rules.space_outlook import WINDOW_MS
 from streaming.terminal.cli.lists import AT_START, away_lines
 
 _QUIET_MS = 60_000

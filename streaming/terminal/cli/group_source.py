@@ -10,8 +10,16 @@ from urllib.parse import urlencode
 import click
 
 from streaming import __version__
-from streaming.broker.protocol.group_doubts import doubts_of_groups, doubts_of_page
-from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupDetailPage, GroupPage, ReadMoments, path_of
+from streaming.broker.protocol.group_json import (
+    GROUPS_PATH,
+    GroupDetail,
+    GroupDetailPage,
+    GroupPage,
+    ReadMoments,
+    doubts_of_groups,
+    doubts_of_page,
+    path_of,
+)
 from streaming.broker.protocol.group_verdicts import FINDINGS, GroupVerdict, is_finding
 from streaming.broker.protocol.group_verdicts import NOT_KNOWN as UNKNOWN_VERDICTS
 from streaming.broker.protocol.listing_json import ALL_ROWS

@@ -6,7 +6,7 @@ Consumers commit every few seconds, so ordinary commits between two other things
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from streaming.broker.protocol.group_history_json import GroupHistory, HistoryEvent
+from streaming.broker.protocol.history_json import GroupHistory, HistoryEvent
 from streaming.cluster.verdicts.commands import Commands
 from streaming.common.formatting import TimeWords, format_count, format_list, format_name, format_time, format_word
 from streaming.kafka.groups.offset_moves import MoveKind

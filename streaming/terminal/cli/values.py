@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import click
 
-from streaming.broker.protocol.group_use import GroupUse
+from streaming.broker.protocol.group_json import GroupUse
 from streaming.common.units import parse_duration, parse_size
 
 _LEAST_MILLISECONDS = 1e11

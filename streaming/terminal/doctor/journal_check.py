@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from streaming.broker.journal.schema import VERSION
+from streaming.broker.journal.database import VERSION
 from streaming.common.formatting import format_size
 from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup, quoted
 from streaming.terminal.doctor.locks import holder_of

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from streaming.broker.disk.identity import LogDir
 from streaming.broker.disk.logdirs import list_partitions
-from streaming.broker.watcher.log_dir_watch import limit
+from streaming.broker.watcher.structure import limit
 from streaming.common.formatting import format_count
 from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup
 

@@ -22,8 +22,8 @@ from streaming.errors import FormatError
 from streaming.kafka.formats.consumer_offsets import OffsetCommit
 from streaming.kafka.formats.names import HIGH_WATERMARK_CHECKPOINT, OFFSETS_TOPIC, DirState
 from streaming.kafka.groups.assignments import of_record, packed
-from streaming.kafka.groups.followed_groups import GroupLimit
 from streaming.kafka.groups.group_rows import GroupChanges
+from streaming.kafka.groups.log_replay import GroupLimit
 from streaming.kafka.groups.replays import COORDINATED_TOPICS, Replay, new_replay
 from streaming.kafka.groups.share_log import ShareLog
 from streaming.kafka.scan.group_records import (

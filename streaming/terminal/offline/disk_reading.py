@@ -36,7 +36,7 @@ from streaming.common.settings import Settings
 from streaming.kafka.formats import names
 from streaming.kafka.formats.names import DirState, PartitionDir
 from streaming.rules.restart_cost import NO_ENTRY, LogSegments, RecoveryPoints, not_fsynced_bytes, scanned_bytes
-from streaming.rules.retention_passes import away_of
+from streaming.rules.retention_rule import away_of
 from streaming.rules.segment_columns import LogFacts, SegmentColumns
 from streaming.terminal.offline.cluster_logs import ASSUMED_LIMITS, is_foreign, no_metadata, unseen_dirs
 from streaming.terminal.offline.read_pace import uncollected

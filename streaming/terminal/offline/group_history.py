@@ -9,8 +9,8 @@ from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.logdirs import Partition, load_offset_checkpoint
 from streaming.broker.disk.segment_files import list_segments
-from streaming.broker.protocol.group_history_json import GroupHistory, GroupHistoryPage, HistoryEvent
 from streaming.broker.protocol.group_json import RebalancedMember
+from streaming.broker.protocol.history_json import GroupHistory, GroupHistoryPage, HistoryEvent
 from streaming.broker.watcher.cursors import log_id
 from streaming.common.formatting import format_word
 from streaming.common.settings import Settings

@@ -21,7 +21,7 @@ from streaming.broker.disk.logdirs import Partition
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, GroupSummary, ReadMoments
 from streaming.broker.protocol.listing_json import ALL_ROWS, AwayBroker
 from streaming.broker.watcher.cursors import log_id
-from streaming.broker.watcher.scope import Scope
+from streaming.broker.watcher.registry import Scope
 from streaming.broker.watcher.tail import Tail
 from streaming.cluster.consumers.group_details import GroupDetails
 from streaming.cluster.consumers.group_logs import TopicPartition

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.broker.agent.cluster_view import ClusterView
-from streaming.broker.agent.position_answers import PositionAnswer, check_batch, positions_table
+from streaming.broker.agent.group_answers import PositionAnswer, check_batch, positions_table
 from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments

@@ -19,7 +19,7 @@ from streaming.broker.protocol.event_tables import blocks_table
 from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.broker.protocol.status_messages import Status, UnreadableLog
 from streaming.broker.watcher.beginnings import Beginning
-from streaming.broker.watcher.scope import Scope
+from streaming.broker.watcher.registry import Scope
 from streaming.broker.watcher.watcher import POLL_BYTES, Watcher
 from streaming.cluster.view.broker_status import away_brokers, broker_processes, each_broker
 from streaming.common.start_from import StartFrom

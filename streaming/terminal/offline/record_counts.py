@@ -12,7 +12,7 @@ from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.ladder.count_log import CountedLog
 from streaming.broker.protocol.listing_json import ALL_ROWS, AwayBroker, CountPage, CountRow
-from streaming.broker.watcher.scope import Scope
+from streaming.broker.watcher.registry import Scope
 from streaming.broker.watcher.tail import Tail
 from streaming.cluster.view.limiter import LimitsOf
 from streaming.cluster.view.table import Snapshot

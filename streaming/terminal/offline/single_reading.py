@@ -15,7 +15,7 @@ from streaming.broker.agent.group_answers import answer
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.journal.cutting import cut, overwritten_from
 from streaming.broker.protocol.listing_json import AwayBroker
-from streaming.broker.watcher.scope import Scope
+from streaming.broker.watcher.registry import Scope
 from streaming.broker.watcher.tail import Tail
 from streaming.cluster.verdicts.circumstances import Circumstances, thresholds_of
 from streaming.cluster.verdicts.commands import Commands, option

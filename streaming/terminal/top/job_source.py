@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlencode
 
-from streaming.broker.protocol.group_doubts import doubts_of_page
-from streaming.broker.protocol.group_json import GroupDetail, GroupPage, path_of
+from streaming.broker.protocol.group_json import GroupDetail, GroupPage, doubts_of_page, path_of
 from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.listing_json import PartitionDetail, TransactionPage, path_of_partition
 from streaming.broker.protocol.shown import ASC, DESC
