@@ -90,12 +90,8 @@ def _policy(text: str) -> str:
     return ",".join(sorted(wanted))
 
 
-@dataclass(frozen=True, slots=True)
-class _Synonym:
-    """A broker's name for a configuration; ``scale``: how many units of the topic's name are one unit of it."""
-
-    name: str
-    scale: int = 1
+_Synonym = tuple[str, int]
+"""A broker's name for a configuration, and how many units of the topic's name are one unit of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +108,7 @@ class ConfigDefinition:
         return self._first(((name, 1) for name in self.of_topic or (self.name,)), values, ValueSource.TOPIC)
 
     def by_broker(self, values: dict[str, str], source: ValueSource) -> tuple[Setting | None, list[Rejected]]:
-        setting, rejected = self._first(((synonym.name, synonym.scale) for synonym in self.of_broker), values, source)
+        setting, rejected = self._first(self.of_broker, values, source)
         if rejected and source is ValueSource.STATIC:
             setting = Setting(self.name, self.default if setting is None else setting.value, ValueSource.ASSUMED)
         return setting, rejected
@@ -135,7 +131,7 @@ class ConfigDefinition:
 
 
 def _of_broker(name: str, parse: Callable[[str], str], default: str) -> ConfigDefinition:
-    return ConfigDefinition(name, parse, default, (_Synonym(name),))
+    return ConfigDefinition(name, parse, default, ((name, 1),))
 
 
 _HOURS, _MINUTES = 3_600_000, 60_000
@@ -143,32 +139,32 @@ _WEEK = str(168 * _HOURS)
 _ANY = -_MAX_LONG - 1
 
 ALL = (
-    ConfigDefinition("cleanup.policy", _policy, "delete", (_Synonym("log.cleanup.policy"),)),
+    ConfigDefinition("cleanup.policy", _policy, "delete", (("log.cleanup.policy", 1),)),
     ConfigDefinition(
         "retention.ms",
         _whole(_ANY),
         _WEEK,
-        (_Synonym("log.retention.ms"), _Synonym("log.retention.minutes", _MINUTES), _Synonym("log.retention.hours", _HOURS)),
+        (("log.retention.ms", 1), ("log.retention.minutes", _MINUTES), ("log.retention.hours", _HOURS)),
     ),
-    ConfigDefinition("retention.bytes", _whole(_ANY), str(UNLIMITED), (_Synonym("log.retention.bytes"),)),
-    ConfigDefinition("local.retention.ms", _whole(-2), "-2", (_Synonym("log.local.retention.ms"),)),
-    ConfigDefinition("local.retention.bytes", _whole(-2), "-2", (_Synonym("log.local.retention.bytes"),)),
+    ConfigDefinition("retention.bytes", _whole(_ANY), str(UNLIMITED), (("log.retention.bytes", 1),)),
+    ConfigDefinition("local.retention.ms", _whole(-2), "-2", (("log.local.retention.ms", 1),)),
+    ConfigDefinition("local.retention.bytes", _whole(-2), "-2", (("log.local.retention.bytes", 1),)),
     ConfigDefinition("remote.storage.enable", _flag, "false", ()),
     ConfigDefinition("remote.log.copy.disable", _flag, "false", ()),
-    ConfigDefinition("segment.ms", _whole(1), _WEEK, (_Synonym("log.roll.ms"), _Synonym("log.roll.hours", _HOURS))),
+    ConfigDefinition("segment.ms", _whole(1), _WEEK, (("log.roll.ms", 1), ("log.roll.hours", _HOURS))),
     ConfigDefinition(
         "segment.bytes",
         _whole(1, _MAX_INT),
         str(1 << 30),
-        (_Synonym("log.segment.bytes"),),
+        (("log.segment.bytes", 1),),
         ("internal.segment.bytes", "segment.bytes"),  # the first one is Kafka's own, for tests: it allows less than the minimum size
     ),
-    ConfigDefinition("min.compaction.lag.ms", _whole(0), "0", (_Synonym("log.cleaner.min.compaction.lag.ms"),)),
-    ConfigDefinition("max.compaction.lag.ms", _whole(1), str(_MAX_LONG), (_Synonym("log.cleaner.max.compaction.lag.ms"),)),
-    ConfigDefinition("min.cleanable.dirty.ratio", _ratio, "0.5", (_Synonym("log.cleaner.min.cleanable.ratio"),)),
-    ConfigDefinition("min.insync.replicas", _whole(1, _MAX_INT), "1", (_Synonym("min.insync.replicas"),)),
-    ConfigDefinition("file.delete.delay.ms", _whole(0), "60000", (_Synonym("log.segment.delete.delay.ms"),)),
-    ConfigDefinition("message.timestamp.type", _timestamp_type, "CreateTime", (_Synonym("log.message.timestamp.type"),)),
+    ConfigDefinition("min.compaction.lag.ms", _whole(0), "0", (("log.cleaner.min.compaction.lag.ms", 1),)),
+    ConfigDefinition("max.compaction.lag.ms", _whole(1), str(_MAX_LONG), (("log.cleaner.max.compaction.lag.ms", 1),)),
+    ConfigDefinition("min.cleanable.dirty.ratio", _ratio, "0.5", (("log.cleaner.min.cleanable.ratio", 1),)),
+    ConfigDefinition("min.insync.replicas", _whole(1, _MAX_INT), "1", (("min.insync.replicas", 1),)),
+    ConfigDefinition("file.delete.delay.ms", _whole(0), "60000", (("log.segment.delete.delay.ms", 1),)),
+    ConfigDefinition("message.timestamp.type", _timestamp_type, "CreateTime", (("log.message.timestamp.type", 1),)),
     # Only brokers have these. They have no name for topics, and are listed here because they are found in the same way.
     _of_broker("log.retention.check.interval.ms", _whole(1), "300000"),
     _of_broker("log.cleaner.enable", _flag, "true"),
@@ -181,7 +177,7 @@ ALL = (
 )
 BY_NAME = {known.name: known for known in ALL}
 
-NAMES = frozenset(name for known in ALL for name in (known.name, *known.of_topic, *(synonym.name for synonym in known.of_broker)))
+NAMES = frozenset(name for known in ALL for name in (known.name, *known.of_topic, *(name for name, _ in known.of_broker)))
 """Every name of a configuration that is used here, for topics and for brokers."""
 
 

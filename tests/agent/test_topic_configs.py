@@ -1,11 +1,10 @@
-import re
 from collections.abc import Mapping
 
 import pytest
 
 from streaming.broker.agent.topic_configs import TopicConfigs
 from streaming.kafka.formats.cluster_image import ClusterImage
-from streaming.rules.config_values import TopicPattern, ValueSource, broker_configs, topic_configs
+from streaming.rules.config_values import ValueSource, broker_configs
 from streaming.rules.limits import effective_limits, limits_of
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.metadata_writer import ConfigResource, config_record
@@ -64,14 +63,6 @@ def test_a_change_counts_from_the_next_look(metadata: Metadata) -> None:
     metadata.topic("t", retention_ms=None)
     configs.refresh(metadata.image)
     assert retention(configs)[1] is ValueSource.ASSUMED
-
-
-def test_patterns_stand_in_while_there_is_no_metadata_log(metadata: Metadata) -> None:
-    configs = TopicConfigs(1, None, [TopicPattern(re.compile("audit-.*"), topic_configs([("retention.ms", "9")]))])
-    configs.refresh(None)
-    assert retention(configs, "audit-x") == (9, ValueSource.TOPIC)
-    configs.refresh(metadata.image)
-    assert retention(configs, "audit-x")[1] is ValueSource.ASSUMED
 
 
 def test_a_value_that_cannot_be_read_is_counted_and_named_once(metadata: Metadata, caplog: pytest.LogCaptureFixture) -> None:

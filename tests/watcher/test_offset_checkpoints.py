@@ -14,6 +14,10 @@ from tests.builders import batch, log_dir, partition
 NAMES = ("replication-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint")
 
 
+def high_watermark(checkpoints: Checkpoints, log: Partition) -> int:
+    return checkpoints.offsets([log], NAMES[0])[0]
+
+
 DAMAGED = {"empty": "", "version": "1\\n1\\nt 0 7\\n", "cut off": "0\\n2\\nt 0 7\\n", "number": "0\\n1\\nt 0 many\\n"}
 
 
@@ -29,7 +33,7 @@ def test_a_checkpoint_that_is_not_understood_is_not_known_and_counted_once(tmp_p
     checkpoints.refresh()
     checkpoints.refresh()
     expected = UNREADABLE if damaged else -1  # a broker makes the file empty
-    assert (checkpoints.high_watermark(log), *checkpoints.log_starts([log]), *checkpoints.cleaned([log])) == (expected,) * 3
+    assert [*(offset for name in NAMES for offset in checkpoints.offsets([log], name))] == [expected] * 3
     assert checkpoints.unreadable == (3 if damaged else 0)
     seen = Inventory(thorough=True).look(log)
     assert seen is not None
@@ -37,7 +41,7 @@ def test_a_checkpoint_that_is_not_understood_is_not_known_and_counted_once(tmp_p
 
     disk.write_checkpoint(NAMES[0], [("t", 0, 3)])
     assert checkpoints.refresh()
-    assert checkpoints.high_watermark(log) == 3
+    assert high_watermark(checkpoints, log) == 3
 
 
 @pytest.fixture
@@ -66,7 +70,7 @@ def test_what_an_idle_broker_writes_again_is_not_parsed_again(logs: dict[str, Pa
     assert not checkpoints.refresh()
     written(logs, 7, 8, 7)
     assert checkpoints.refresh().logs == {logs["a"].log_dir.path: {("b", 0)}}
-    assert [checkpoints.high_watermark(log) for log in logs.values()] == [7, 8, 7]
+    assert [high_watermark(checkpoints, log) for log in logs.values()] == [7, 8, 7]
 
 
 def test_a_file_of_the_same_size_is_read_and_one_that_was_damaged_meanwhile_is_known_again(logs: dict[str, Partition]) -> None:
@@ -83,13 +87,13 @@ def test_a_file_of_the_same_size_is_read_and_one_that_was_damaged_meanwhile_is_k
     ):
         written(logs, *offsets)
         assert checkpoints.refresh().logs == {path: changed}, offsets
-        assert [checkpoints.high_watermark(log) for log in logs.values()] == expected
+        assert [high_watermark(checkpoints, log) for log in logs.values()] == expected
     assert checkpoints.unreadable == 2
     (path / NAMES[0]).unlink()
     (path / NAMES[0]).mkdir()
     assert checkpoints.refresh().logs == {path: None}
-    assert checkpoints.high_watermark(logs["a"]) == UNREADABLE
+    assert high_watermark(checkpoints, logs["a"]) == UNREADABLE
     (path / NAMES[0]).rmdir()
     written(logs, 9, 8, 6)
     assert checkpoints.refresh().logs == {path: None}
-    assert [checkpoints.high_watermark(log) for log in logs.values()] == [9, 8, 6]
+    assert [high_watermark(checkpoints, log) for log in logs.values()] == [9, 8, 6]

@@ -84,8 +84,7 @@ class ConsumerArrivals:
         """The event of an earlier request to publish open transactions again, None if there was no such request.
 
         ``watcher`` has to be the one that got the request, and ``missed`` the end of what the consumer missed then. The event is set once
-        the
-        transactions are published.
+        the transactions are published.
         """
         with self._lock:
             one = self._consumers.get(consumer)

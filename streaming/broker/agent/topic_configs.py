@@ -1,12 +1,12 @@
 """The settings of each topic of a broker, combined from its metadata log, its ``server.properties`` and the options of segtail."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.broker_processes import RunningBrokers
 from streaming.kafka.formats.cluster_image import ClusterImage
-from streaming.rules.config_values import Configs, TopicPattern, ValueSource, broker_configs, pattern_configs, topic_configs
+from streaming.rules.config_values import Configs, ValueSource, broker_configs, topic_configs
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,6 @@ class TopicConfigs:
 
     Args:
         static: the settings in the broker's ``server.properties``, None if they are not known.
-        patterns: the settings of topics that are assumed while no metadata log can be read.
         running: the settings that the broker was started with, None if they are not known; asked at each refresh.
     """
 
@@ -36,14 +35,12 @@ class TopicConfigs:
         self,
         broker: int,
         static: Configs | None,
-        patterns: Sequence[TopicPattern] = (),
         running: Callable[[], Configs | None] = lambda: None,
     ) -> None:
         self.rejected = 0
         """The number of values so far that could not be read. Each is counted and logged once."""
         self._broker = broker
         self._static, self._running = static or Configs(), running
-        self._patterns = patterns
         self._image: ClusterImage | None = None
         self._of_broker: tuple[Pairs, Pairs] | None = None
         self._below = self._static
@@ -85,7 +82,7 @@ class TopicConfigs:
         answer = self._topics.get(topic)
         if answer is not None and answer[0] == pairs:
             return answer
-        own = pattern_configs(topic, self._patterns) if self._image is None else topic_configs(pairs)
+        own = Configs() if self._image is None else topic_configs(pairs)
         self._complain(topic, own)
         configs = own.over(self._below)
         answer = self._topics[topic] = (pairs, configs, configs.text())

@@ -34,6 +34,7 @@ from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
 from streaming.kafka.formats.former_leaders import Begun
 from streaming.kafka.formats.metadata_partitions import PartitionState
+from streaming.kafka.formats.names import CLEANER_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
 from streaming.rules.limits import producer_expiration
 
 # --- how long the lists of logs are looked at in one poll, so that other work goes on, and a start does not take the square of its logs.
@@ -172,7 +173,8 @@ class LogRows:
     def _read(self, tails: Sequence[Tail]) -> Longs:
         checkpoints, places = self._checkpoints, [tail.partition for tail in tails]
         points, positions = zip(*self._recovery.of(tails), strict=True)
-        rows = [checkpoints.high_watermarks(places), checkpoints.cleaned(places), checkpoints.log_starts(places), points, positions]
+        names = HIGH_WATERMARK_CHECKPOINT, CLEANER_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
+        rows = [*(checkpoints.offsets(places, name) for name in names), points, positions]
         found = np.array(rows, np.int64)
         # a log dir that is away may never have been read: then it is not known whether there is an entry
         away = np.array([tail.away for tail in tails], bool)
@@ -362,7 +364,8 @@ class FoundPublisher:
         self._quiet.clear()
         unequal = [tail for tail in self._unequal if tail.last_found is not None and not tail.list_due and _is_read(tail)]
         places = [tail.partition for tail in unequal]
-        columns = self.checkpoints.high_watermarks(places), self.checkpoints.log_starts(places), self.checkpoints.cleaned(places)
+        names = HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, CLEANER_CHECKPOINT
+        columns = (self.checkpoints.offsets(places, name) for name in names)
         for tail, high_watermark, *starts in zip(unequal, *columns, strict=True):
             last = tail.last_found
             assert last is not None
@@ -436,7 +439,7 @@ class FoundPublisher:
         log_ = tail.cursor.log
         state, limits = self._cluster.partition(log_), self._cluster.limits(log_)
         tail.expire_producers(producer_expiration(limits, self._cluster.metadata_version(log_.broker)), self._clock_ms())
-        tail.note_high_watermark(self.checkpoints.high_watermark(tail.partition))
+        tail.note_high_watermark(*self.checkpoints.offsets([tail.partition], HIGH_WATERMARK_CHECKPOINT))
         leader, leader_epoch = LEADER_UNKNOWN if state is None else (state.leader, state.leader_epoch)
         remote = limits.remote_storage
         return LastFound(

@@ -19,7 +19,12 @@ from streaming.kafka.formats.names import (
     RECOVERY_POINT_CHECKPOINT,
 )
 
-_NAMES = (HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, CLEANER_CHECKPOINT, RECOVERY_POINT_CHECKPOINT)
+_NAMES = (
+    HIGH_WATERMARK_CHECKPOINT,  # written every 5 s
+    LOG_START_OFFSET_CHECKPOINT,  # there is an entry only if it is not the beginning of a segment
+    CLEANER_CHECKPOINT,  # up to which offset a log has been compacted
+    RECOVERY_POINT_CHECKPOINT,  # the first offset that may not be on disk yet; written every 60 s
+)
 
 _LOG_DIR = attrgetter("log_dir")
 
@@ -86,28 +91,11 @@ class Checkpoints:
         """The files whose offsets are not known, because they cannot be read or are damaged."""
         return [file.path for file in self._files if not file.content.readable]
 
-    def high_watermarks(self, partitions: Sequence[Partition]) -> list[int]:
-        """The high watermark of each log when its broker last wrote the checkpoint, which it does every 5 s."""
-        return self._offsets(partitions, HIGH_WATERMARK_CHECKPOINT)
+    def offsets(self, partitions: Sequence[Partition], name: str) -> list[int]:
+        """The offset of each log in the file of a name, as its broker last wrote it.
 
-    def high_watermark(self, partition: Partition) -> int:
-        """The same of one log."""
-        return self.high_watermarks([partition])[0]
-
-    def log_starts(self, partitions: Sequence[Partition]) -> list[int]:
-        """The log start offset of each log; there is an entry only if it is not the beginning of a segment."""
-        return self._offsets(partitions, LOG_START_OFFSET_CHECKPOINT)
-
-    def cleaned(self, partitions: Sequence[Partition]) -> list[int]:
-        """The offset up to which each log has been compacted."""
-        return self._offsets(partitions, CLEANER_CHECKPOINT)
-
-    def recovery_points(self, partitions: Sequence[Partition]) -> list[int]:
-        """The first offset of each log that may not be on disk yet, when its broker last wrote the checkpoint, which it does every 60 s."""
-        return self._offsets(partitions, RECOVERY_POINT_CHECKPOINT)
-
-    def _offsets(self, partitions: Sequence[Partition], name: str) -> list[int]:
-        """Of all of them at once: a call for each costs ten times as much, and a busy broker moves them all every few seconds."""
+        Of all of them at once: a call for each costs ten times as much, and a busy broker moves them all every few seconds.
+        """
         found: list[int] = []
         for log_dir, inside in groupby(partitions, _LOG_DIR):
             found += self._by_name[log_dir.path, name].content.of_all(inside)
@@ -179,7 +167,8 @@ class RecoveryPositions:
         Kafka flushes a segment when it rolls, so mostly the recovery point is where the active segment begins.
         """
         points: list[Point] = []
-        for tail, offset in zip(tails, self._checkpoints.recovery_points([tail.partition for tail in tails]), strict=True):
+        offsets = self._checkpoints.offsets([tail.partition for tail in tails], RECOVERY_POINT_CHECKPOINT)
+        for tail, offset in zip(tails, offsets, strict=True):
             found = self._found.get(tail)
             points.append(found if found is not None and found[0] == offset else self._look_up(tail, offset))
         return points

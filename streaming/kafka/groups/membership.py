@@ -1,13 +1,13 @@
 """The groups of one coordinator's log, in versions: their types, states and members, from the records about them."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
 from streaming.kafka.formats.consumer_offsets import GroupKey, OffsetCommitKey, OtherKey
 from streaming.kafka.formats.stored_groups import GroupMetadata
-from streaming.kafka.groups.group_rows import GROUPS, REMOVED, GroupColumns, batch_of_rows
+from streaming.kafka.groups.group_rows import GROUPS, REMOVED, GroupColumns, GroupFacts, batch_of_rows
 from streaming.kafka.groups.group_states import (
     APPLIED,
     DELETING,
@@ -124,17 +124,20 @@ class Membership:
 
     def batch(self, after: int, coordinator: int, moves: MovedOffsets) -> pa.RecordBatch:
         """The groups that changed after a version, deleted ones among them, each with the moves of its offsets."""
-        changed = [
-            replace(
-                stamped.summary().facts(name, coordinator, stamped.record_offset),
+        changed = [(name, stamped, stamped.summary()) for name, stamped in self._groups.items() if stamped.version > after]
+        rows = [
+            GroupFacts(
+                group=name,
+                coordinator=coordinator,
+                effective_offset=stamped.record_offset,
                 interval_ms=stamped.rhythm.usual_ms,
                 moves=tuple(moves.of(name)),
+                **{column: getattr(summary, column) for column in GroupColumns.__slots__},
                 **_rebalance_columns(stamped.rebalances),
             )
-            for name, stamped in self._groups.items()
-            if stamped.version > after
+            for name, stamped, summary in changed
         ]
-        return batch_of_rows(GROUPS, changed)
+        return batch_of_rows(GROUPS, rows)
 
     def forget_deleted(self) -> None:
         """Keep nothing of deleted groups, nor of those for which nothing is held any more."""
