@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.locate import window
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.journal.producer_pages import KnownProducers
@@ -240,7 +241,8 @@ def test_a_single_log_that_cannot_be_read_does_not_hold_up_the_others(world: Sce
 
 def test_hints_in_directories_that_are_deleted_or_moved_are_no_reason_to_list_the_log_dirs(disk: LogDir) -> None:
     log = partition(disk, "t")
-    registry = LogRegistry(open_log_dirs([disk.path]), [], lambda _: None, lambda _: None, lambda _: KnownProducers(10), Clock(), window())
+    log_dirs = open_log_dirs([disk.path])
+    registry = LogRegistry(log_dirs, [], ClusterView(log_dirs), lambda _: KnownProducers(10), Clock(), window())
     registry.rescan()
     assert not registry.take_hints({log.directory, disk.path / f"t-1.{1:032x}-delete", disk.path / f"t-2.{1:032x}-future", disk.path / "x"})
     assert registry.take_hints({disk.path})

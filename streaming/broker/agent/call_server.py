@@ -100,7 +100,7 @@ class AgentServer:
     def __init__(
         self, answers: Mapping[str, Answer], listen: Address, security: Security = OPEN, metrics: AgentMetrics | None = None
     ) -> None:
-        self._answers = answers
+        self.answers = answers
         self._tokens, self._certificates = security.tokens, security.certificates
         self._metrics = metrics or AgentMetrics()
         self.notes = RareLog(log)  # of what callers cause
@@ -139,10 +139,6 @@ class AgentServer:
         if token is None:
             self._metrics.unauthorized.inc()
         return None if token is None else token.name
-
-    def answer_of(self, call: str) -> Answer | None:
-        """What answers a call."""
-        return self._answers.get(call)
 
     def begin(self, principal: str) -> bool:
         """Whether one more call of a principal may be answered now."""
@@ -195,7 +191,7 @@ class _Call(Handler):
         principal = server.principal_of(self.request.headers.get(HEADER, ""))
         if principal is None:
             self._refuse(Refusal(HTTPStatus.UNAUTHORIZED, "this agent asks for a token that it knows", Reason.UNAUTHORIZED))
-        elif self.request.method == "POST" and (answer := server.answer_of(self._call)) is None:
+        elif self.request.method == "POST" and (answer := server.answers.get(self._call)) is None:
             server.count("unknown", "failed")
             what = f"{UNKNOWN_CALL} {self._call[:40]!r}: are job and agent of the same version?"
             self._refuse(Refusal(HTTPStatus.NOT_FOUND, what, Reason.AGENT_VERSION))

@@ -199,17 +199,28 @@ class ClusterView:
 
     def __init__(self, log_dirs: LogDirs, configs: Callable[[int], TopicConfigs] = lambda broker: TopicConfigs(broker, None)) -> None:
         self._log_dirs = log_dirs
-        self._followers = _Followers(lambda broker: _Follower(broker, log_dirs, configs(broker)))
-        self._followers.meet(log_dirs.brokers)
+        self._configs = configs
+        self._followers: dict[int, _Follower] = {}
+        self._meet()
         self._images: list[ClusterImage] = []  # the most advanced one first
 
     @property
     def _newest(self) -> ClusterImage | None:
         return self._images[0] if self._images else None
 
+    def _meet(self) -> None:
+        for broker in self._log_dirs.brokers:
+            self._follower(broker)
+
+    def _follower(self, broker: int) -> "_Follower":
+        """All log dirs of a broker may be unavailable at first, although cursors in its logs are known."""
+        if broker not in self._followers:
+            self._followers[broker] = _Follower(broker, self._log_dirs, self._configs(broker))
+        return self._followers[broker]
+
     def refresh(self) -> None:
         """Read the records that were appended to the metadata logs."""
-        self._followers.meet(self._log_dirs.brokers)
+        self._meet()
         for follower in self._followers.values():
             follower.refresh()
             if follower.searching:
@@ -307,11 +318,11 @@ class ClusterView:
         Args:
             given: what is known of its ``server.properties`` from elsewhere.
         """
-        return recovery_threads(self._followers[broker].configs.of_broker.over(given), self.metadata_version(broker))
+        return recovery_threads(self._follower(broker).configs.of_broker.over(given), self.metadata_version(broker))
 
     def has_topic(self, key: LogKey) -> bool | None:
         """Whether the topic still exists, None if that is not known."""
-        image = self._followers[key.broker].image
+        image = self._follower(key.broker).image
         if image is None:
             return None
         return key.topic == METADATA_TOPIC or _topic_id(image, key) is not None
@@ -345,7 +356,7 @@ class ClusterView:
 
     def configs(self, key: LogKey) -> str:
         """The settings for the topic of a log, from all levels that its broker's files contain, packed as text (`Configs.text`)."""
-        return self._followers[key.broker].configs.text(key.topic)
+        return self._follower(key.broker).configs.text(key.topic)
 
     def limits(self, key: LogKey) -> Limits:
         """The limits of a log, as far as they are known."""
@@ -409,24 +420,6 @@ def _min_isr(configs: Configs) -> int:
     """min.insync.replicas from the metadata log for a topic, 0 where it sets none: the job reads ``server.properties``."""
     found = (int(setting.value) for setting in configs.settings if setting.name == "min.insync.replicas")
     return next(found, 0)
-
-
-class _Followers(dict[int, "_Follower"]):
-    """The followers by broker. All log dirs of a broker may be unavailable at first, although cursors in its logs are known."""
-
-    def __init__(self, make: Callable[[int], "_Follower"]) -> None:
-        super().__init__()
-        self._make = make
-
-    def meet(self, brokers: Iterable[int]) -> None:
-        """Create a follower for each broker that has none."""
-        for broker in brokers:
-            if broker not in self:
-                self[broker] = self._make(broker)
-
-    def __missing__(self, broker: int) -> "_Follower":
-        follower = self[broker] = self._make(broker)
-        return follower
 
 
 def _is_own(key: LogKey, leader: int) -> Leads:

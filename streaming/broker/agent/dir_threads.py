@@ -8,10 +8,11 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Generic, TypeVar
+from typing import Any, TypeVar
 
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.watcher.tail import Tail
@@ -128,7 +129,7 @@ class DirCalls:
     """For several threads. The threads of the log dirs are started with the first call and end with the process."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self._queues: dict[Path, SimpleQueue[_DirCall[object]]] = {path: SimpleQueue() for path in paths}
+        self._queues: dict[Path, SimpleQueue[tuple[Future[Any], Callable[[], Any]]]] = {path: SimpleQueue() for path in paths}
         self._started: set[Path] = set()
         self._lock = threading.Lock()
 
@@ -143,36 +144,18 @@ class DirCalls:
             if path not in self._started:
                 self._started.add(path)
                 threading.Thread(target=self._work, args=(path,), daemon=True, name=f"requests in {path}").start()
-        made = _DirCall(what)
-        self._queues[path].put(made)  # type: ignore[arg-type]
-        return made.result(seconds)
+        made: Future[R] = Future()
+        self._queues[path].put((made, what))
+        try:
+            return made.result(seconds)
+        finally:
+            made.cancel()
 
     def _work(self, path: Path) -> None:
         while True:
-            self._queues[path].get().make()
-
-
-class _DirCall(Generic[R]):
-    def __init__(self, what: Callable[[], R]) -> None:
-        self._what = what
-        self._done = threading.Event()
-        self._given_up = False
-        self._result: R
-        self._error: Exception | None = None
-
-    def make(self) -> None:
-        if self._given_up:
-            return
-        try:
-            self._result = self._what()
-        except Exception as error:  # noqa: BLE001 - the one that waits raises it
-            self._error = error
-        self._done.set()
-
-    def result(self, seconds: float) -> R:
-        if not self._done.wait(seconds):
-            self._given_up = True
-            raise TimeoutError
-        if self._error is not None:
-            raise self._error
-        return self._result
+            made, what = self._queues[path].get()
+            if made.set_running_or_notify_cancel():
+                try:
+                    made.set_result(what())
+                except Exception as error:  # noqa: BLE001 - the one that waits raises it
+                    made.set_exception(error)

@@ -27,7 +27,7 @@ from streaming.broker.watcher.offset_checkpoints import RecoveryPositions
 from streaming.broker.watcher.tail import Tail
 from streaming.kafka.formats.metadata_brokers import Phase
 from streaming.kafka.formats.names import METADATA_TOPIC, FileKind, FileStage, parse_segment_file, segment_file_name
-from streaming.rules.broker_process import AWAY, LockState, ProcessLook
+from streaming.rules.broker_process import AWAY, LockState
 from streaming.rules.restart_cost import NOT_KNOWN, LogSegments, RecoveryPoints, not_fsynced_bytes, scanned_bytes
 
 # --- what a start after a crash would cost each log dir, from the logs that are watched: computed again only for logs that have changed.
@@ -423,7 +423,7 @@ class HostStatus:
         self._cluster = cluster
         self._tails = tails
         self._clock_ms = clock_ms
-        self._processes = processes or ProcessWatch(log_dirs, clock_ms)
+        self.processes = processes or ProcessWatch(log_dirs, clock_ms)
         self._next_check = 0
         self._incomplete = False  # the last check was before all logs were listed
         self._live = 0
@@ -446,17 +446,13 @@ class HostStatus:
         self._dirs.log_changes()
         tails = self._tails()
         deleted, index = self._besides.look(tails)
-        self.brokers = self._processes.look(self._cluster.statuses())
+        self.brokers = self.processes.look(self._cluster.statuses())
         self._live = 0
         if self._restarts is not None:
             self._restarts.look(tails, self.brokers, now)
         self.log_dirs = [self._status_of(log_dir, tails, deleted[log_dir.path], index[log_dir.path]) for log_dir in self._dirs]
         self.logs = self._live
         self._incomplete = self._besides.listed < self.logs
-
-    def process_looks(self) -> dict[int, ProcessLook]:
-        """The last look at the process of each broker, by its id."""
-        return self._processes.last_looks()
 
     def _status_of(self, log_dir: LogDir, tails: Sequence[Tail], deleted: int, index: int) -> LogDirStatus:
         registered = self._cluster.lists(log_dir)
@@ -487,7 +483,7 @@ class HostStatus:
             **{name: getattr(found, name) for name in _OF_CONTENTS},
             hosts=self._cluster.hosts(log_dir, found.live),
             device=found.device,
-            lock=self._processes.lock_of(log_dir),
+            lock=self.processes.lock_of(log_dir),
             recovery_threads=self._cluster.recovery_threads(log_dir.broker),
         )
         if self._restarts is not None:

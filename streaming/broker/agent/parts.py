@@ -422,7 +422,7 @@ class Parts:
         after_ms = self._options.let_go_after_ms
         if not after_ms or self._ending.event.is_set():
             return
-        looks, at_ms = self.blocking.current.host_watch.host_status.process_looks(), now_ms()
+        looks, at_ms = self.blocking.current.host_watch.host_status.processes.last_looks(), now_ms()
         self._log_unknown(looks, at_ms)
         if lets_go(list(looks.values()), began_ms=self._began_ms, after_ms=after_ms, now_ms=at_ms):
             log.info(

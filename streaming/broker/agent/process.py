@@ -14,7 +14,6 @@ import pyarrow as pa
 import streaming
 from streaming.broker.agent.call_answers import answers
 from streaming.broker.agent.call_server import AgentServer, cannot_listen, refuse_taken
-from streaming.broker.agent.group_following import GroupFollowing
 from streaming.broker.agent.health_server import AgentMetrics, HealthServer, Pulse
 from streaming.broker.agent.parts import AgentOptions, Ending, Parts, send_address
 from streaming.broker.agent.permissions import Rights
@@ -193,19 +192,11 @@ def _show_metrics(metrics: AgentMetrics, service: Service, security: Security, r
     metrics.show(agent_metrics.LADDER_UNFILLED, lambda: None if ladders is None else ladders.unfilled_bytes)
     metrics.show(agent_metrics.LADDER_SIZE, lambda: None if ladders is None else ladders.nbytes)
     for how in Following:
-        metrics.show(agent_metrics.COORDINATOR_LOGS, partial(_followed, following, how), how)
+        metrics.show(agent_metrics.COORDINATOR_LOGS, partial(lambda each: following.counts()[each], how), how)
     for doubt in Doubt:
-        metrics.show(agent_metrics.AGENT_DOUBTS, partial(_doubts, service, doubt), service.name, doubt)
+        metrics.show(agent_metrics.AGENT_DOUBTS, partial(lambda each: service.doubts()[each], doubt), service.name, doubt)
     metrics.show(agent_metrics.SECURITY_FAILURES, lambda: security.failures)
     metrics.show(agent_metrics.CERTIFICATE_END, lambda: None if certificates is None else certificates.get().pair.ends_at)
-
-
-def _doubts(service: Service, doubt: Doubt) -> int:
-    return service.doubts()[doubt]
-
-
-def _followed(following: GroupFollowing, how: Following) -> int:
-    return following.counts()[how]
 
 
 def _open_journal(options: AgentOptions, cluster_id: str, stop: threading.Event) -> Journal | None:

@@ -58,30 +58,22 @@ Found: TypeAlias = pa.RecordBatch | Event
 
 
 @dataclass(frozen=True, slots=True)
-class _OpenAt:
-    """What is open in a log at an offset."""
-
-    offset: int
-    transactions: Transactions
-
-
-@dataclass(frozen=True, slots=True)
 class OpenMemory:
     """What was open where a reader's last range of a log ended, so that the next one need not look for it on disk. For several threads."""
 
-    _of: OrderedDict[tuple[str, LogKey], _OpenAt] = field(default_factory=OrderedDict)
+    _of: OrderedDict[tuple[str, LogKey], tuple[int, Transactions]] = field(default_factory=OrderedDict)  # offset, and what is open there
     _lock: Lock = field(default_factory=Lock)
 
     def get(self, reader: str, key: LogKey, offset: int) -> Transactions | None:
         """What is open at an offset, None if that is not remembered."""
         with self._lock:
-            found = self._of.get((reader, key))
-        return found.transactions if found is not None and found.offset == offset else None
+            at, transactions = self._of.get((reader, key), (-1, None))
+        return transactions if at == offset else None
 
     def put(self, reader: str, key: LogKey, offset: int, transactions: Transactions) -> None:
         """Remember what is open at an offset."""
         with self._lock:
-            self._of[reader, key] = _OpenAt(offset, transactions)
+            self._of[reader, key] = offset, transactions
             self._of.move_to_end((reader, key))
             if len(self._of) > REMEMBERED:
                 self._of.popitem(last=False)

@@ -10,6 +10,7 @@ from streaming.broker.disk.logdirs import LogDir, Partition
 from streaming.broker.disk.segment_files import FileIdentity, Segment, list_segments
 from streaming.broker.journal.cursor import Cursor, Replays
 from streaming.broker.journal.producer_pages import KnownProducers
+from streaming.broker.watcher.cluster_knowledge import Cluster
 from streaming.broker.watcher.relocate import has_files_of, resume
 from streaming.broker.watcher.stopped_logs import count_growth
 from streaming.broker.watcher.tail import Tail
@@ -214,20 +215,19 @@ class Departures:
     """Which logs are leaving. Only the watcher's thread changes it.
 
     Args:
-        has_topic: whether a topic still exists by the metadata log, None if it is not known.
         log_dirs: returns the log dirs that were listed last.
     """
 
     def __init__(
         self,
         watched: WatchedLogs,
-        has_topic: Callable[[LogKey], bool | None],
+        cluster: Cluster,
         log_dirs: Callable[[], Iterable[LogDir]],
         clock_ms: Callable[[], int],
         buffer: Bytes,
     ) -> None:
         self._watched = watched
-        self._has_topic = has_topic
+        self._cluster = cluster
         self._log_dirs = log_dirs
         self._clock_ms = clock_ms
         self._buffer = buffer
@@ -298,7 +298,7 @@ class Departures:
             log_dirs.add(str(tail.partition.log_dir.path))
         self._watched.drop(gone)
         if not reason:
-            has_topic = self._has_topic(gone)
+            has_topic = self._cluster.has_topic(gone)
             reason = "moved" if has_topic else "deleted"
             if has_topic is False:
                 log_dirs = set()

@@ -21,7 +21,6 @@ from streaming.broker.watcher.stopped_logs import failed, flawed
 from streaming.broker.watcher.tail import Awaited, Tail
 from streaming.broker.watcher.tail_states import TailState
 from streaming.common.event_row import Event
-from streaming.common.log_key import LogKey
 from streaming.common.rows import NOT_UNDERSTOOD, Kind
 from streaming.kafka.formats.layout import PREFIX_BYTES
 from streaming.kafka.formats.names import TRANSACTION_TOPIC
@@ -35,7 +34,6 @@ from streaming.kafka.scan.sums import COUNTS, Sums
 from streaming.kafka.scan.transaction_steps import AppendTimes, Steps, understood_steps
 from streaming.kafka.scan.walk import Bytes, Stop, batch_size_at
 from streaming.rules.config_values import UNLIMITED
-from streaming.rules.limits import Limits
 
 # --- decides whether a replica led when a range was appended, by the leader epoch of the batches. It does not matter when the range is
 # read. The metadata that was read may lag behind a new epoch for a moment. Then the range is held back for a limited time: a decision that
@@ -181,22 +179,12 @@ class GrowthReader:
     """Reads growth, and makes events of it. It has one buffer, which it uses again and again.
 
     Args:
-        leading: whether a log's replica led when a range was appended.
-        limits: the limits of a log, as far as they are known.
         redact: returns the text that replaces a transactional id in events.
         note: is called with every range, if anybody wants to know of them besides their events.
     """
 
-    def __init__(
-        self,
-        leading: Leading,
-        limits: Callable[[LogKey], Limits],
-        redact: Callable[[str], str],
-        clock_ms: Callable[[], int],
-        note: Noting | None,
-    ) -> None:
-        self._leading = leading
-        self._limits = limits
+    def __init__(self, cluster: Cluster, clock_ms: Callable[[], int], redact: Callable[[str], str], note: Noting | None) -> None:
+        self._leading, self._limits = Leading(cluster, clock_ms), cluster.limits
         self._redact = redact
         self._clock_ms = clock_ms
         self._note = note

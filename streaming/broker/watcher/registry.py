@@ -15,6 +15,7 @@ from streaming.broker.disk.topic_ids import TopicIds
 from streaming.broker.journal.cursor import Cursor, Replays
 from streaming.broker.journal.producer_pages import KnownProducers
 from streaming.broker.watcher.beginnings import Beginning, TakingUp, Unmet, as_wanted, most
+from streaming.broker.watcher.cluster_knowledge import Cluster
 from streaming.broker.watcher.cursors import log_id, pack
 from streaming.broker.watcher.departures import HOLD_MS, Departures, ListingResult, WatchedLogs
 from streaming.broker.watcher.relocate import has_files_of, has_open_file_of, holds_cursor, relocate, resume
@@ -38,16 +39,19 @@ _Paths = frozenset[str]
 class LogCopies:
     """Remembers which logs were in several log dirs at the previous listing: at the end of a move both copies exist for a moment.
 
-    Args:
-        assigned: the directory.id of a replica in the cluster's metadata, None if the metadata contains none (before Kafka 3.7).
+    The cluster's metadata names the directory.id of a replica since Kafka 3.7.
     """
 
-    def __init__(self, assigned: Callable[[LogKey], str | None], buffer: Bytes) -> None:
-        self._assigned = assigned
+    def __init__(self, cluster: Cluster, buffer: Bytes) -> None:
+        self._cluster = cluster
         self._buffer = buffer
         self._before: dict[LogKey, _Paths] = {}
         self._now: dict[LogKey, _Paths] = {}
         self._logged: dict[LogKey, tuple[_Paths, str]] = {}
+
+    def _assigned(self, key: LogKey) -> str | None:
+        state = self._cluster.partition(key)
+        return None if state is None else state.directory(key.broker)
 
     def listed(self) -> None:
         """End the current listing: from now on it is the previous one."""
@@ -261,8 +265,6 @@ class LogRegistry:
     Args:
         log_dirs: no call is made into an unavailable one, and nothing in it is gone. It contains every reason why one is unavailable.
         cursors: the cursor of each log at the end of an earlier process.
-        has_topic: whether a topic still exists by the metadata log, None if it is not known.
-        assigned: the directory.id of the log in the metadata log, None if that contains none.
         producers: the producers of a log at the end of an earlier process.
         between: called between one log and the next: a rescan of many logs takes a while.
         scope: which logs are watched.
@@ -272,8 +274,7 @@ class LogRegistry:
         self,
         log_dirs: LogDirs,
         cursors: Iterable[Cursor],
-        has_topic: Callable[[LogKey], bool | None],
-        assigned: Callable[[LogKey], str | None],
+        cluster: Cluster,
         producers: Callable[[LogKey], KnownProducers],
         clock_ms: Callable[[], int],
         buffer: Bytes,
@@ -287,11 +288,11 @@ class LogRegistry:
         self._clock_ms = clock_ms
         self._buffer = buffer
         self._between = between
-        self._copies = LogCopies(assigned, buffer)
+        self._copies = LogCopies(cluster, buffer)
         self.listing = LogListing(log_dirs, self.watched, self._copies, scope.wants)
         self._unmet = Unmet(self.watched.cursor_of)
         self._taking_up = TakingUp(self.watched, self._unmet, scope.opens, clock_ms, buffer, once=scope.once)
-        self.departures = Departures(self.watched, has_topic, self.listing.seen, clock_ms, buffer)
+        self.departures = Departures(self.watched, cluster, self.listing.seen, clock_ms, buffer)
         self._left_out = LeftOut()
 
         self.all = self.watched.all

@@ -26,7 +26,7 @@ from streaming.broker.watcher.found_events import FoundPublisher
 from streaming.broker.watcher.grown_logs import SLICE_BYTES, GrownLogs, Publisher
 from streaming.broker.watcher.offset_checkpoints import RecoveryPositions
 from streaming.broker.watcher.ordinary_growth import FEW_LOGS, OrdinaryReader
-from streaming.broker.watcher.reading import GrowthReader, Leading, Noting
+from streaming.broker.watcher.reading import GrowthReader, Noting
 from streaming.broker.watcher.registry import EVERYTHING, LogRegistry, Scope
 from streaming.broker.watcher.replaying import Replaying, Rereading
 from streaming.broker.watcher.tail import Tail
@@ -194,15 +194,14 @@ class Watcher:
         self._clock_ms = clock_ms
         self._once = scope.once
         self._attached = attached
-        reading = GrowthReader(Leading(cluster, clock_ms), cluster.limits, redact, clock_ms, noting)
+        reading = GrowthReader(cluster, clock_ms, redact, noting)
         self._scanned = ScannedTimes(journal.scanned())
         self._unclean = UncleanElections(cluster, clock_ms)
         self._inventories = FoundPublisher(log_dirs, cluster, clock_ms, self._scanned, once=scope.once)
         self._registry = LogRegistry(
             log_dirs,
             journal.cursors(),
-            cluster.has_topic,
-            self._assigned,
+            cluster,
             lambda log: KnownProducers(producers_limit, journal.producers(log, producers_limit)),
             clock_ms,
             reading.buffer,
@@ -435,10 +434,6 @@ class Watcher:
 
     def _is_there(self, tail: Tail) -> bool:
         return self._is_watched(tail) and not tail.away
-
-    def _assigned(self, log_id: LogKey) -> str | None:
-        state = self._cluster.partition(log_id)
-        return None if state is None else state.directory(log_id.broker)
 
     def _publish_found_events(self) -> bool:
         """Publish what has changed besides appends. Returns whether some logs still have to be published with all their values."""

@@ -17,7 +17,6 @@ from streaming.kafka.groups.group_rows import (
     NOT_UNDERSTOOD,
     PENDING,
     REMOVED,
-    GroupColumns,
     PendingCommit,
     batch_of,
     batch_of_rows,
@@ -25,7 +24,7 @@ from streaming.kafka.groups.group_rows import (
 from streaming.kafka.groups.log_replay import FORGET_AT_LEAST, GroupLimit, LogReplay
 from streaming.kafka.groups.membership import HAS_MEMBERS, NO_RECORD, Membership
 from streaming.kafka.groups.numbered_names import NumberedNames, named
-from streaming.kafka.groups.offset_moves import MOST_BY_HAND, GroupPresence, MovedOffsets, NotedMove, OffsetMove
+from streaming.kafka.groups.offset_moves import MOST_BY_HAND, GroupPresence, MovedOffsets, OffsetMove
 from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, GroupRecords, NotUnderstood, group_records
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.walk import Bytes
@@ -184,13 +183,9 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         self._topics, self._topic_ids = NumberedNames(), NumberedNames()
         self._rows = HeldCommits()
         self._open = OpenCommits()
-        self._members = Membership(self._groups)
-        self._moves = MovedOffsets()
+        self.members = Membership(self._groups)
+        self.moves = MovedOffsets()
         self._present = 0  # rows with a commit
-
-    def members_of(self, group: str) -> GroupColumns | None:
-        """A group as its records have made it by now, None if it has none."""
-        return self._members.summary(group)
 
     def committed(self, group: str, topic: str, partition: int) -> int:
         """What counts of a partition now, `REMOVED` if nothing does."""
@@ -201,10 +196,6 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         group_number, topic_number = self._groups.find(group), self._topics.find(topic)
         return self._rows.find(group_number, topic_number, partition) if group_number >= 0 and topic_number >= 0 else -1
 
-    def newest_move(self, group: str) -> NotedMove | None:
-        """The last commit of a group that moved an offset, and not by reading."""
-        return self._moves.newest(group)
-
     def _parse(self, batches: Batches, buffer: Bytes) -> GroupRecords:
         return group_records(batches, buffer)
 
@@ -213,10 +204,10 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
             return self._commit(record, stamp)
         if isinstance(record, EndMarker):
             return self._end(record, stamp)
-        return self._members.replay(record, stamp)
+        return self.members.replay(record, stamp)
 
     def _tables(self, after: int) -> tuple[pa.RecordBatch, pa.RecordBatch, pa.RecordBatch]:
-        return self._commit_batch(after), self._pending_batch(), self._members.batch(after, self.log.partition, self._moves)
+        return self._commit_batch(after), self._pending_batch(), self.members.batch(after, self.log.partition, self.moves)
 
     def _commit(self, record: Commit, stamp: int) -> bool:
         if record.value is None:
@@ -224,7 +215,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         group = self._groups.follow(record.group)
         if group < 0:
             return False
-        emptied = self._members.committed(record.group, record.record_offset, stamp)
+        emptied = self.members.committed(record.group, record.record_offset, stamp)
         row = self._rows.find_or_add(group, self._topics.number(record.topic), record.partition)
         held = self._held(record)
         if record.producer_id < 0:
@@ -248,13 +239,13 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
             self._groups.hold(rows.group[row])
             self._present += 1
             if emptied >= 0:
-                self._moves.committed(row, emptied)
+                self.moves.committed(row, emptied)
         elif emptied >= 0 or held.offset < rows.offset[row] or held.topic_id != rows.topic_id[row]:
             self._compare(row, held, effective_offset, stamp, emptied)
         elif held.offset > rows.offset[row]:
             self._step(row, held.offset)
         if held.commit_ms >= 0:
-            self._members.moved(self._groups.names[rows.group[row]], rows.commit_ms[row], held.commit_ms, stamp)
+            self.members.moved(self._groups.names[rows.group[row]], rows.commit_ms[row], held.commit_ms, stamp)
         rows.put(row, held, effective_offset, stamp)
 
     def _step(self, row: int, offset: int) -> None:
@@ -267,18 +258,18 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         """Compare a commit with the one before of its partition, and note it if it is no step of a reader."""
         rows = self._rows
         before, group = rows.offset[row], self._groups.names[rows.group[row]]
-        commits, changes = self._moves.committed(row, emptied) if emptied >= 0 else (0, False)
+        commits, changes = self.moves.committed(row, emptied) if emptied >= 0 else (0, False)
         both = before >= 0 and held.offset >= 0
         if self._is_of_another_topic(row, held):
             changes |= self._end_moves(row)
             rows.step[row], rows.former_ms[row] = 0, rows.commit_ms[row]
         elif both and (held.offset < before or (held.offset > before and 0 < commits <= MOST_BY_HAND)):
-            self._moves.add(group, row, self._move(row, held, effective_offset, emptied, commits))
+            self.moves.add(group, row, self._move(row, held, effective_offset, emptied, commits))
             changes = True
         elif held.offset > before:
             self._step(row, held.offset)
         if changes:
-            self._members.touch(group, effective_offset, stamp)
+            self.members.touch(group, effective_offset, stamp)
 
     def _is_of_another_topic(self, row: int, held: Held) -> bool:
         one, other = self._rows.topic_id[row], held.topic_id
@@ -286,7 +277,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
 
     def _end_moves(self, row: int) -> bool:
         rows = self._rows
-        return self._moves.end(self._groups.names[rows.group[row]], self._topics.names[rows.topic[row]], rows.partition[row])
+        return self.moves.end(self._groups.names[rows.group[row]], self._topics.names[rows.topic[row]], rows.partition[row])
 
     def _move(self, row: int, held: Held, effective_offset: int, emptied: int, commits: int) -> OffsetMove:
         rows = self._rows
@@ -313,7 +304,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         present = self._rows.record_offset[row] >= 0
         if present:
             if self._end_moves(row):
-                self._members.touch(record.group, record.record_offset, stamp)
+                self.members.touch(record.group, record.record_offset, stamp)
             self._rows.remove(row, record.record_offset, stamp)
             self._present, self._deleted = self._present - 1, self._deleted + 1
         for _ in range(dropped + present):
@@ -324,7 +315,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         ended = self._open.end(marker.producer_id)
         for row, held in ended.items():
             if marker.committed and held.record_offset > self._rows.record_offset[row]:
-                emptied = self._members.emptied(self._groups.names[self._rows.group[row]])
+                emptied = self.members.emptied(self._groups.names[self._rows.group[row]])
                 by_producer = min(emptied, HAS_MEMBERS)  # an admin client uses no transaction
                 self._put(row, held, marker.record_offset, stamp, by_producer)
             elif self._rows.record_offset[row] < 0:
@@ -333,15 +324,15 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         return bool(ended)
 
     def _forget_deleted(self) -> None:
-        if self._deleted + self._members.deleted < FORGET_AT_LEAST + self._present:
+        if self._deleted + self.members.deleted < FORGET_AT_LEAST + self._present:
             return
         waiting = {row for _, row, _ in self._open}
         rows = [row for row in range(len(self._rows)) if self._rows.record_offset[row] >= 0 or row in waiting]
         self._rows = self._rows.copy(rows, self._groups.compact())
         numbers = dict(zip(rows, range(len(rows)), strict=True))
         self._open.move(numbers)
-        self._members.forget_deleted()
-        self._moves.keep({*self._groups.names}, numbers)
+        self.members.forget_deleted()
+        self.moves.keep({*self._groups.names}, numbers)
         self._deleted, self._forgotten = 0, self.version
 
     def _commit_batch(self, after: int) -> pa.RecordBatch:

@@ -65,10 +65,10 @@ class GroupEvents:
         name = getattr(record.key, "group", "") if isinstance(record, GroupRecord) else getattr(record, "group", self._group)
         if name != self._group:
             return
-        before = self._replay.newest_move(self._group)
+        before = self._replay.moves.newest(self._group)
         events = list(self._of(record))
         self._replay.replay(GroupRecords((record,), 0), record.record_offset + 1)
-        move = self._replay.newest_move(self._group)
+        move = self._replay.moves.newest(self._group)
         for each in events:
             if each.event == GENERATION:
                 each = self._with_members(each, record)
@@ -126,7 +126,7 @@ class GroupEvents:
             members = tuple((short_name(each.client_id), short_name(each.client_host)) for each in value.members[:MOST_NAMED])
             at_ms = value.current_state_timestamp if value.current_state_timestamp >= 0 else event.at_ms
             return replace(event, at_ms=at_ms, epoch=value.generation, member_count=len(value.members), members=members)
-        summary = self._replay.members_of(self._group)
+        summary = self._replay.members.summary(self._group)
         if summary is None or isinstance(value, NotUnderstood):
             return event
         return replace(
