@@ -14,20 +14,9 @@ from pathlib import Path
 from uuid import UUID
 
 from streaming.kafka.formats import names
-from streaming.simulator.actors import (
-    Actor,
-    Writer,
-    late_producer,
-    plain_producer,
-    producer_ahead,
-    stuck_producer,
-    transactional_producer,
-)
 from streaming.simulator.batch_writer import encode
-from streaming.simulator.file_writer import replace_file, uuid_text
-from streaming.simulator.group_coordinator import GroupCoordinator
-from streaming.simulator.log import Facts, PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.coordinators import Coordinator, GroupCoordinator
+from streaming.simulator.log import Facts, LogDir, PartitionLog
 from streaming.simulator.metadata_writer import (
     METADATA_TOPIC_ID,
     UNASSIGNED_DIRECTORY,
@@ -52,8 +41,7 @@ from streaming.simulator.metadata_writer import (
     topic_record,
     unfence_record,
 )
-from streaming.simulator.segment_writer import LogConfig
-from streaming.simulator.transaction_coordinator import Coordinator
+from streaming.simulator.segment_writer import LogConfig, replace_file, uuid_text
 from streaming.simulator.workload import (
     AHEAD,
     CONSUMER_OFFSETS,
@@ -63,9 +51,16 @@ from streaming.simulator.workload import (
     TOPICS,
     TRAFFIC,
     TRANSACTION_STATE,
+    Actor,
     Reading,
     SimulatedTopic,
     Traffic,
+    Writer,
+    late_producer,
+    plain_producer,
+    producer_ahead,
+    stuck_producer,
+    transactional_producer,
 )
 
 # --- the controller's side of the broker: the metadata log and the files around it (`KafkaRaftClient`, `ReplicationControlManager`).

@@ -11,7 +11,7 @@ from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
 from streaming.cluster.view.broker_status import broker_phases
 from streaming.cluster.view.process_reports import broker_processes, is_given_up
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from tests.broker.kafka import Node
 
 

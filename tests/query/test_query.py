@@ -16,8 +16,7 @@ from streaming.cluster.view.observer import AgentStatus, Observer
 from streaming.common.rows import Change
 from streaming.common.state_row import STATES
 from streaming.errors import AgentError
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from streaming.spark.job.query_progress import QueryProgress
 from streaming.spark.query.query import fold_events
 from tests.agents import Agent

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from streaming.cluster.view.limiter import Limiter
 from streaming.errors import FormatError
-from streaming.kafka.formats.configs import READABLE_KEYS
+from streaming.kafka.formats.properties import READABLE_KEYS
 from streaming.rules.config_values import (
     NAMES,
     Configs,

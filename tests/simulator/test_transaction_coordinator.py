@@ -4,10 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
-from streaming.simulator.coordinator_records import IdState, StoredTransaction
+from streaming.simulator.coordinators import Coordinator, IdState, StoredTransaction
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.segment_writer import LogConfig
-from streaming.simulator.transaction_coordinator import Coordinator
 from tests.builders import NOW, batch
 
 

@@ -14,8 +14,7 @@ from pyspark.sql.types import LongType, StructType
 
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt
 from streaming.errors import AgentError, LogDirError, SegtailError, UsageError
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from streaming.spark.source import at_once
 from streaming.spark.source.at_once import TASK_BYTES
 from streaming.spark.source.datasource import SegtailDataSource

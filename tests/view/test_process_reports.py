@@ -10,7 +10,7 @@ from streaming.cluster.view.host_clocks import by_our_clock
 from streaming.cluster.view.observer import Observer
 from streaming.cluster.view.process_reports import away_brokers, broker_processes
 from streaming.cluster.view.reported_once import each_broker
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.broker_process import LockState, ProcessState
 from tests.worlds.broker_states import ENDED, FREE, UNKNOWN, UP
 from tests.worlds.copies import DOWN, FENCED, RUNS, copy

@@ -37,8 +37,7 @@ from streaming.broker.watcher.grown_logs import GrownLogs
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
 from streaming.simulator.batch_writer import encode
-from streaming.simulator.log import PartitionLog, compact
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog, compact
 from tests.builders import NOW, abort, batch, commit, delete, log_dir, partition
 from tests.disk.descriptors import descriptors
 from tests.scratch import scratch

@@ -15,8 +15,7 @@ from streaming.broker.watcher.reading import ZERO_TAIL_LOOK_BYTES
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
 from streaming.simulator.batch_writer import Codec, Record
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import NOW, batch, log_dir, partition
 from tests.legacy_messages import Messages
 from tests.simulated import write_part

@@ -13,8 +13,7 @@ from streaming.broker.watcher.beginnings import Beginning
 from streaming.common.event_row import Event, EventRow
 from streaming.common.rows import TRANSACTIONS, Kind
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.events import Shard
 from tests.watcher.journalled import events_of

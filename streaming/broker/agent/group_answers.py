@@ -17,14 +17,13 @@ from streaming.broker.agent.laddered_log import LadderedLog
 from streaming.broker.agent.ladders import Ladders
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.calls import bytes_read
-from streaming.broker.disk.damaged_batches import BAD_CRC, damaged_batches
-from streaming.broker.disk.locate import BatchBoundary, beginning, find_offset, scan_on, window
-from streaming.broker.disk.replay import batches_between
+from streaming.broker.disk.locate import BatchBoundary, batches_between, beginning, find_offset, scan_on, window
+from streaming.broker.disk.scanning import BAD_CRC, damaged_batches
 from streaming.broker.disk.segment_files import OpenSegment, Segment, list_segments
 from streaming.broker.journal.consumers import Consumers
 from streaming.broker.journal.journal import Journal
-from streaming.broker.ladder.opened_batches import OpenedBatches
 from streaming.broker.ladder.positions import Position, PositionState, positions
+from streaming.broker.ladder.stretch import OpenedBatches
 from streaming.broker.protocol.group_json import BatchCheck
 from streaming.broker.protocol.group_messages import (
     MOST_POSITIONS,

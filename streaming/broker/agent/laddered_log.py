@@ -7,15 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import NamedTuple
 
-from streaming.broker.disk.replay import without_replaced
+from streaming.broker.disk.locate import without_replaced
 from streaming.broker.disk.segment_files import FileIdentity, Segment, SegmentKey
 from streaming.broker.journal.cursor import Cursor
-from streaming.broker.ladder.active_ladder import ActiveLadder
-from streaming.broker.ladder.count_log import CountedLog
 from streaming.broker.ladder.counts import NOTHING, Counts
 from streaming.broker.ladder.filling import count_segment, opened_at, read_aborted, read_on
-from streaming.broker.ladder.log_ladder import LadderView, LogLadder
-from streaming.broker.ladder.positions import PositionState, positions
+from streaming.broker.ladder.log_ladder import ActiveLadder, LadderView, LogLadder
+from streaming.broker.ladder.positions import CountedLog, PositionState, positions
 from streaming.broker.ladder.segment_ladder import RUNG_BYTES, SegmentLadder
 from streaming.broker.watcher.tail import Tail
 from streaming.errors import FormatError

@@ -21,9 +21,9 @@ from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.scanning import kept_window
 from streaming.broker.disk.segment_files import SegmentKey
 from streaming.broker.journal.journal import Journal
-from streaming.broker.ladder.opened_batches import OpenedBatches
+from streaming.broker.ladder.stretch import OpenedBatches
 from streaming.broker.protocol.group_messages import RECORDS, is_counted
-from streaming.broker.scrub.scrub_pace import ScrubPace
+from streaming.broker.scrub.threads import ScrubPace
 from streaming.broker.watcher.tail import Tail
 from streaming.common.log_key import KEY, LogKey, key_arrays
 from streaming.errors import FormatError, JournalError

@@ -21,8 +21,7 @@ from streaming.common.log_key import LogKey
 from streaming.common.rows import BATCHES, CODECS, TRANSACTION_ROWS, Kind
 from streaming.errors import AgentError, GoneError
 from streaming.kafka.formats.layout import CURRENT_MAGIC, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
-from streaming.kafka.scan.epochs import by_epoch
-from streaming.kafka.scan.pieces import Scanned
+from streaming.kafka.scan.pieces import Scanned, by_epoch
 from streaming.kafka.scan.sums import COUNTS
 from streaming.kafka.scan.transaction_steps import Steps, understood_steps
 from streaming.kafka.scan.walk import Bytes

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.disk.aborted_transactions import aborted_transactions
-from streaming.broker.disk.producer_snapshots import nearest_snapshot
-from streaming.broker.disk.replay import batches_between
+from streaming.broker.disk.locate import batches_between
+from streaming.broker.disk.producer_files import aborted_transactions, nearest_snapshot
 from streaming.broker.disk.segment_files import Segment
 from streaming.broker.excerpts.segment_walk import SegmentReader
 from streaming.broker.watcher.bootstrap import Replay

@@ -11,7 +11,7 @@ import numpy as np
 
 from streaming.broker.disk.locate import scan_on, start_at, start_near
 from streaming.broker.disk.logdirs import LogDir, Partition, read_topic_id
-from streaming.broker.disk.preallocated import without_half_written, written_end
+from streaming.broker.disk.scanning import without_half_written, written_end
 from streaming.broker.disk.segment_files import OpenSegment, Segment, list_segments
 from streaming.broker.protocol.excerpt_messages import Excerpt
 from streaming.errors import AgentError, FormatError, GoneError

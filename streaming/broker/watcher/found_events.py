@@ -32,8 +32,7 @@ from streaming.common.catalog.editions import Editions
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
-from streaming.kafka.formats.former_leaders import Begun
-from streaming.kafka.formats.metadata_partitions import PartitionState
+from streaming.kafka.formats.metadata_partitions import Begun, PartitionState
 from streaming.kafka.formats.names import CLEANER_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
 from streaming.rules.limits import producer_expiration
 

@@ -12,7 +12,7 @@ from streaming.cluster.verdicts.links import LinkedProblem, Links, partitions_of
 from streaming.cluster.view.broker_status import BrokerPhase, newest
 from streaming.cluster.view.cluster_counts import judged_counts
 from streaming.common.formatting import format_count, format_duration, format_size, format_time
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.broker_process import ProcessState
 from streaming.rules.restart_cost import reading_seconds
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_messages import BrokerStatus, ProcessStatus
 from streaming.cluster.view.process_reports import broker_processes
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.broker_process import AWAY, ProcessState
 
 CURRENT_OFFSETS = 120

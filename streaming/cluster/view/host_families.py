@@ -12,7 +12,7 @@ from streaming.cluster.view.broker_status import broker_phases, newest, unwatche
 from streaming.cluster.view.process_reports import broker_processes, is_given_up
 from streaming.common.definitions import broker_metrics, log_dir_metrics
 from streaming.common.definitions.client_family import client_family
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.broker_process import AWAY, ProcessState
 
 _OTHER = ("deleted", "delete", "stray", "future", "index", "metadata")

@@ -22,10 +22,10 @@ from streaming.kafka.formats.consumer_offsets import (
     read_offsets_key,
     read_offsets_value,
 )
+from streaming.kafka.formats.coordinator_states import ShareKey, ShareSnapshot, ShareUpdate, read_share_key, read_share_value
 from streaming.kafka.formats.entries import read_entry_records
 from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES
 from streaming.kafka.formats.records import Record
-from streaming.kafka.formats.share_group_state import ShareKey, ShareSnapshot, ShareUpdate, read_share_key, read_share_value
 from streaming.kafka.formats.wire import UUID_BYTES, uuid_text
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.transaction_steps import marker_type

@@ -8,22 +8,25 @@ from typing import cast
 import numpy as np
 
 from streaming.broker.disk.kafka_files import FileType, KafkaFile
-from streaming.broker.excerpts.finding import FormatFlaw, Report
-from streaming.broker.excerpts.segment_walk import Window
+from streaming.broker.excerpts.segment_walk import FormatFlaw, Report, Window
 from streaming.errors import FormatError
 from streaming.kafka.formats.consumer_offsets import read_key_type, read_offsets_key, read_offsets_value
 from streaming.kafka.formats.control import ControlType, read_control, read_control_type
+from streaming.kafka.formats.coordinator_states import (
+    ShareKeyType,
+    read_share_key,
+    read_share_value,
+    read_transaction_key,
+    read_transaction_value,
+)
 from streaming.kafka.formats.entries import read_entry_records
 from streaming.kafka.formats.metadata_records import MetadataKind, read_metadata_frame, read_metadata_record
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
 from streaming.kafka.formats.records import MAX_RECORDS_BYTES, Header, Record
-from streaming.kafka.formats.share_group_state import ShareKeyType, read_share_key, read_share_value
 from streaming.kafka.formats.stored_groups import KeyType
-from streaming.kafka.formats.transaction_state import read_transaction_key, read_transaction_value
 from streaming.kafka.scan.headers import Batches
-from streaming.terminal.dump.plain import plain
 from streaming.terminal.dump.request import Filters, Payload
-from streaming.terminal.dump.row_table import Cell, Cells, Column, Numbers, RowTable
+from streaming.terminal.dump.row_table import Cell, Cells, Column, Numbers, RowTable, plain
 
 # --- shows keys and values of records for people: text, JSON, hex, or the content of a coordinator's record.
 

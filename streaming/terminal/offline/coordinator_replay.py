@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 from streaming.broker.disk.logdirs import Partition
 from streaming.kafka.formats.consumer_offsets import OffsetCommit
-from streaming.kafka.groups.assignments import of_record, packed
 from streaming.kafka.groups.group_rows import GroupChanges
-from streaming.kafka.groups.replays import Replay
-from streaming.kafka.groups.share_log import ShareLog
+from streaming.kafka.groups.number_ranges import of_record, packed
+from streaming.kafka.groups.replays import Replay, ShareLog
 from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, GroupRecords, ShareRecord, ShareRecords
 
 CommitKey = tuple[str, str, int]

@@ -9,7 +9,7 @@ from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.view import View
 from streaming.common.settings import Settings
-from streaming.kafka.formats.metadata_brokers import server_of_any
+from streaming.kafka.formats.metadata_records import server_of_any
 from streaming.pages.api.history import MeanRates
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import ListedGroups
