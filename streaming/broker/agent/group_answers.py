@@ -125,7 +125,7 @@ def _of_log(one: LadderedLog, rows: _Log, opened: OpenedBatches, now_ms: int | N
             some,
             positions(
                 known.segments,
-                known.view,
+                known.ladder,
                 [offset for _, offset, *_ in some],
                 upto,
                 opened,
@@ -141,7 +141,7 @@ def _of_log(one: LadderedLog, rows: _Log, opened: OpenedBatches, now_ms: int | N
     for row, position in answers:
         if position.state is PositionState.BEYOND and position.offset <= read:  # the watcher is further than the ladder
             position = replace(position, state=PositionState.FILLING)
-        yield row, (known.view.edition, position)
+        yield row, (known.ladder.edition, position)
 
 
 def positions_table(questions: pa.Table, answers: Sequence[PositionAnswer]) -> pa.Table:

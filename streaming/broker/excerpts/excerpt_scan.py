@@ -10,7 +10,7 @@ import pyarrow as pa
 from streaming.broker.disk.locate import window
 from streaming.broker.disk.logdirs import LogDir
 from streaming.broker.disk.segment_files import list_segments
-from streaming.broker.excerpts.excerpt_transactions import ENDED, Ended, OpenThere, end_transactions, open_at
+from streaming.broker.excerpts.excerpt_transactions import ENDED, Ended, end_transactions, open_at
 from streaming.broker.excerpts.excerpt_walk import OpenExcerpt, Unread, WalkedPart, name_of, opened, partition_of, parts_of
 from streaming.broker.journal.blobs import decode_steps, encode_steps
 from streaming.broker.protocol.event_tables import events_table
@@ -281,9 +281,9 @@ def _open_before(log_dirs: Sequence[LogDir], excerpt: Excerpt, event: Event, bef
     """What is open where a range begins; where the files do not show it, what was open ``before``."""
     directory = partition_of(log_dirs, excerpt).path
     try:
-        there: OpenThere = open_at(directory, list_segments(directory), event.base_offset, window())
+        there = open_at(directory, list_segments(directory), event.base_offset, window())
     except OSError as error:
         raise AgentError(f"{name_of(excerpt)} cannot be read: {error}") from error
     for doubt in there.doubts:
         log.warning("what is open in a log is not certain", extra={"error": doubt})
-    return there.transactions if there.whole else before
+    return there.opened if there.whole else before

@@ -2,7 +2,7 @@
 
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from secrets import token_hex
 
@@ -225,12 +225,11 @@ class LogLadder:
 
     Args:
         active: the ladder of the last segment, up to where the log is read.
-        closed: ladders of segments directly before it, in order.
     """
 
     __slots__ = ("_active", "_before", "_closed", "_lock", "_recent", "_zero", "edition")  # there is one for each log
 
-    def __init__(self, active: ActiveLadder, closed: Sequence[SegmentLadder] = ()) -> None:
+    def __init__(self, active: ActiveLadder) -> None:
         self.edition = token_hex(8)
         """Positions can be compared if they are of one edition."""
         self._lock = threading.Lock()
@@ -239,8 +238,6 @@ class LogLadder:
         self._before: tuple[Counts, ...] = (NOTHING,)  # of each closed segment, and of the active one
         self._recent = Aborted.none()
         self._zero = active.base_offset  # the segment that begins at the zero point, or began there
-        for ladder in reversed(closed):
-            self.add(ladder)
 
     @property
     def begin_offset(self) -> int:
@@ -317,7 +314,7 @@ class LogLadder:
         with self._lock:
             if not self.is_at(base_offset, position):
                 return False
-            return self._take_ended(self._active.append(batches, seen_ms, steps))
+            return all(self._end(one) for one in self._active.append(batches, seen_ms, steps))
 
     def append_plain(self, base_offset: int, position: int, next_offset: int, records: int, size: int, seen_ms: int) -> bool:
         """Add a range by its sums: see `ActiveLadder.append_plain`; otherwise as `append`."""
@@ -326,9 +323,6 @@ class LogLadder:
                 return False
             self._active.append_plain(next_offset, records, size, seen_ms)
             return True
-
-    def _take_ended(self, ended: Sequence[EndedTransaction]) -> bool:
-        return all(self._end(one) for one in ended)
 
     def _end(self, ended: EndedTransaction) -> bool:
         """Count the data of a transaction in closed segments as aborted, or as committed."""

@@ -341,6 +341,11 @@ class CountedLog:
         return next((gap for gap in gaps if gap[0] <= gap[1]), None)
 
     @property
+    def whole(self) -> bool:
+        """Whether all segments are counted, and none of them is damaged."""
+        return self.ladder.begin_offset <= self.segments[0].base_offset and self.ladder.sound_from <= self.ladder.begin_offset
+
+    @property
     def cut(self) -> bool:
         """Whether damage ends it: what follows is not known."""
         return self.ladder.segments[-1].cut
