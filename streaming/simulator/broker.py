@@ -16,7 +16,7 @@ from uuid import UUID
 from streaming.kafka.formats import names
 from streaming.simulator.batch_writer import encode
 from streaming.simulator.coordinators import Coordinator, GroupCoordinator
-from streaming.simulator.log import Facts, LogDir, PartitionLog
+from streaming.simulator.log import LogDir, PartitionLog
 from streaming.simulator.metadata_writer import (
     METADATA_TOPIC_ID,
     UNASSIGNED_DIRECTORY,
@@ -298,11 +298,6 @@ class SimulatedBroker:
                 self._due = [(due + behind, order, actor) for due, order, actor in self._due]
             self.step(now)
             stop.wait(max(_SHORTEST_WAIT_SECONDS, (self.next_due_ms - self._clock()) / 1000))
-
-    def facts(self) -> tuple[Facts, ...]:
-        """The truth about every partition, the metadata log included, ordered by topic and partition. Not while `run` runs."""
-        logs = sorted((*self._logs.values(), self._controller.log), key=lambda log: (log.topic, log.partition))
-        return tuple(log.facts() for log in logs)
 
     def close(self) -> None:
         """Shut down cleanly."""

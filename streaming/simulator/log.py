@@ -40,31 +40,6 @@ class FactTotals:
         return FactTotals(self.bytes + other.bytes, self.batches + other.batches, self.records + other.records)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """One partition at rest.
-
-    ``appended`` counts everything since the log was made, ``held`` what its segments hold now. ``open_transactions`` are
-    (producer id, first offset), oldest first.
-    """
-
-    directory: Path
-    topic: str
-    partition: int
-    topic_id: UUID | None
-    log_start_offset: int
-    log_end_offset: int
-    last_stable_offset: int
-    max_timestamp: int
-    segments: int
-    appended: FactTotals
-    held: FactTotals
-    committed: int
-    aborted: int
-    empty_markers: int
-    open_transactions: tuple[tuple[int, int], ...]
-
-
 class Appendable(Protocol):
     """Something that can be appended: a `Batch`, for example."""
 
@@ -155,7 +130,7 @@ class PartitionLog:
 
     def _account(self, entry: BatchEntry) -> None:
         self.log_end_offset = entry.last_offset + 1
-        self._appended += _totals(entry)
+        self._appended += totals_of(entry)
         ended = self._producers.append(entry)
         if ended is not None:
             self._end(ended)
@@ -286,27 +261,6 @@ class PartitionLog:
         for segment in (*self.segments, *(segment for _, segment in self._deleted)):
             segment.close()
 
-    def facts(self) -> Facts:
-        """The facts of this log now."""
-        entries = [entry for segment in self.segments for entry in segment.entries]
-        return Facts(
-            directory=self.directory,
-            topic=self.topic,
-            partition=self.partition,
-            topic_id=self.topic_id,
-            log_start_offset=self.log_start_offset,
-            log_end_offset=self.log_end_offset,
-            last_stable_offset=self.last_stable_offset(),
-            max_timestamp=max((segment.max_timestamp for segment in self.segments), default=-1),
-            segments=len(self.segments),
-            appended=self._appended,
-            held=sum(map(_totals, entries), FactTotals()),
-            committed=self._committed,
-            aborted=self._aborted,
-            empty_markers=self._empty_markers,
-            open_transactions=self._producers.open_transactions(),
-        )
-
     def _add_segment(self, base_offset: int) -> WrittenSegment:
         self.segments.append(WrittenSegment(self.directory, base_offset, self.config, self._producers.values()))
         return self.active
@@ -334,7 +288,8 @@ def _encode(batches: Sequence[Appendable], base_offset: int, leader_epoch: int) 
     return entries, bytes(data)
 
 
-def _totals(entry: BatchEntry) -> FactTotals:
+def totals_of(entry: BatchEntry) -> FactTotals:
+    """What a batch counts for."""
     return FactTotals(entry.size, 0 if entry.control else 1, entry.records)
 
 

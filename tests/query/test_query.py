@@ -22,6 +22,7 @@ from streaming.spark.query.query import fold_events
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition
 from tests.exposition.reading import named
+from tests.facts import facts_of
 from tests.view.rows import new_observer, new_table
 
 pytestmark = pytest.mark.spark
@@ -106,7 +107,7 @@ def run_once(spark: SparkSession, address: str, checkpoint: Path, **options: Any
 
 
 def facts(logs: list[PartitionLog]) -> dict[tuple[str, int], tuple[int, int, int]]:
-    appended = [(log, log.facts().appended) for log in logs]
+    appended = [(log, facts_of(log).appended) for log in logs]
     return {(log.topic, log.partition): (totals.bytes, totals.batches, totals.records) for log, totals in appended}
 
 

@@ -17,6 +17,7 @@ from streaming.common.rows import Kind
 from streaming.simulator.batch_writer import Codec, Record
 from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import NOW, batch, log_dir, partition
+from tests.facts import facts_of
 from tests.legacy_messages import Messages
 from tests.simulated import write_part
 from tests.tables import each_row
@@ -107,7 +108,7 @@ def totals(station: Station, log: PartitionLog) -> tuple[int, int, int, int]:
 
 
 def facts(log: PartitionLog) -> tuple[int, int, int, int]:
-    appended = log.facts().appended
+    appended = facts_of(log).appended
     return appended.bytes, appended.batches, appended.records, log.log_end_offset
 
 
