@@ -8,7 +8,7 @@ import stat as modes
 import subprocess
 import sys
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -73,14 +73,9 @@ _AT_ROOT = frozenset(
 )
 
 
-def kind_beside(name: str) -> DiskFileKind:
-    """The use of a file in the directory of a live replica that belongs to no segment."""
-    return DiskFileKind.CHECKPOINT if name in _BESIDE or name.removesuffix(".tmp") in _BESIDE else DiskFileKind.OTHER
-
-
-def kind_at_root(name: str) -> DiskFileKind:
-    """The use of a file at the root of a log dir."""
-    return DiskFileKind.CHECKPOINT if name in _AT_ROOT or name.removesuffix(".tmp") in _AT_ROOT else DiskFileKind.OTHER
+def _beside_segments(name: str, checkpoints: Container[str]) -> DiskFileKind:
+    """The use of a file at the root of a log dir, or in a live replica and of no segment, by the names of the checkpoints there."""
+    return DiskFileKind.CHECKPOINT if name in checkpoints or name.removesuffix(".tmp") in checkpoints else DiskFileKind.OTHER
 
 
 def kind_within(directory: PartitionDir | None) -> DiskFileKind | None:
@@ -268,7 +263,7 @@ class _Walk:
                 if entry.is_symlink():
                     self._links.append(path)
                 row, self._row = self._row, 0
-                self._add(kind_at_root(entry.name), stat)
+                self._add(_beside_segments(entry.name, _AT_ROOT), stat)
                 self._row = row
                 return
             name = parse_partition_dir(entry.name)
@@ -338,7 +333,7 @@ class _Walk:
             self._segments.extend(
                 (len(self._names) - 1, int(name[:_DIGITS]), stat.st_size, stat.st_blocks * _BLOCK, stat.st_mtime_ns),
             )
-        self._add(kind_beside(name) if kind is None else kind, stat, path)
+        self._add(_beside_segments(name, _BESIDE) if kind is None else kind, stat, path)
 
     def _all_of(self, fd: int, path: str, whose: str, kind: DiskFileKind) -> None:
         """Everything below a directory has one use."""

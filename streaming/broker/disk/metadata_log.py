@@ -22,7 +22,7 @@ from streaming.kafka.formats.records import MAX_OPENED_BYTES, RecordBatch, read_
 
 
 _READ_BYTES = 1 << 20
-_MOST_BYTES = 16 << 20  # a batch of this log has at most 8 MiB
+_MOST_BYTES = 16 << 20  # a batch of this log has at most 8 MiB (`KafkaRaftClient.MAX_BATCH_SIZE_BYTES`)
 
 
 class MetadataPast:
@@ -140,7 +140,6 @@ def _read(path: Path, fd: int, position: int, size: int) -> bytes:
 
 
 _ANCHOR_BYTES = 128  # they include the last batch's header with its CRC, if that batch has the usual small size
-_READ_BYTES_LOG = 16 << 20  # a batch of this log has at most 8 MiB (`KafkaRaftClient.MAX_BATCH_SIZE_BYTES`)
 
 
 class MetadataLog:
@@ -183,7 +182,7 @@ class MetadataLog:
                 if not self._roll():
                     return image
                 continue
-            data = self._opened.read(self._position, _READ_BYTES_LOG)
+            data = self._opened.read(self._position, _MOST_BYTES)
             used = image.apply(memoryview(data))
             if used:
                 self._position += used

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import cycle
 from pathlib import Path
 from signal import SIGKILL
-from typing import NoReturn, Protocol, Self
+from typing import NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -225,14 +225,8 @@ class SegmentTail:
     damaged: int = 0
 
 
-class Ticks(Protocol):
-    """Receives the progress, in bytes of the file."""
-
-    def __call__(self, position: int, /) -> None: ...
-
-
-def _ignore_progress(_position: int, /) -> None:
-    """Nobody wants to know the progress."""
+Ticks = Callable[[int], None]
+"""Receives the progress, in bytes of the file."""
 
 
 class SegmentReader:
@@ -246,7 +240,7 @@ class SegmentReader:
         *,
         whole: bool,
         crcs: bool,
-        ticks: Ticks = _ignore_progress,
+        ticks: Ticks = lambda _: None,
         growing: bool = False,
     ) -> None:
         """Open the file. Raises OSError.

@@ -47,14 +47,9 @@ def deleted_records(first: Segment, offset: int, *, reads_uncommitted: bool = Fa
     except (FormatError, OSError):
         return DeletedRecords()
     there = [each for each in states if offset <= each.last_offset < first.base_offset]
-    records = sum(reads_uncommitted or not _has_transactions(each) for each in there)
+    records = sum(reads_uncommitted or (each.coordinator_epoch < 0 and each.current_txn_first_offset < 0) for each in there)
     marker = any(_is_closed(each) and each.last_offset == offset - 1 for each in states)
     return DeletedRecords(records, first.base_offset - offset - marker)
-
-
-def _has_transactions(producer: ProducerState) -> bool:
-    """Whether the last record of a producer may be of a transaction."""
-    return producer.coordinator_epoch >= 0 or producer.current_txn_first_offset >= 0
 
 
 def _is_closed(producer: ProducerState) -> bool:

@@ -188,20 +188,20 @@ def parse_quorum_state(data: bytes) -> QuorumState:
         raise FormatError(f"quorum state is not JSON: {error}") from error
     if not isinstance(state, dict):
         raise FormatError("quorum state is not a JSON object")
-    version = _number_of_state(state, "data_version")
+    version = _state_number(state, "data_version")
     if version not in _VERSIONS:
         raise FormatError(f"quorum state of version {version} is not known")
     return QuorumState(
         version=version,
-        leader_id=_number_of_state(state, "leaderId"),
-        leader_epoch=_number_of_state(state, "leaderEpoch"),
-        voted_id=_number_of_state(state, "votedId"),
+        leader_id=_state_number(state, "leaderId"),
+        leader_epoch=_state_number(state, "leaderEpoch"),
+        voted_id=_state_number(state, "votedId"),
         voted_directory_id=_uuid(state, "votedDirectoryId") if version == 1 else None,
         voters=_voters(state.get("currentVoters")) if version == 0 else (),
     )
 
 
-def _number_of_state(state: dict[str, object], name: str) -> int:
+def _state_number(state: dict[str, object], name: str) -> int:
     value = state.get(name)
     if not isinstance(value, int) or isinstance(value, bool):
         raise FormatError(f"{name} of the quorum state is {quoted(value)}, not a number")
@@ -220,4 +220,4 @@ def _voters(value: object) -> tuple[int, ...]:
         return ()
     if not isinstance(value, list):
         raise FormatError(f"currentVoters of the quorum state is {quoted(value)}, not a list")
-    return tuple(_number_of_state(voter if isinstance(voter, dict) else {}, "voterId") for voter in value)
+    return tuple(_state_number(voter if isinstance(voter, dict) else {}, "voterId") for voter in value)

@@ -183,7 +183,7 @@ class ClusterImage:
         image, last = cls(), None
         for last in batches:
             image._apply_records(last)
-        if last is None or not _is_footer(last):
+        if last is None or not (last.is_control and any(isinstance(read_control(record), SnapshotFooter) for record in read_records(last))):
             raise FormatError("metadata snapshot is not whole")
         image._brokers = {broker: of_snapshot(state) for broker, state in image._brokers.items()}
         image._former.forget_times()
@@ -451,7 +451,3 @@ def _known(items: Mapping[_Key, _Value], key: _Key, what: str) -> _Value:
     if key not in items:
         raise FormatError(f"{what} {key} is not known")
     return items[key]
-
-
-def _is_footer(batch: RecordBatch) -> bool:
-    return batch.is_control and any(isinstance(read_control(record), SnapshotFooter) for record in read_records(batch))

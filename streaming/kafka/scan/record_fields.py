@@ -141,7 +141,7 @@ MOST_HEADERS = 1000
 
 _INT_BYTES, _LONG_BYTES = 5, 10  # of the longest varint and varlong
 _MOST_INT = 2**31 - 1
-_BEYOND_FIELDS = 1 << 40  # a position outside every record
+_BEYOND_RECORDS = 1 << 40  # a position outside every record
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,11 +300,11 @@ def _long_varints(data: Bytes, at: Positions, longest: int) -> tuple[Longs, Posi
         raw[going] |= (byte & np.uint8(0x7F)).astype(np.uint64) << np.uint64(7 * number)
         following[going] += 1
         if number == _LONG_BYTES - 1:  # of the last byte one bit is left
-            following[going[(byte & 0x7E) != 0]] += _BEYOND_FIELDS
+            following[going[(byte & 0x7E) != 0]] += _BEYOND_RECORDS
         going = going[byte >= 0x80]
         if not len(going):
             break
-    following[going] += _BEYOND_FIELDS
+    following[going] += _BEYOND_RECORDS
     if longest == _INT_BYTES:
-        following[raw >> np.uint64(32) != 0] += _BEYOND_FIELDS
+        following[raw >> np.uint64(32) != 0] += _BEYOND_RECORDS
     return (raw >> np.uint64(1)).astype(np.int64) ^ -(raw & np.uint64(1)).astype(np.int64), following

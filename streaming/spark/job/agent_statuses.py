@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from streaming.broker.protocol.agent_calls import Reason
@@ -62,12 +62,9 @@ class ExpectedAgents:
         return [
             name
             for name, status in away.items()
-            if not _is_replaced(status, watched) and (now - self._since[name] < GONE_SECONDS or running & set(status.brokers))
+            if not (status.directories and all(directory in watched for directory in status.directories))
+            and (now - self._since[name] < GONE_SECONDS or running & set(status.brokers))
         ]
-
-
-def _is_replaced(status: AgentStatus, watched: Collection[str]) -> bool:
-    return bool(status.directories) and all(directory in watched for directory in status.directories)
 
 
 def _running(statuses: Iterable[AgentStatus]) -> set[int]:

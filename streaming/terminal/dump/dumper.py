@@ -184,7 +184,7 @@ class Dumper:
         if self._request.filters == Filters():
             self._expects(sum(_size(file.path) for file in chosen if file.type in BATCHES))
         for directory, files in groupby(chosen, key=lambda file: file.path.parent):
-            self._dump_directory(directory, sorted(files, key=_in_order_of_offsets))
+            self._dump_directory(directory, sorted(files, key=lambda file: (file.type is not FileType.SEGMENT, file.base_offset)))
         if self._request.verify:
             self._check_small([file for file in named if file not in chosen])
 
@@ -368,10 +368,6 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0  # to open it fails as well, and is reported then
-
-
-def _in_order_of_offsets(file: KafkaFile) -> tuple[bool, int]:
-    return file.type is not FileType.SEGMENT, file.base_offset
 
 
 _WHAT = {
