@@ -24,7 +24,6 @@ from streaming.kafka.formats.layout import CURRENT_MAGIC, TIMESTAMP_TYPE_BIT, TR
 from streaming.kafka.scan.pieces import Scanned, by_epoch
 from streaming.kafka.scan.sums import COUNTS
 from streaming.kafka.scan.transaction_steps import Steps, understood_steps
-from streaming.kafka.scan.walk import Bytes
 from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions
 
 # --- the record batches of an excerpt as rows, one for each, made when they are read.
@@ -42,16 +41,11 @@ def batches_of(log_dirs: Sequence[LogDir], excerpt: Excerpt) -> Generator[pa.Rec
         AgentError: the excerpt is not valid, or its segment cannot be read now.
     """
     with opened(log_dirs, excerpt) as segment:
-        parts = parts_of(segment, window())
-        while True:
-            try:
-                part = next(parts)
-            except StopIteration as end:
-                unread: Unread | None = end.value
-                return unread
-            except OSError as error:
-                raise AgentError(f"{name_of(excerpt)} cannot be read: {error}") from error
+        for part in parts_of(segment, window()):
+            if isinstance(part, Unread):
+                return part
             yield _rows(segment, part)
+    return None
 
 
 def _rows(segment: OpenExcerpt, part: WalkedPart) -> pa.RecordBatch:
@@ -112,27 +106,19 @@ def ranges_of(log_dirs: Sequence[LogDir], excerpt: Excerpt) -> Generator[Event, 
         GoneError: its segment is not there any more.
         AgentError: the excerpt is not valid, or its segment cannot be read now.
     """
+    buffer = window()
     with opened(log_dirs, excerpt) as segment:
-        try:
-            return (yield from _ranges(segment, window()))
-        except OSError as error:
-            raise AgentError(f"{name_of(excerpt)} cannot be read: {error}") from error
-
-
-def _ranges(segment: OpenExcerpt, buffer: Bytes) -> Generator[Event, None, Unread | None]:
-    parts, times = parts_of(segment, buffer), segment.times()
-    while True:
-        try:
-            part = next(parts)
-        except StopIteration as end:
-            unread: Unread | None = end.value
-            return unread
-        for piece, start in by_epoch(part.scanned, part.start, NO_FRONTIER):
-            understood, steps = understood_steps(piece, buffer, start, lambda: times)
-            if understood.sums is not None:
-                yield _event(segment, part.position + start, part.position + understood.end, understood, steps)
-            if understood is not piece:
-                return _at_marker(segment, part, understood)
+        times = segment.times()
+        for part in parts_of(segment, buffer):
+            if isinstance(part, Unread):
+                return part
+            for piece, start in by_epoch(part.scanned, part.start, NO_FRONTIER):
+                understood, steps = understood_steps(piece, buffer, start, lambda: times)
+                if understood.sums is not None:
+                    yield _event(segment, part.position + start, part.position + understood.end, understood, steps)
+                if understood is not piece:
+                    return _at_marker(segment, part, understood)
+    return None
 
 
 def _at_marker(segment: OpenExcerpt, part: WalkedPart, understood: Scanned) -> Unread:
