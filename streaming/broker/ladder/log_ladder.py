@@ -43,16 +43,8 @@ class ActiveLadder:
         opened: the transactions that are open at the beginning of the segment: producer id and first offset of each. None: not known.
     """
 
-    __slots__ = (
-        "_aborted",
-        "_aborted_count",
-        "_began_here",
-        "_built",
-        "_pending",
-        "base_offset",
-        "knows_all",
-        "opened",
-    )  # there is one for each log
+    # there is one for each log
+    __slots__ = ("_aborted", "_aborted_count", "_began_here", "_built", "_pending", "base_offset", "knows_all", "opened")
 
     def __init__(self, base_offset: int, opened: Mapping[int, int] | None) -> None:
         self.base_offset = base_offset

@@ -2,7 +2,7 @@
 
 import struct
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -168,29 +168,22 @@ _FIRST_ROOM = 2
 """Most logs of a large broker rest, with a rung or two."""
 
 
+@dataclass(slots=True, eq=False)
 class RungBuilder:
     """The rungs from the beginning of a segment on. Rungs that were handed out do not change."""
 
-    __slots__ = (
-        "_aborted",
-        "_control",
-        "_count",
-        "_data",
-        "_rungs",
-        "_thin_at",
-        "base_offset",
-        "end_offset",
-        "position",
-    )  # one for each log
+    base_offset: int
+    end_offset: int = field(init=False)
+    position: int = 0
+    _rungs: Rungs = field(default_factory=lambda: np.empty(_FIRST_ROOM, RUNGS))
+    _count: int = 0
+    _thin_at: int = _FEW
+    _data: int = 0
+    _aborted: int = 0
+    _control: int = 0
 
-    def __init__(self, base_offset: int) -> None:
-        self.base_offset = base_offset
-        self.end_offset = base_offset
-        self.position = 0
-        self._rungs: Rungs = np.empty(_FIRST_ROOM, RUNGS)
-        self._count = 0
-        self._thin_at = _FEW
-        self._data = self._aborted = self._control = 0
+    def __post_init__(self) -> None:
+        self.end_offset = self.base_offset
 
     @property
     def rungs(self) -> Rungs:
