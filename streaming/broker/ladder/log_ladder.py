@@ -9,7 +9,7 @@ from secrets import token_hex
 import numpy as np
 
 from streaming.broker.ladder.counts import NO_ENTRIES, NOTHING, Aborted, Counts, Pending, Run, transaction_runs
-from streaming.broker.ladder.segment_ladder import RungBuilder, Rungs, SegmentLadder
+from streaming.broker.ladder.segment_ladder import RungBuilder, SegmentLadder
 from streaming.common.rows import Step
 from streaming.kafka.formats.layout import CONTROL_BIT, TRANSACTIONAL_BIT
 from streaming.kafka.formats.segment_indexes import ABORTED
@@ -36,7 +36,7 @@ class EndedTransaction:
     committed: bool
 
 
-class ActiveLadder:
+class ActiveLadder(RungBuilder):
     """For one thread, but what `frozen` returns does not change.
 
     Args:
@@ -44,52 +44,23 @@ class ActiveLadder:
     """
 
     # there is one for each log
-    __slots__ = ("_aborted", "_aborted_count", "_began_here", "_built", "_pending", "base_offset", "knows_all", "opened")
+    __slots__ = ("_began_here", "_ended", "_ended_count", "_pending", "knows_all", "opened")
 
     def __init__(self, base_offset: int, opened: Mapping[int, int] | None) -> None:
-        self.base_offset = base_offset
+        super().__init__(base_offset)
         self.opened: dict[int, int] = dict(opened or {})
         """The transactions that are open at its end: first offset by producer id, -1 if it may be in an earlier segment."""
         self.knows_all = opened is not None
         """Whether these are all of them."""
         self._began_here = _NOBODY  # producers of which a marker was seen: what they have open since is known
-        self._built = RungBuilder(base_offset)
         self._pending: dict[int, Pending] = {}
-        self._aborted = NO_ENTRIES
-        self._aborted_count = 0
-
-    @property
-    def position(self) -> int:
-        """The position after its last batch."""
-        return self._built.position
-
-    @property
-    def end_offset(self) -> int:
-        """The offset after its last batch."""
-        return self._built.end_offset
-
-    @property
-    def counted(self) -> tuple[int, int, int, int]:
-        """See `RungBuilder.counted`."""
-        return self._built.counted
-
-    @property
-    def rungs(self) -> Rungs:
-        """Its rungs."""
-        return self._built.rungs
+        self._ended = NO_ENTRIES  # the aborted transactions
+        self._ended_count = 0
 
     @property
     def aborted(self) -> Aborted:
         """The aborted transactions whose markers are here, if it is known where they began."""
-        return Aborted(self._aborted[: self._aborted_count])
-
-    def append_plain(self, next_offset: int, records: int, size: int, seen_ms: int) -> None:
-        """Add the batches that follow by their sums: no more than a stretch, and nothing in them is transactional or a control batch.
-
-        Raises:
-            FormatError: as `append` does.
-        """
-        self._built.add_plain(next_offset, records, size, seen_ms)
+        return Aborted(self._ended[: self._ended_count])
 
     def append(self, batches: Batches, seen_ms: int = -1, steps: Steps = NO_STEPS) -> tuple[EndedTransaction, ...]:
         """Add the batches that follow.
@@ -105,7 +76,7 @@ class ActiveLadder:
         Raises:
             FormatError: an offset that no batch of this segment can have.
         """
-        self._built.add(batches, None, seen_ms)
+        self.add(batches, None, seen_ms)
         return self._transactions(batches, steps) if (batches.attributes & _MARKED).any() else ()
 
     def _transactions(self, batches: Batches, steps: Steps) -> tuple[EndedTransaction, ...]:
@@ -138,17 +109,17 @@ class ActiveLadder:
         if first_offset is None:
             return None if self.knows_all else EndedTransaction(producer_id, -1, offset, committed)
         if not committed and pending is not None:
-            self._built.abort(pending)
+            self.abort(pending)
         begins = first_offset if first_offset >= 0 or pending is None else pending.first_offset
         if not committed and begins >= 0:
             self._note_aborted(producer_id, begins, offset)
         return EndedTransaction(producer_id, first_offset, offset, committed)
 
     def _note_aborted(self, producer_id: int, first_offset: int, last_offset: int) -> None:
-        if self._aborted_count == len(self._aborted):
-            self._aborted = np.concatenate([self._aborted, np.zeros(self._aborted_count + 4, ABORTED)])
-        self._aborted[self._aborted_count] = (0, producer_id, first_offset, last_offset, -1)
-        self._aborted_count += 1
+        if self._ended_count == len(self._ended):
+            self._ended = np.concatenate([self._ended, np.zeros(self._ended_count + 4, ABORTED)])
+        self._ended[self._ended_count] = (0, producer_id, first_offset, last_offset, -1)
+        self._ended_count += 1
 
     def may_be_open(self, pending: Pending) -> bool:
         """Whether the transaction of data in an earlier segment may still be open; if not, it has ended since."""
@@ -169,7 +140,7 @@ class ActiveLadder:
     def closed(self, now_ms: int) -> SegmentLadder:
         """The ladder of the segment as it is closed, with no more rungs than needed. ``now_ms``: the present time, Unix milliseconds."""
         if len(self.rungs):
-            self._built.thin(now_ms)
+            self.thin(now_ms)
         return SegmentLadder(self.base_offset, self.rungs.copy(), tuple(self._pending.values()))
 
 
@@ -309,11 +280,11 @@ class LogLadder:
             return all(self._end(one) for one in self._active.append(batches, seen_ms, steps))
 
     def append_plain(self, base_offset: int, position: int, next_offset: int, records: int, size: int, seen_ms: int) -> bool:
-        """Add a range by its sums: see `ActiveLadder.append_plain`; otherwise as `append`."""
+        """Add a range by its sums: see `RungBuilder.add_plain`; otherwise as `append`."""
         with self._lock:
             if not self.is_at(base_offset, position):
                 return False
-            self._active.append_plain(next_offset, records, size, seen_ms)
+            self._active.add_plain(next_offset, records, size, seen_ms)
             return True
 
     def _end(self, ended: EndedTransaction) -> bool:
