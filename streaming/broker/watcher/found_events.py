@@ -8,7 +8,7 @@ leader or configuration. The high watermark is published with appends. It is pub
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from time import monotonic
 
@@ -252,14 +252,6 @@ QUIET_MS = 3_000
 """If a log was appended to within this time, its high watermark is published with the next append."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundRound:
-    """The result of a round: events, and whether some logs still have to be published with all their values."""
-
-    events: list[Event]
-    more: bool
-
-
 class FoundPublisher:
     """Checks the watched logs, and makes their FOUND events. Only the watcher's thread calls it.
 
@@ -320,8 +312,10 @@ class FoundPublisher:
         if all(tail.last_found is not None for tail in tails):
             self.inventory.scanned.keep_only(self.inventory.files())
 
-    def round(self, tails: Sequence[Tail], moving: Collection[tuple[int, str, int]], *, at_once: bool) -> FoundRound:
+    def round(self, tails: Sequence[Tail], moving: Collection[tuple[int, str, int]], *, at_once: bool) -> tuple[list[Event], bool]:
         """Check the logs that may have changed, for a short time; logs that are away or leaving are left out.
+
+        Returns events, and whether some logs still have to be published with all their values.
 
         Args:
             moving: as `streaming.broker.watcher.registry.LogRegistry.moving`.
@@ -349,7 +343,7 @@ class FoundPublisher:
                 events.append(event)
         self._time.end()
         # logs that have been read since then come in the next round
-        return FoundRound(events, any(tail.owes_list for tail in self._due) or (at_once and not anew))
+        return events, any(tail.owes_list for tail in self._due) or (at_once and not anew)
 
     def _compare(self, tails: Sequence[Tail], now: int) -> None:
         before, self._version = self._version, self._cluster.version()
