@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.measuring import Bounds, show
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.coordinator_records import offset_commit_record
+from streaming.simulator.coordinators import offset_commit_record
 from tests.builders import NOW, batch, log_dir, partition
 
 SEGMENTS = 20

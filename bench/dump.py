@@ -19,8 +19,8 @@ import numpy as np
 from bench import lab
 from bench.measuring import ROOT, Bounds, show
 from streaming.broker.disk.segment_files import OpenSegment
-from streaming.kafka.scan.crc_check import wrong_crcs
 from streaming.kafka.scan.headers import read_headers
+from streaming.kafka.scan.soundness import wrong_crcs
 from streaming.kafka.scan.walk import walk
 from tests.broker.install import UnavailableError, java_command
 from tests.broker.kafka_tools import TOOLS

@@ -16,9 +16,9 @@ from bench import lab
 from bench.measuring import Bounds, median, show
 from streaming.broker.disk.locate import walk_on, window
 from streaming.broker.disk.segment_files import OpenSegment, Segment, list_segments
-from streaming.broker.ladder.active_ladder import ActiveLadder
-from streaming.broker.ladder.count_log import count_log
 from streaming.broker.ladder.filling import count_segment
+from streaming.broker.ladder.log_ladder import ActiveLadder
+from streaming.broker.ladder.positions import count_log
 from streaming.broker.ladder.segment_ladder import SegmentLadder
 from streaming.kafka.scan.headers import Batches, read_headers
 from streaming.kafka.scan.transaction_steps import NO_STEPS, AppendTimes, Steps, steps_of

@@ -24,7 +24,7 @@ import google_crc32c
 from streaming.kafka.formats import names
 from streaming.simulator.batch_writer import Batch, BatchEntry, Record, encode
 from streaming.simulator.broker import Controller
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from streaming.simulator.segment_writer import LogConfig
 
 RECORDS = 20

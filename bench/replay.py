@@ -20,7 +20,7 @@ from streaming.kafka.scan.group_records import Commit, GroupRecords, group_recor
 from streaming.kafka.scan.headers import read_headers
 from streaming.kafka.scan.walk import walk
 from streaming.simulator.batch_writer import Batch, encode
-from streaming.simulator.coordinator_records import offset_commit_record
+from streaming.simulator.coordinators import offset_commit_record
 
 KNOWN = 1_000_000
 MOVED = 10_000

@@ -13,10 +13,8 @@ import numpy as np
 
 from bench.measuring import Bounds, show
 from streaming.broker.disk.segment_files import list_segments
-from streaming.broker.scrub.scrub_pace import CPU_SHARE
 from streaming.broker.scrub.scrub_progress import ScrubProgress
-from streaming.broker.scrub.segment_check import WINDOW_BYTES
-from streaming.broker.scrub.threads import LogDirScrub
+from streaming.broker.scrub.threads import CPU_SHARE, WINDOW_BYTES, LogDirScrub
 from tests.builders import NOW, batch, log_dir, partition
 
 BYTES = 96 << 20

@@ -13,8 +13,7 @@ from pathlib import Path
 from uuid import UUID
 
 from streaming.simulator.batch_writer import Batch, Codec, Record, end_transaction
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from streaming.simulator.segment_writer import LogConfig
 
 CLUSTER_ID = "AAECAwQFBgcICQoLDA0ODw"

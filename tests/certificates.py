@@ -8,7 +8,7 @@ from pathlib import Path
 import trustme
 
 from streaming.broker.agent.security import ServerFiles
-from streaming.spark.client.client_files import ClientFiles
+from streaming.spark.client.address_lookup import ClientFiles
 
 TOKEN = "0123456789abcdef-right"
 OTHER_TOKEN = "fedcba9876543210-wrong"

@@ -12,9 +12,8 @@ from streaming.common.event_row import EVENTS, EventRow
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
 from streaming.kafka.formats.layout import HEADER
-from streaming.kafka.scan.detail import pack
 from streaming.kafka.scan.headers import Batches
-from streaming.kafka.scan.sums import sum_ranges
+from streaming.kafka.scan.sums import pack, sum_ranges
 from streaming.rules.fold import LogChange, Mark, ShardFold
 from streaming.rules.log_state import LogState
 from streaming.rules.whereabouts import topic_numbers

@@ -1,7 +1,7 @@
 """The batches at the start of some bytes, all at once, and the metadata that those of a snapshot hold."""
 
 from streaming.kafka.formats.cluster_image import ClusterImage
-from streaming.kafka.formats.record_batches import RecordBatch, read_batch
+from streaming.kafka.formats.records import RecordBatch, read_batch
 
 
 def read_batches(data: memoryview) -> tuple[tuple[RecordBatch, ...], int]:

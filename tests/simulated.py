@@ -5,7 +5,7 @@ from uuid import UUID
 
 from streaming.simulator.log import Appendable, PartitionLog
 from streaming.simulator.metadata_writer import frame, tagged
-from streaming.simulator.producer_writer import ProducerTable
+from streaming.simulator.segment_writer import ProducerTable
 
 
 def write_part(log: PartitionLog, *batches: Appendable, size: int, leader_epoch: int = 0) -> None:

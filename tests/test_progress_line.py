@@ -15,7 +15,7 @@ import pytest
 
 from streaming.common.progress_line import ProgressLine
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.coordinator_records import offset_commit_record
+from streaming.simulator.coordinators import offset_commit_record
 from streaming.terminal.cli.run import StartLog, start_shown
 from tests.builders import NOW, batch, log_dir, partition
 from tests.clocks import Clock

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from bench.partitions import PARTITIONS_A_TOPIC, RECORDS, one_batch
 from bench.soak.sparse import write_sparse_log
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from streaming.simulator.segment_writer import LogConfig
 
 CLUSTER_ID = "soak-cluster-AAAAAAAAAA"

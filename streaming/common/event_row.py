@@ -61,7 +61,7 @@ class Event:
     reason: Text = ""
     follows: Long = -1  # of a coordinator's log: up to which offset the row before covers it; -1 not known
     topics: Blob = None  # of a census: which topics there are; null: not known (streaming.rules.whereabouts)
-    # how late data batches arrived (streaming.kafka.scan.arrivals), of those whose time of append is known: none of a follower's
+    # how late data batches arrived (streaming.kafka.scan.sums), of those whose time of append is known: none of a follower's
     append_delay_buckets: Annotated[Counts, LATER] = (0,) * (len(APPEND_DELAY_SECONDS_BOUNDS) + 1)
     append_delay_ms: Annotated[Count, LATER] = 0  # sum of the delays in those buckets
     ahead_batches: Annotated[Count, LATER] = 0  # data batches that are dated after their append

@@ -40,16 +40,10 @@ STRENGTH = {source: rank for rank, source in enumerate(ValueSource)}
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """The effective value of a configuration, by its name for topics, in the unit of that name."""
+    """The effective value of a configuration, by its name for topics, in the unit of that name.
 
-    name: str
-    value: str
-    source: ValueSource
-
-
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    """A value that cannot be read, and the name under which it was set."""
+    Or one that cannot be read, as it was set, with the name under which it was.
+    """
 
     name: str
     value: str
@@ -104,25 +98,23 @@ class ConfigDefinition:
     of_broker: tuple[_Synonym, ...]
     of_topic: tuple[str, ...] = ()  # only if they differ from its own name
 
-    def by_topic(self, values: dict[str, str]) -> tuple[Setting | None, list[Rejected]]:
+    def by_topic(self, values: dict[str, str]) -> tuple[Setting | None, list[Setting]]:
         return self._first(((name, 1) for name in self.of_topic or (self.name,)), values, ValueSource.TOPIC)
 
-    def by_broker(self, values: dict[str, str], source: ValueSource) -> tuple[Setting | None, list[Rejected]]:
+    def by_broker(self, values: dict[str, str], source: ValueSource) -> tuple[Setting | None, list[Setting]]:
         setting, rejected = self._first(self.of_broker, values, source)
         if rejected and source is ValueSource.STATIC:
             setting = Setting(self.name, self.default if setting is None else setting.value, ValueSource.ASSUMED)
         return setting, rejected
 
-    def _first(
-        self, names: Iterable[tuple[str, int]], values: dict[str, str], source: ValueSource
-    ) -> tuple[Setting | None, list[Rejected]]:
-        rejected: list[Rejected] = []
+    def _first(self, names: Iterable[tuple[str, int]], values: dict[str, str], source: ValueSource) -> tuple[Setting | None, list[Setting]]:
+        rejected: list[Setting] = []
         for name, scale in names:
             if name in values:
                 try:
                     return Setting(self.name, self._scaled(values[name].strip(), scale), source), rejected
                 except ValueError:
-                    rejected.append(Rejected(name, values[name], source))
+                    rejected.append(Setting(name, values[name], source))
         return None, rejected
 
     def _scaled(self, text: str, scale: int) -> str:
@@ -199,7 +191,7 @@ class Configs:
     settings: tuple[Setting, ...] = ()
     static_known: bool = False
     topic_known: bool = False
-    rejected: tuple[Rejected, ...] = ()
+    rejected: tuple[Setting, ...] = ()
 
     def over(self, weaker: "Configs") -> "Configs":
         """Combine these levels with weaker ones."""
@@ -247,11 +239,9 @@ def broker_configs(pairs: Pairs, source: ValueSource) -> Configs:
     return _collected((config.by_broker(values, source) for config in ALL), static_known=source is ValueSource.STATIC)
 
 
-def _collected(
-    levels: Iterable[tuple[Setting | None, list[Rejected]]], *, static_known: bool = False, topic_known: bool = False
-) -> Configs:
+def _collected(levels: Iterable[tuple[Setting | None, list[Setting]]], *, static_known: bool = False, topic_known: bool = False) -> Configs:
     settings: list[Setting] = []
-    rejected: list[Rejected] = []
+    rejected: list[Setting] = []
     for setting, refused in levels:
         rejected += refused
         if setting is not None:

@@ -14,20 +14,9 @@ from pathlib import Path
 from uuid import UUID
 
 from streaming.kafka.formats import names
-from streaming.simulator.actors import (
-    Actor,
-    Writer,
-    late_producer,
-    plain_producer,
-    producer_ahead,
-    stuck_producer,
-    transactional_producer,
-)
 from streaming.simulator.batch_writer import encode
-from streaming.simulator.file_writer import replace_file, uuid_text
-from streaming.simulator.group_coordinator import GroupCoordinator
-from streaming.simulator.log import Facts, PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.coordinators import Coordinator, GroupCoordinator
+from streaming.simulator.log import LogDir, PartitionLog
 from streaming.simulator.metadata_writer import (
     METADATA_TOPIC_ID,
     UNASSIGNED_DIRECTORY,
@@ -52,8 +41,7 @@ from streaming.simulator.metadata_writer import (
     topic_record,
     unfence_record,
 )
-from streaming.simulator.segment_writer import LogConfig
-from streaming.simulator.transaction_coordinator import Coordinator
+from streaming.simulator.segment_writer import LogConfig, replace_file, uuid_text
 from streaming.simulator.workload import (
     AHEAD,
     CONSUMER_OFFSETS,
@@ -63,9 +51,16 @@ from streaming.simulator.workload import (
     TOPICS,
     TRAFFIC,
     TRANSACTION_STATE,
+    Actor,
     Reading,
     SimulatedTopic,
     Traffic,
+    Writer,
+    late_producer,
+    plain_producer,
+    producer_ahead,
+    stuck_producer,
+    transactional_producer,
 )
 
 # --- the controller's side of the broker: the metadata log and the files around it (`KafkaRaftClient`, `ReplicationControlManager`).
@@ -303,11 +298,6 @@ class SimulatedBroker:
                 self._due = [(due + behind, order, actor) for due, order, actor in self._due]
             self.step(now)
             stop.wait(max(_SHORTEST_WAIT_SECONDS, (self.next_due_ms - self._clock()) / 1000))
-
-    def facts(self) -> tuple[Facts, ...]:
-        """The truth about every partition, the metadata log included, ordered by topic and partition. Not while `run` runs."""
-        logs = sorted((*self._logs.values(), self._controller.log), key=lambda log: (log.topic, log.partition))
-        return tuple(log.facts() for log in logs)
 
     def close(self) -> None:
         """Shut down cleanly."""

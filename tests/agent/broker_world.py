@@ -8,8 +8,7 @@ import pytest
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN
 from streaming.common.event_row import EventRow
 from streaming.rules.log_state import LogState
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from tests.agents import Agent, Reader
 from tests.builders import batch, log_dir, partition
 from tests.events import Shard

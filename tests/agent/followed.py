@@ -8,7 +8,7 @@ from pathlib import Path
 from streaming.broker.agent.group_following import GroupFollowing
 from streaming.broker.disk.availability import LogDirs, open_log_dirs
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.coordinator_records import offset_commit_record
+from streaming.simulator.coordinators import offset_commit_record
 from tests.agents import Agent, Reader
 from tests.builders import NOW
 

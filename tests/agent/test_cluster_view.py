@@ -12,7 +12,7 @@ from streaming.broker.watcher.cursors import log_id
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.names import METADATA_TOPIC, DirState
 from streaming.rules.config_values import ValueSource, read_configs
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from tests.builders import CLUSTER_ID, log_dir
 from tests.formats.real_clusters import DATA, SEGMENT, metadata_of
 from tests.frozen import NAMES, unpack

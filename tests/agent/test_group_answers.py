@@ -10,7 +10,7 @@ from streaming.broker.protocol.group_stream import GroupsAnswer
 from streaming.common.short_names import PREFIX, redacted
 from streaming.errors import AgentError
 from streaming.simulator.batch_writer import Batch, Codec
-from streaming.simulator.group_coordinator import SimulatedMember, classic_group_record
+from streaming.simulator.coordinators import SimulatedMember, classic_group_record
 from streaming.simulator.log import PartitionLog
 from streaming.spark.client.agent_client import AgentClient
 from tests.agent.followed import OFFSETS, TOPIC_ID, committed

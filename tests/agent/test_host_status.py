@@ -14,9 +14,8 @@ from streaming.broker.agent.host_status import CHECK_EVERY_MS
 from streaming.broker.protocol.cluster_messages import Led
 from streaming.broker.protocol.status_messages import LogDirStatus
 from streaming.simulator.broker import Controller
-from streaming.simulator.file_writer import uuid_text
-from streaming.simulator.log import compact
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, compact
+from streaming.simulator.segment_writer import uuid_text
 from tests.agents import Agent, Reader
 from tests.builders import CLUSTER_ID, NOW, batch, delete, log_dir, partition
 from tests.formats.real_clusters import metadata_of

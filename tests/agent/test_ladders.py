@@ -18,12 +18,11 @@ from streaming.broker.agent.dir_threads import GONE_SECONDS, DirCalls, R
 from streaming.broker.agent.group_answers import find_positions
 from streaming.broker.agent.laddered_log import LadderedLog
 from streaming.broker.agent.ladders import REST_SECONDS, RETRY_SECONDS, STORE_SECONDS, SWEEP_SECONDS
-from streaming.broker.disk.replay import without_replaced
+from streaming.broker.disk.locate import without_replaced
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.ladder import filling
-from streaming.broker.ladder.count_log import count_log
-from streaming.broker.ladder.positions import positions
+from streaming.broker.ladder.positions import count_log, positions
 from streaming.broker.ladder.segment_ladder import RUNG_BYTES
 from streaming.broker.protocol.group_messages import POSITIONS_ASKED, RecordsRequest
 from streaming.errors import JournalError

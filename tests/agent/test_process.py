@@ -49,7 +49,7 @@ def test_a_limit_below_what_the_logs_need_is_reported_with_the_figures() -> None
 _SHORT = """
 import os, resource, sys
 from pathlib import Path
-from streaming.broker.disk.shortage import shortage
+from streaming.broker.disk.opening import shortage
 from tests.agents import Agent, Reader
 from tests.builders import batch, log_dir, partition
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from streaming.broker.agent.parts import MOST_NAMED, scrub_statuses
-from streaming.broker.disk.identity import LogDir
+from streaming.broker.disk.availability import LogDir
 from streaming.broker.disk.segment_files import SegmentKey
 from streaming.broker.protocol.status_messages import CorruptBatch, CorruptLog, ScrubStatus, UnreadableFile
-from streaming.broker.scrub.findings import FoundSegment
+from streaming.broker.scrub.scrub_progress import FoundSegment
 from streaming.broker.scrub.threads import PassProgress, ScrubReport
 from streaming.kafka.scan.soundness import Damage, Fault
 

@@ -16,8 +16,8 @@ from streaming.broker.protocol.excerpt_messages import Scan, ScanRequest
 from streaming.broker.protocol.status_messages import StatusRequest
 from streaming.common.units import Address
 from streaming.errors import AgentError, UsageError
+from streaming.spark.client.address_lookup import NO_FILES, ClientFiles
 from streaming.spark.client.agent_client import AgentClient, credentials
-from streaming.spark.client.client_files import NO_FILES, ClientFiles
 from tests.agents import LOOPBACK, Agent
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
 from tests.limits import SECONDS

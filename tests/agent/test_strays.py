@@ -12,8 +12,8 @@ from streaming.broker.agent.strays import stray_sentences, strays_in
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.kafka.formats.metadata_partitions import PartitionState
 from streaming.rules.limits import limits_of
-from streaming.simulator.file_writer import uuid_text
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
+from streaming.simulator.segment_writer import uuid_text
 from tests.builders import batch, log_dir, partition
 
 ID = uuid_text(UUID(int=1))

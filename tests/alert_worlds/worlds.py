@@ -32,7 +32,7 @@ from streaming.cluster.view.table import Replica, Table
 from streaming.cluster.view.view import view
 from streaming.common.rows import TRANSACTIONS
 from streaming.common.settings import Settings
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.pages.exposition.render import render
 from streaming.rules.broker_process import LockState, ProcessState

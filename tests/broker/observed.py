@@ -7,10 +7,10 @@ from pathlib import Path
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.host_status import CHECK_EVERY_MS, HostStatus
 from streaming.broker.agent.process_watch import ProcessWatch
-from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.disk.availability import open_log_dirs
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
 from streaming.cluster.view.broker_status import broker_phases, broker_processes, is_given_up
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from tests.broker.kafka import Node
 
 

@@ -9,7 +9,7 @@ import pytest
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus
 from streaming.cluster.view.broker_status import broker_phases, unwatched_log_dirs
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from tests.broker.clients import create_topic
 from tests.broker.kafka import Kafka
 from tests.broker.observed import Observed

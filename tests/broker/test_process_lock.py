@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from streaming.broker.agent.process_watch import ProcessWatch
+from streaming.broker.disk.broker_processes import ask_lock
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.disk.process_lock import ask_lock
 from streaming.broker.protocol.status_messages import ProcessStatus
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.broker_process import QUIET_MS, LockState, ProcessState
 from tests.broker.clients import create_topic
 from tests.broker.kafka import Kafka
 from tests.broker.observed import Observed, now_ms
 
 _ASKS = (
-    "import sys; from pathlib import Path; from streaming.broker.disk.process_lock import ask_lock\n"
+    "import sys; from pathlib import Path; from streaming.broker.disk.broker_processes import ask_lock\n"
     "print(1, flush=True)\n"
     "while True:\n  [ask_lock(Path(each)) for each in sys.argv[1:]]"
 )

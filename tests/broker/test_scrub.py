@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
-from streaming.broker.ladder.count_log import count_log
+from streaming.broker.ladder.positions import count_log
 from streaming.broker.scrub.scrub_progress import ScrubProgress
 from streaming.broker.scrub.threads import LogDirScrub
 from tests.broker.clients import CODECS, create_topic, delete_topic, producer, send, transaction

@@ -17,8 +17,8 @@ from streaming.broker.protocol.consumer_messages import Register
 from streaming.common.definitions.agent_metrics import BUILD
 from streaming.common.definitions.sections import SECTIONS, Section
 from streaming.errors import AgentError
+from streaming.spark.client.address_lookup import ClientFiles
 from streaming.spark.client.agent_client import AgentClient
-from streaming.spark.client.client_files import ClientFiles
 from tests.builders import batch, log_dir, partition
 from tests.certificates import TOKEN, Authority, token_file
 from tests.commands import run_command

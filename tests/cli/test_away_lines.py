@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from streaming.broker.protocol.listing_json import AwayBroker
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from streaming.terminal.cli.lists import AT_START, away_lines
 from tests.builders import batch, log_dir, partition
 from tests.commands import run_command

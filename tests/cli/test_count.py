@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from tests.builders import abort, batch, commit, log_dir, partition
 from tests.commands import run_command
 from tests.frozen import unpack

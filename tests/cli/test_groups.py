@@ -12,8 +12,7 @@ from streaming.broker.protocol.group_json import OLD_DATA_MS, GroupDetail, Group
 from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.common.short_names import short_name
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.simulator.group_coordinator import SimulatedMember, classic_group_record
+from streaming.simulator.coordinators import SimulatedMember, classic_group_record, offset_commit_record
 from tests.builders import NOW, batch, commit, log_dir, partition
 from tests.cli.served_groups import GROUPS, detail, job
 from tests.commands import run_command

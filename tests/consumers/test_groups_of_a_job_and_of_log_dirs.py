@@ -16,8 +16,7 @@ from streaming.cluster.verdicts import conditions
 from streaming.cluster.view.export import EVERYTHING
 from streaming.common.settings import Settings
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.simulator.group_coordinator import SimulatedMember, classic_group_record
+from streaming.simulator.coordinators import SimulatedMember, classic_group_record, offset_commit_record
 from streaming.simulator.log import PartitionLog
 from streaming.terminal.offline.group_reading import read_groups
 from tests.builders import NOW, abort, batch, commit, log_dir, partition

@@ -8,8 +8,7 @@ from streaming.cluster.consumers.group_tracker import GroupTracker
 from streaming.cluster.view.export import EVERYTHING
 from streaming.common.settings import Settings
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.simulator.group_coordinator import SimulatedMember, classic_group_record
+from streaming.simulator.coordinators import SimulatedMember, classic_group_record, offset_commit_record
 from streaming.terminal.offline.group_reading import read_groups
 from tests.builders import NOW, batch, log_dir, partition
 from tests.file_times import written_at

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.disk.aborted_transactions import aborted_transactions
+from streaming.broker.disk.producer_files import aborted_transactions
 from streaming.broker.disk.segment_files import list_segments
 from streaming.errors import FormatError
 from streaming.simulator.log import PartitionLog

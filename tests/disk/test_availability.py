@@ -6,12 +6,11 @@ from uuid import UUID
 
 import pytest
 
-from streaming.broker.disk.availability import LogDirs, open_log_dirs
+from streaming.broker.disk.availability import UNKNOWN_BROKER, LogDirs, open_log_dirs
 from streaming.broker.disk.calls import calls_of_this_thread
-from streaming.broker.disk.identity import UNKNOWN_BROKER
 from streaming.errors import LogDirError
-from streaming.simulator.file_writer import uuid_text
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
+from streaming.simulator.segment_writer import uuid_text
 from tests.builders import CLUSTER_ID, log_dir
 
 OTHER_CLUSTER = "EBESExQVFhcYGRobHB0eHw"

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.broker.disk.dir_usage import DirUsage, read_usage
-from streaming.broker.disk.file_kinds import DiskFileKind
+from streaming.broker.disk.dir_usage import DirUsage, DiskFileKind, read_usage
 from tests.builders import batch, delete, log_dir, partition
 from tests.disk.du import check
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from streaming.broker.disk.broker_processes import was_shut_down_cleanly
 from streaming.broker.disk.calls import bytes_read
-from streaming.broker.disk.contents import ContentsReader, was_shut_down_cleanly
+from streaming.broker.disk.contents import ContentsReader
 from streaming.broker.disk.log_inventory import READ_BYTES, Inventory, LogInventory, ScannedTimes
 from streaming.broker.disk.logdirs import Partition, list_partitions, open_log_dirs
 from streaming.broker.disk.segment_files import FileIdentity
@@ -17,8 +18,7 @@ from streaming.broker.disk.segment_times import ActiveRead
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.kafka.formats.names import DirState
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.log import PartitionLog, compact
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog, compact
 from tests.builders import NOW, batch, delete, log_dir, partition
 
 LATER = NOW * 2

@@ -10,7 +10,7 @@ import pytest
 from streaming.broker.disk.logdirs import list_partitions, load_offset_checkpoint, open_log_dirs, partitions_by_name, read_topic_id
 from streaming.errors import LogDirError
 from streaming.kafka.formats.names import DirState
-from streaming.simulator.file_writer import uuid_text
+from streaming.simulator.segment_writer import uuid_text
 from tests.builders import CLUSTER_ID, delete, log_dir, partition
 from tests.tools import nobody
 

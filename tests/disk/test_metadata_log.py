@@ -7,8 +7,7 @@ from uuid import UUID
 import pytest
 
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.disk.metadata_log import MetadataLog
-from streaming.broker.disk.metadata_past import load_metadata_snapshot
+from streaming.broker.disk.metadata_log import MetadataLog, load_metadata_snapshot
 from streaming.errors import FormatError
 from streaming.kafka.formats.cluster_image import ClusterImage
 from streaming.kafka.formats.metadata_records import MetadataFrame, MetadataKind, read_metadata_frame

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.disk.metadata_log import MetadataLog
-from streaming.broker.disk.metadata_past import MetadataPast
+from streaming.broker.disk.metadata_log import MetadataLog, MetadataPast
 from streaming.errors import FormatError
 from streaming.kafka.formats.cluster_image import ClusterImage
 from tests.builders import log_dir

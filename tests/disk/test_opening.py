@@ -12,16 +12,13 @@ import pytest
 
 import streaming
 from streaming.broker.disk import opening
-from streaming.broker.disk.aborted_transactions import aborted_transactions
-from streaming.broker.disk.identity import read_identity
+from streaming.broker.disk.availability import read_identity
 from streaming.broker.disk.index_file import last_entry_below
-from streaming.broker.disk.logdirs import load_offset_checkpoint
-from streaming.broker.disk.metadata_log import read_quorum_state
-from streaming.broker.disk.metadata_past import load_metadata_snapshot
+from streaming.broker.disk.logdirs import TopicIds, load_offset_checkpoint
+from streaming.broker.disk.metadata_log import load_metadata_snapshot, read_quorum_state
 from streaming.broker.disk.opening import NAMES_BYTES, open_file, read_small
-from streaming.broker.disk.producer_snapshots import SnapshotFile, load_producer_snapshot
+from streaming.broker.disk.producer_files import SnapshotFile, aborted_transactions, load_producer_snapshot
 from streaming.broker.disk.segment_files import OpenSegment, list_segments, read_leader_epochs
-from streaming.broker.disk.topic_ids import TopicIds
 from streaming.errors import FormatError, LogDirError, SegtailError, TooLargeError
 from streaming.kafka.formats.names import LEADER_EPOCH_CHECKPOINT, META_PROPERTIES, PARTITION_METADATA, MetadataSnapshot
 from tests.builders import batch, log_dir, partition

@@ -1,5 +1,6 @@
 """The times of segments, read cheaply, against the inventory that opens every one of them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,17 @@ def test_an_active_segment_that_ends_in_garbage_ends_there(tmp_path: Path) -> No
     whole = read(disk.path)
     with (disk.path / "t-0" / f"{0:020}.log").open("ab") as file:
         file.write(b"\xff" * 100)
+    found = read(disk.path)
+    assert (found.end_offset, found.active_bytes, found.largest.tolist()) == (whole.end_offset, whole.active_bytes, whole.largest.tolist())
+
+
+def test_a_batch_that_is_not_all_there_yet_does_not_count(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    log = partition(disk, "t")
+    log.append(batch(3))
+    whole = read(disk.path)
+    log.append(batch(3, timestamp=NOW + 1000))
+    os.truncate(disk.path / "t-0" / f"{0:020}.log", log.active.size - 1)
     found = read(disk.path)
     assert (found.end_offset, found.active_bytes, found.largest.tolist()) == (whole.end_offset, whole.active_bytes, whole.largest.tolist())
 

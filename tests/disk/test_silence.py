@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from streaming.broker.disk.availability import FirstRead, find_silent
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.disk.silence import FirstRead, find_silent
 from streaming.errors import LogDirError
 from tests.builders import log_dir
 from tests.unanswering import Unanswering

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from streaming.broker.disk import opening
-from streaming.broker.disk.topic_ids import TopicIds
+from streaming.broker.disk.logdirs import TopicIds
 from tests.builders import log_dir, partition
 
 

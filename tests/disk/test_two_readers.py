@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streaming.broker.disk import two_readers
-from streaming.broker.disk.dir_usage import DirUsage, joined, read_usage
-from streaming.broker.disk.two_readers import read_log_dir
+from streaming.broker.disk import dir_usage
+from streaming.broker.disk.dir_usage import DirUsage, joined, read_log_dir, read_usage
 from tests.builders import batch, delete, log_dir, partition
 from tests.disk.du import check
 
@@ -73,7 +72,7 @@ def test_a_large_log_dir_is_read_by_two_processes(disk: Path, caplog: pytest.Log
 def test_a_second_process_that_fails_is_stated_and_its_half_is_read_all_the_same(
     disk: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(two_readers, "__name__", "no.such.module")
+    monkeypatch.setattr(dir_usage, "__name__", "no.such.module")
     assert content(read_log_dir(disk, large=1)) == content(read_usage(disk))
     assert [record.message for record in caplog.records] == ["a second process could not read its half of a log dir"]
 

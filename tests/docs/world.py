@@ -12,17 +12,17 @@ from uuid import UUID
 
 from streaming.kafka.formats import names
 from streaming.simulator.batch_writer import Batch, Codec
-from streaming.simulator.coordinator_records import (
+from streaming.simulator.coordinators import (
     IdState,
+    SimulatedMember,
     StoredTransaction,
+    classic_group_record,
+    consumer_group_records,
     offset_commit_record,
     partition_for,
     transaction_record,
 )
-from streaming.simulator.file_writer import replace_file
-from streaming.simulator.group_coordinator import SimulatedMember, classic_group_record, consumer_group_records
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from streaming.simulator.metadata_writer import (
     METADATA_TOPIC_ID,
     ConfigResource,
@@ -39,7 +39,7 @@ from streaming.simulator.metadata_writer import (
     topic_record,
     unfence_record,
 )
-from streaming.simulator.segment_writer import LogConfig
+from streaming.simulator.segment_writer import LogConfig, replace_file
 from tests.builders import CLUSTER_ID, abort, batch, commit
 from tests.formats.dumped import columns
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from streaming.terminal.doctor import brokers_check
 from tests.builders import log_dir
 from tests.doctor.examined import FINE, NOT_APPLICABLE, NOW, UNKNOWN, WARNING, examined, only

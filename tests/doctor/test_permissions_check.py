@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from streaming.terminal.doctor import permissions_check
 from tests.builders import batch, log_dir, partition
 from tests.doctor.examined import FAULT, FINE, WARNING, examined

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streaming.broker.excerpts.finding import FormatFlaw
+from streaming.broker.excerpts.segment_walk import FormatFlaw
 from streaming.common.progress_line import ProgressLine
-from streaming.terminal.dump.output import dump
+from streaming.terminal.dump.dumper import dump
 from streaming.terminal.dump.request import Format, Request
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"

@@ -9,9 +9,10 @@ from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.excerpts.excerpt_listing import list_excerpts
 from streaming.broker.excerpts.excerpt_scan import ranges_of
-from streaming.broker.excerpts.excerpt_transactions import UNKNOWN, OpenThere, end_transactions, open_at
+from streaming.broker.excerpts.excerpt_transactions import UNKNOWN, end_transactions, open_at
 from streaming.broker.journal.blobs import decode_steps
 from streaming.broker.protocol.selection import EVERYTHING_SELECTED
+from streaming.broker.watcher.bootstrap import Past
 from streaming.common.event_row import Event
 from streaming.common.rows import StartSource
 from streaming.common.start_from import StartFrom
@@ -96,10 +97,10 @@ def test_a_row_for_each_marker(tmp_path: Path) -> None:
         assert opened == [(9, sizes[5])]
 
 
-def open_there(log: PartitionLog, offset: int | None = None, most_bytes: int | None = None) -> OpenThere:
+def open_there(log: PartitionLog, offset: int | None = None) -> Past:
     segments, buffer = list_segments(log.directory), window()
     at = find_offset(segments, offset, buffer).next_offset
-    return open_at(log.directory, segments, at, buffer, most_bytes=most_bytes)
+    return open_at(log.directory, segments, at, buffer)
 
 
 def test_what_is_open_in_the_middle_has_all_its_bytes(tmp_path: Path) -> None:
@@ -110,13 +111,12 @@ def test_what_is_open_in_the_middle_has_all_its_bytes(tmp_path: Path) -> None:
     sizes = [entry.size for segment in log.segments for entry in segment.entries]
     found = open_there(log)
     assert not found.cold
-    assert dict(zip(found.transactions["producer_id"].tolist(), found.transactions["bytes"].tolist(), strict=True)) == {
+    assert dict(zip(found.opened["producer_id"].tolist(), found.opened["bytes"].tolist(), strict=True)) == {
         7: sizes[0] + sizes[5],
         9: sizes[4],
         8: sizes[6],
     }
-    assert open_there(log, most_bytes=10).transactions["bytes"].tolist() == [UNKNOWN, UNKNOWN, sizes[6]]
-    assert open_there(log, 3).transactions["bytes"].tolist() == [sizes[0], sizes[1]]
+    assert open_there(log, 3).opened["bytes"].tolist() == [sizes[0], sizes[1]]
 
 
 def test_bytes_of_deleted_data_are_not_known_and_stay_so(tmp_path: Path) -> None:
@@ -128,10 +128,10 @@ def test_bytes_of_deleted_data_are_not_known_and_stay_so(tmp_path: Path) -> None
     log.append(batch(1))
     log.segments[0].path("log").unlink()
     found = open_there(log)
-    assert found.transactions["bytes"].tolist() == [UNKNOWN]
+    assert found.opened["bytes"].tolist() == [UNKNOWN]
     log.append(data(7, sequence=2), commit(7, epoch=0))
     steps = decode_steps(ranges(log.directory.parent)[-1].transactions)
-    after, ended = end_transactions(found.transactions, steps)
+    after, ended = end_transactions(found.opened, steps)
     assert (len(after), ended["bytes"].tolist(), ended["first_offset"].tolist()) == (0, [UNKNOWN], [0])
 
 

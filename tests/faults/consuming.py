@@ -6,8 +6,8 @@ from streaming.broker.protocol.consumer_messages import Range, Register
 from streaming.broker.protocol.status_messages import Status, StatusRequest
 from streaming.common.rows import Kind
 from streaming.errors import AgentError
+from streaming.spark.client.address_lookup import NO_FILES, ClientFiles
 from streaming.spark.client.agent_client import AgentClient
-from streaming.spark.client.client_files import NO_FILES, ClientFiles
 from tests.processes import Segtail, until
 
 Key = tuple[str, int]

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streaming.spark.job import job
-from streaming.spark.job.restarts import FAILURES
+from streaming.spark.job.child import FAILURES
 from tests.builders import batch, log_dir, partition
 from tests.jobs import run_once, serving
 from tests.processes import Page, read_page, until, values

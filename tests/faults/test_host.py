@@ -10,10 +10,9 @@ import pytest
 
 import streaming
 from streaming.broker.scrub.scrub_progress import ScrubProgress
-from streaming.broker.scrub.segment_check import WINDOW_BYTES
-from streaming.broker.scrub.threads import LogDirScrub
+from streaming.broker.scrub.threads import WINDOW_BYTES, LogDirScrub
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from tests.agents import Agent, Reader
 from tests.builders import NOW, log_dir, partition
 from tests.faults.consuming import Consumer
@@ -34,7 +33,8 @@ _TRIES = 3
 
 
 _ASKS = (
-    "import sys; from pathlib import Path; sys.path.insert(0, sys.argv.pop(1)); from streaming.broker.disk.process_lock import ask_lock\n"
+    "import sys; from pathlib import Path; sys.path.insert(0, sys.argv.pop(1))\n"
+    "from streaming.broker.disk.broker_processes import ask_lock\n"
     "print(*(ask_lock(Path(each)).state for each in sys.argv[1:]))"
 )
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from streaming.simulator.broker import SimulatedBroker
-from streaming.simulator.log import Facts
+from tests.facts import Facts, facts_of_all
 from tests.processes import Counts
 
 START = 1_700_000_000_000
@@ -49,7 +49,7 @@ class WritingBroker:
 
     def facts(self) -> tuple[Facts, ...]:
         """The truth, of a broker at rest from which nothing was taken away."""
-        facts = self._broker.facts()
+        facts = facts_of_all(self._broker)
         assert all(each.appended == each.held for each in facts)
         return facts
 
@@ -74,7 +74,7 @@ def written(broker: WritingBroker) -> dict[tuple[str, int], Counts]:
     """The counts of every partition, as the broker knows them."""
     return {
         (each.topic, each.partition): Counts(each.appended.bytes, each.appended.batches, each.appended.records, each.log_end_offset)
-        for each in broker.facts()
+        for each in facts_of_all(broker)
     }
 
 

@@ -9,8 +9,7 @@ from streaming.kafka.formats.control import EndTxnMarker, read_control
 from streaming.kafka.formats.entries import OldMessage
 from streaming.kafka.formats.layout import TRANSACTIONAL_BIT
 from streaming.kafka.formats.producer_snapshot import ProducerState
-from streaming.kafka.formats.record_batches import RecordBatch
-from streaming.kafka.formats.records import Record
+from streaming.kafka.formats.records import Record, RecordBatch
 from streaming.kafka.scan.headers import Batches, read_headers
 from streaming.kafka.scan.walk import walk
 

@@ -4,7 +4,7 @@ import csv
 import shutil
 from pathlib import Path
 
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 
 DATA = Path(__file__).parents[1] / "data" / "metadata"
 

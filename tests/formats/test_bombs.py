@@ -12,8 +12,7 @@ import zstandard
 from streaming.errors import FormatError, TooLargeError
 from streaming.kafka.formats.decompression import LARGEST_WINDOW_BYTES, decompressed
 from streaming.kafka.formats.entries import read_entry, read_entry_times
-from streaming.kafka.formats.record_batches import read_batch
-from streaming.kafka.formats.records import LEAST_RECORD_BYTES, MAX_TIMED_BYTES, read_record_times, read_records
+from streaming.kafka.formats.records import LEAST_RECORD_BYTES, MAX_TIMED_BYTES, read_batch, read_record_times, read_records
 from streaming.simulator.batch_writer import Batch, Codec, Record, compress, encode
 from tests.builders import NOW
 from tests.formats.claims import claiming, empty_records

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from streaming.errors import FormatError
 from streaming.kafka.formats.cluster_image import ClusterImage, Topic
-from streaming.kafka.formats.metadata_brokers import BrokerState
 from streaming.kafka.formats.metadata_partitions import PartitionState, without_elr
+from streaming.kafka.formats.metadata_records import BrokerState
 from streaming.kafka.formats.names import parse_metadata_snapshot
 from streaming.simulator.batch_writer import Batch, Record, encode
 from streaming.simulator.metadata_writer import partition_change_record

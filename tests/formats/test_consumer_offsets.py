@@ -33,8 +33,8 @@ from streaming.kafka.formats.stored_groups import (
     SubscribedTopics,
     read_group_metadata,
 )
-from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.terminal.dump.plain import plain
+from streaming.simulator.coordinators import offset_commit_record
+from streaming.terminal.dump.row_table import plain
 from tests.dump.reported import as_ours, shared
 from tests.formats.dumped import columns, files, read, reported
 from tests.formats.offsets_topic import PAYLOAD, records_of

@@ -23,8 +23,7 @@ from streaming.kafka.formats.control import (
     VoterNode,
     read_control,
 )
-from streaming.kafka.formats.record_batches import read_batch
-from streaming.kafka.formats.records import Record, read_records
+from streaming.kafka.formats.records import Record, read_batch, read_records
 from tests.formats.vectors import ABORT_MARKER, COMMIT_MARKER, CONTROL_VALUES, OTHER_ID, TIME, TOPIC_ID
 from tests.tables import each_row
 

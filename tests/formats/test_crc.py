@@ -6,7 +6,7 @@ import google_crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.kafka.formats.crc import crc32, crc32c
+from streaming.kafka.formats.layout import crc32, crc32c
 
 
 def test_check_values() -> None:

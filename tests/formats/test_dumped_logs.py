@@ -5,9 +5,8 @@ import re
 import numpy as np
 
 from streaming.kafka.formats.entries import inner_messages, read_entry_records, read_message
-from streaming.kafka.formats.record_batches import read_batch
-from streaming.kafka.formats.records import read_records
-from streaming.kafka.scan.crc_check import stored_crcs, wrong_crcs
+from streaming.kafka.formats.records import read_batch, read_records
+from streaming.kafka.scan.soundness import stored_crcs, wrong_crcs
 from tests.formats.dumped import batch_line, columns, files, inner_line, message_line, read, record_line, reported
 from tests.tables import each_row
 

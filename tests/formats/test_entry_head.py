@@ -3,9 +3,16 @@
 import pytest
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.crc import has_right_crc
-from streaming.kafka.formats.entry_head import read_base_offset, read_entry_head, read_leader_epoch, read_length, read_size
-from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES
+from streaming.kafka.formats.layout import (
+    CURRENT_MAGIC,
+    HEADER_BYTES,
+    has_right_crc,
+    read_base_offset,
+    read_entry_head,
+    read_leader_epoch,
+    read_length,
+    read_size,
+)
 from tests.formats.dumped import columns, files, read
 from tests.formats.vectors import DATA_BATCH
 from tests.tables import each_row

@@ -3,10 +3,9 @@
 from uuid import UUID
 
 from streaming.kafka.formats.cluster_image import IDLE_BYTES, ClusterImage, idle_run
-from streaming.kafka.formats.former_leaders import MOST_EPOCHS, MOST_TOPICS
+from streaming.kafka.formats.metadata_partitions import MOST_EPOCHS, MOST_TOPICS
 from streaming.kafka.formats.wire import check_uuid
 from streaming.simulator.batch_writer import Batch, Record, encode
-from streaming.simulator.file_writer import uuid_text
 from streaming.simulator.metadata_writer import (
     ReplicaSet,
     metadata_batch,
@@ -15,6 +14,7 @@ from streaming.simulator.metadata_writer import (
     partition_record,
     topic_record,
 )
+from streaming.simulator.segment_writer import uuid_text
 from tests.builders import NOW
 from tests.simulated import remove_topic_record
 from tests.tables import each_row

@@ -11,17 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.configs import READABLE_KEYS
 from streaming.kafka.formats.consumer_offsets import read_offsets_key, read_offsets_value
 from streaming.kafka.formats.control import ControlType, read_control
-from streaming.kafka.formats.message_schema import Int16, SchemaMessage, structure, tagged, versions
+from streaming.kafka.formats.coordinator_states import (
+    ShareKey,
+    ShareKeyType,
+    TransactionState,
+    read_share_key,
+    read_share_value,
+    read_transaction_key,
+    read_transaction_value,
+)
 from streaming.kafka.formats.metadata_records import MetadataKind, read_metadata_record
+from streaming.kafka.formats.properties import READABLE_KEYS
 from streaming.kafka.formats.records import Record
-from streaming.kafka.formats.share_group_state import ShareKey, ShareKeyType, read_share_key, read_share_value
 from streaming.kafka.formats.stored_groups import KeyType
-from streaming.kafka.formats.transaction_state import TransactionState, read_transaction_key, read_transaction_value
-from streaming.kafka.formats.wire import Reader
-from streaming.terminal.dump.plain import plain
+from streaming.kafka.formats.wire import Int16, Reader, SchemaMessage, structure, tagged, versions
+from streaming.terminal.dump.row_table import plain
 from tests.dump import reported
 from tests.formats.kafkas_layouts import Layout, contents, encoded, layouts
 from tests.tables import each_row

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.kafka.formats.cluster_image import ClusterImage, IdlePace, IdleRun, idle_run, times_of
-from streaming.kafka.formats.metadata_brokers import Phase
-from streaming.kafka.formats.record_batches import read_batch
+from streaming.kafka.formats.metadata_records import Phase
+from streaming.kafka.formats.records import read_batch
 from streaming.simulator.batch_writer import encode
 from streaming.simulator.metadata_writer import (
     Listener,

@@ -7,23 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.metadata_brokers import (
-    BrokerChangeRecord,
-    BrokerFeature,
-    Endpoint,
-    RegisterBrokerRecord,
-    UnregisterBrokerRecord,
-)
 from streaming.kafka.formats.metadata_partitions import ClearElrRecord, PartitionChangeRecord, PartitionRecord
 from streaming.kafka.formats.metadata_records import (
     Boundary,
+    BrokerChangeRecord,
+    BrokerFeature,
     ConfigRecord,
+    Endpoint,
     FeatureLevelRecord,
     MetadataFrame,
     MetadataKind,
     ProducerIdsRecord,
+    RegisterBrokerRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnregisterBrokerRecord,
     read_metadata_frame,
     read_metadata_record,
 )

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.kafka.formats.offset_index import read_offset_entries
+from streaming.kafka.formats.segment_indexes import read_offset_entries
 from tests.formats.dumped import files, read, segment_of
 from tests.tables import each_row
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.kafka.formats.names import coordinator_partition
-from streaming.simulator.coordinator_records import partition_for
+from streaming.simulator.coordinators import partition_for
 from tests.tables import each_row
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.quorum_state import QuorumState, parse_quorum_state
+from streaming.kafka.formats.checkpoint_files import QuorumState, parse_quorum_state
 from tests.tables import each_row
 
 STATIC = (

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.record_batches import read_batch
+from streaming.kafka.formats.records import read_batch
 from tests.formats.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME
 from tests.record_batches import read_batches
 from tests.tables import each_row

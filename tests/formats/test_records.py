@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from streaming.errors import FormatError
 from streaming.kafka.formats import records as opened
-from streaming.kafka.formats.record_batches import RecordBatch, read_batch
-from streaming.kafka.formats.records import Header, Record, read_record_times
+from streaming.kafka.formats.records import Header, Record, RecordBatch, read_batch, read_record_times
 from streaming.simulator import batch_writer as written
 from streaming.simulator.batch_writer import Codec
 from tests.formats.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME

@@ -1,6 +1,6 @@
 """What a share group has given up and what is on its way to the dead letter queue, as a broker has written it."""
 
-from streaming.kafka.formats.share_group_state import ShareUpdate, read_share_key, read_share_value
+from streaming.kafka.formats.coordinator_states import ShareUpdate, read_share_key, read_share_value
 from tests.formats.vectors import DEAD_LETTERS
 
 ACKNOWLEDGED, ARCHIVING, ARCHIVED = 2, 3, 4

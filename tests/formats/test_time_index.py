@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.kafka.formats.time_index import ENTRY_BYTES, read_time_entries
-from streaming.kafka.scan.index_check import proven_time_entries
+from streaming.kafka.formats.segment_indexes import TIME_ENTRY_BYTES, read_time_entries
+from streaming.kafka.scan.soundness import proven_time_entries
 from tests.formats.dumped import base_offset_of, files, read, reported, segment_of
 from tests.formats.vectors import TIME
 from tests.tables import each_row
@@ -69,12 +69,12 @@ def test_entries_end_where_none_can_follow(entries: list[tuple[int, int]], count
     assert pairs(packed(*entries)) == entries[:count]
 
 
-@given(ENTRIES, st.binary(max_size=ENTRY_BYTES - 1))
+@given(ENTRIES, st.binary(max_size=TIME_ENTRY_BYTES - 1))
 def test_byte_by_byte_it_says_the_same(entries: list[tuple[int, int]], rest: bytes) -> None:
     data = packed(*entries) + rest
     whole = pairs(data)
     for length in range(len(data) + 1):
-        assert pairs(data[:length]) == whole[: length // ENTRY_BYTES]
+        assert pairs(data[:length]) == whole[: length // TIME_ENTRY_BYTES]
 
 
 @given(st.binary(max_size=200))

@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.transaction_index import ENTRY_BYTES, AbortedTransaction, read_aborted_columns, read_aborted_transactions
+from streaming.kafka.formats.segment_indexes import (
+    TRANSACTION_ENTRY_BYTES,
+    AbortedTransaction,
+    read_aborted_columns,
+    read_aborted_transactions,
+)
 from tests.formats.dumped import files, read, reported
 from tests.tables import each_row
 
@@ -16,7 +21,7 @@ ABORTED = AbortedTransaction(producer_id=4001, first_offset=90, last_offset=103,
 
 
 def test_what_kafka_writes_is_understood() -> None:
-    assert read_aborted_transactions(VECTOR) == ((ABORTED,), ENTRY_BYTES)
+    assert read_aborted_transactions(VECTOR) == ((ABORTED,), TRANSACTION_ENTRY_BYTES)
 
 
 @each_row("name", files(".txnindex"))
@@ -44,8 +49,8 @@ def test_columns_are_the_entries(name: str) -> None:
 def test_an_entry_that_is_still_being_written_is_left() -> None:
     data = VECTOR * 2
     for length in range(len(data) + 1):
-        whole = length // ENTRY_BYTES
-        assert read_aborted_transactions(data[:length]) == ((ABORTED,) * whole, whole * ENTRY_BYTES)
+        whole = length // TRANSACTION_ENTRY_BYTES
+        assert read_aborted_transactions(data[:length]) == ((ABORTED,) * whole, whole * TRANSACTION_ENTRY_BYTES)
 
 
 def test_another_version_is_refused_with_its_position() -> None:
@@ -56,4 +61,4 @@ def test_another_version_is_refused_with_its_position() -> None:
 @given(st.binary(max_size=120))
 def test_garbage_is_refused_and_nothing_else(garbage: bytes) -> None:
     with suppress(FormatError):
-        assert len(read_aborted_transactions(memoryview(garbage))[0]) == len(garbage) // ENTRY_BYTES
+        assert len(read_aborted_transactions(memoryview(garbage))[0]) == len(garbage) // TRANSACTION_ENTRY_BYTES

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.transaction_state import (
+from streaming.kafka.formats.coordinator_states import (
     TopicPartitions,
     TransactionMetadata,
     TransactionState,
     read_transaction_key,
     read_transaction_value,
 )
-from streaming.simulator.coordinator_records import IdState, transaction_record
-from streaming.simulator.coordinator_records import StoredTransaction as Written
+from streaming.simulator.coordinators import IdState, transaction_record
+from streaming.simulator.coordinators import StoredTransaction as Written
 from tests.formats.dumped import columns, files, read, reported
 from tests.formats.offsets_topic import records_of
 from tests.formats.vectors import TIME, TRANSACTION_VALUES

@@ -15,8 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from streaming.kafka.formats.crc import CHECKED_FROM, crc32c
-from streaming.kafka.formats.layout import HEADER_BYTES
+from streaming.kafka.formats.layout import CHECKED_FROM, HEADER_BYTES, crc32c
 from streaming.simulator.batch_writer import Codec, compress
 from tests.commands import run_command
 from tests.fuzz.mutation import mutated

@@ -12,25 +12,21 @@ from streaming.kafka.formats.checkpoint_files import (
     parse_leader_epochs,
     parse_offset_checkpoint,
     parse_partition_metadata,
+    parse_quorum_state,
 )
 from streaming.kafka.formats.cluster_image import ClusterImage
 from streaming.kafka.formats.consumer_offsets import read_offset_commit, read_offsets_key, read_offsets_value
 from streaming.kafka.formats.control import read_control
+from streaming.kafka.formats.coordinator_states import read_share_key, read_share_value, read_transaction_key, read_transaction_value
 from streaming.kafka.formats.entries import inner_messages, read_entry_records, read_entry_times, read_message
-from streaming.kafka.formats.entry_head import read_entry_head
+from streaming.kafka.formats.layout import read_entry_head
 from streaming.kafka.formats.metadata_records import read_metadata_frame, read_metadata_record
 from streaming.kafka.formats.names import parse_metadata_snapshot, parse_partition_dir, parse_segment_file
-from streaming.kafka.formats.offset_index import read_offset_entries
 from streaming.kafka.formats.producer_snapshot import read_producer_snapshot
 from streaming.kafka.formats.properties import parse_meta_properties, parse_properties, parse_server_properties
-from streaming.kafka.formats.quorum_state import parse_quorum_state
-from streaming.kafka.formats.record_batches import read_batch, read_begun_batch
-from streaming.kafka.formats.records import Record, read_records
-from streaming.kafka.formats.share_group_state import read_share_key, read_share_value
+from streaming.kafka.formats.records import Record, read_batch, read_begun_batch, read_records
+from streaming.kafka.formats.segment_indexes import read_aborted_columns, read_aborted_transactions, read_offset_entries, read_time_entries
 from streaming.kafka.formats.stored_groups import ConsumerGroupKey, KeyType, read_group_metadata
-from streaming.kafka.formats.time_index import read_time_entries
-from streaming.kafka.formats.transaction_index import read_aborted_columns, read_aborted_transactions
-from streaming.kafka.formats.transaction_state import read_transaction_key, read_transaction_value
 from streaming.kafka.scan.pieces import Piece, scan
 from tests.formats import vectors
 from tests.record_batches import image_of_snapshot, read_batches

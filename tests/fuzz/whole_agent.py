@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from streaming.broker.protocol.status_messages import Status
 from streaming.common.event_row import EventRow
 from streaming.common.rows import Kind
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from tests.agents import Agent, Reader
 from tests.builders import batch, commit, log_dir, partition
 from tests.events import Shard

@@ -6,7 +6,7 @@ from streaming.common.short_names import short_name
 from streaming.kafka.groups.commit_store import CommitStore
 from streaming.kafka.groups.commit_table import Commits, Current
 from streaming.kafka.groups.log_replay import GroupLimit
-from streaming.kafka.groups.offset_ranges import pairs
+from streaming.kafka.groups.number_ranges import pairs
 from tests.groups.logs import dumped, replayed, reported, segments, stated
 
 OFFSETS, SHARE = "__consumer_offsets", "__share_group_state"

@@ -9,14 +9,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.common.log_key import LogKey
-from streaming.kafka.formats.share_group_state import ShareKey, ShareKeyType, ShareSnapshot, ShareUpdate, StateBatch
-from streaming.kafka.groups.assignments import MOST_RANGES, assigned, by_id, by_name, classic_assignment, existing, packed, unpacked
+from streaming.kafka.formats.coordinator_states import ShareKey, ShareKeyType, ShareSnapshot, ShareUpdate, StateBatch
 from streaming.kafka.groups.log_replay import GroupLimit
-from streaming.kafka.groups.offset_ranges import after, between, joined, pairs
-from streaming.kafka.groups.share_log import ShareLog
+from streaming.kafka.groups.number_ranges import (
+    MOST_RANGES,
+    after,
+    assigned,
+    between,
+    by_id,
+    by_name,
+    classic_assignment,
+    existing,
+    joined,
+    packed,
+    pairs,
+    unpacked,
+)
+from streaming.kafka.groups.replays import ShareLog
 from streaming.kafka.scan.group_records import NOT_UNDERSTOOD, ShareRecord, ShareRecords, share_records
 from streaming.simulator.batch_writer import Record
-from streaming.terminal.dump.plain import plain
+from streaming.terminal.dump.row_table import plain
 from tests.formats.dumped import columns
 from tests.formats.segments import written
 from tests.groups.coordinator import filled

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from streaming.errors import AgentError
+from streaming.spark.client.address_lookup import ClientFiles
 from streaming.spark.client.agent_client import AgentClient
-from streaming.spark.client.client_files import ClientFiles
 from tests.ports import free_ports
 from tests.processes import Segtail, segtail, until
 

@@ -9,7 +9,7 @@ import pytest
 from streaming.broker.protocol.consumer_messages import Register
 from streaming.broker.protocol.group_messages import POSITIONS_ASKED
 from streaming.errors import AgentError
-from streaming.kafka.formats.crc import CHECKED_FROM, crc32c
+from streaming.kafka.formats.layout import CHECKED_FROM, crc32c
 from streaming.kafka.formats.wire import uuid_text
 from streaming.simulator.batch_writer import Batch, Codec, Record, compress, encode
 from streaming.spark.client.agent_client import AgentClient

@@ -25,7 +25,7 @@ from streaming.kafka.scan.coordinator_entries import CoordinatorEntry
 from streaming.kafka.scan.group_records import GroupRecord
 from streaming.rules.coordinator_state import Coordinators, newest
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.coordinator_records import offset_commit_record
+from streaming.simulator.coordinators import offset_commit_record
 from tests.agent.followed import beside
 from tests.builders import NOW, batch, log_dir, partition
 from tests.commands import run_command

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from tests.builders import batch, log_dir, partition
 from tests.commands import run_command
 from tests.fuzz.commands import commands

@@ -24,12 +24,12 @@ from streaming.cluster.view.transaction_columns import HangingTransaction
 from streaming.cluster.view.view import view
 from streaming.errors import AgentError
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.coordinator_records import offset_commit_record
+from streaming.simulator.coordinators import offset_commit_record
+from streaming.spark.client.address_lookup import ClientFiles
 from streaming.spark.client.agent_client import AgentClient
-from streaming.spark.client.client_files import ClientFiles
 from streaming.spark.job.agent_statuses import CLOCK_SECONDS, GONE_SECONDS, STUCK_SECONDS, AgentWatch, cluster_of, status_of
 from streaming.spark.source import agent_connections
-from streaming.spark.source.source_options import SourceOptions, parse_options
+from streaming.spark.source.job_data_source import SourceOptions, parse_options
 from tests.agents import Agent, poll_until
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file

@@ -11,7 +11,7 @@ import pytest
 
 from streaming.common.settings import Settings
 from streaming.errors import AgentError
-from streaming.spark.client.client_files import ClientFiles
+from streaming.spark.client.address_lookup import ClientFiles
 from streaming.spark.job.child import ChildAgent, environment
 from streaming.terminal.configuration import load
 from tests.builders import batch, log_dir, partition

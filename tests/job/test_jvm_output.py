@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from streaming.spark.job.jvm_output import forward, forward_line
+from streaming.spark.job.jvm import forward, forward_line
 
 HUNG_UP = """\
 Traceback (most recent call last):

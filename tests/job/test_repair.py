@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from streaming.errors import CheckpointError
-from streaming.spark.job.repair import repair
+from streaming.spark.job.checkpoint import repair
 
 PLAN = 'v1\n{"batchWatermarkMs":0,"conf":{}}\n{"local":["j",3,100,0]}'
 COMMIT = 'v1\n{"nextBatchWatermarkMs":0}'

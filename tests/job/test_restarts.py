@@ -1,6 +1,6 @@
 """How long the job waits before it starts something again, and when a query is not well."""
 
-from streaming.spark.job.restarts import FAILURES, BackOff, Wellness
+from streaming.spark.job.child import FAILURES, BackOff, Wellness
 from tests.clocks import Clock
 
 

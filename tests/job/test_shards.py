@@ -4,7 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from streaming.broker.disk.identity import LogDir
+from streaming.broker.disk.availability import LogDir
 from streaming.spark.job.checkpoint import logs_in, logs_of
 from tests.tables import each_row
 

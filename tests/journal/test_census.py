@@ -8,7 +8,7 @@ import pytest
 from streaming.broker.journal.census import expanded
 from streaming.common.event_row import Event, EventRow
 from streaming.common.rows import Kind
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from tests.agents import Agent, Reader
 from tests.builders import batch, log_dir, partition
 from tests.events import Shard

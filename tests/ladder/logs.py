@@ -10,7 +10,7 @@ from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.kafka.formats.control import EndTxnMarker, read_control
 from streaming.kafka.formats.entries import read_entry_records, read_message
 from streaming.kafka.formats.layout import CURRENT_MAGIC, MAGIC_AT, TRANSACTIONAL_BIT
-from streaming.kafka.formats.record_batches import read_batch
+from streaming.kafka.formats.records import read_batch
 from streaming.simulator.batch_writer import Batch, Codec, Record
 from streaming.simulator.log import Appendable, PartitionLog
 from tests.builders import NOW, abort, commit, log_dir, partition

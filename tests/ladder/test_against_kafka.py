@@ -6,7 +6,7 @@ from pathlib import Path
 
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
-from streaming.broker.ladder.count_log import count_log
+from streaming.broker.ladder.positions import count_log
 from tests.formats.dumped import LOGS
 from tests.tables import each_row
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from streaming.broker.disk.scanning import window
-from streaming.broker.ladder.count_log import count_log
 from streaming.broker.ladder.log_ladder import LadderView
-from streaming.broker.ladder.positions import Position, positions
+from streaming.broker.ladder.positions import Position, count_log, positions
 from streaming.simulator.log import PartitionLog
 from tests.builders import NOW, batch, log_dir, partition
 from tests.file_times import written_at
@@ -21,7 +20,7 @@ DAY = 24 * HOUR
 
 @pytest.fixture(autouse=True)
 def _a_stretch_for_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.broker.ladder.rung_builder.RUNG_BYTES", 1)
+    monkeypatch.setattr("streaming.broker.ladder.segment_ladder.RUNG_BYTES", 1)
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ import pytest
 from streaming.broker.agent.group_answers import check_batch
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
-from streaming.broker.ladder.count_log import CountedLog, count_log
-from streaming.broker.ladder.positions import PositionState
+from streaming.broker.ladder.positions import CountedLog, PositionState, count_log
 from streaming.kafka.formats.layout import HEADER_BYTES
 from streaming.kafka.scan.headers import Batches, read_headers
 from streaming.kafka.scan.walk import walk

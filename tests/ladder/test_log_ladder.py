@@ -9,12 +9,10 @@ from hypothesis import strategies as st
 
 from streaming.broker.disk.scanning import scan_on, window
 from streaming.broker.disk.segment_files import OpenSegment
-from streaming.broker.ladder.active_ladder import ActiveLadder
-from streaming.broker.ladder.count_log import count_log
 from streaming.broker.ladder.counts import Counts
 from streaming.broker.ladder.filling import count_segment, opened_at, read_on
-from streaming.broker.ladder.log_ladder import LogLadder
-from streaming.broker.ladder.positions import Position, PositionState, positions
+from streaming.broker.ladder.log_ladder import ActiveLadder, LogLadder
+from streaming.broker.ladder.positions import Position, PositionState, count_log, positions
 from streaming.broker.ladder.segment_ladder import SegmentLadder
 from streaming.kafka.scan.pieces import Piece, scan
 from streaming.kafka.scan.transaction_steps import AppendTimes, steps_of
@@ -30,7 +28,7 @@ SEEN = AppendTimes.seen(NOW, NOW)
 
 @pytest.fixture(autouse=True)
 def _small_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.broker.ladder.rung_builder.RUNG_BYTES", 300)
+    monkeypatch.setattr("streaming.broker.ladder.segment_ladder.RUNG_BYTES", 300)
 
 
 def counts(position: Position) -> Counts:

@@ -9,11 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.broker.disk.scanning import window
-from streaming.broker.ladder.count_log import CountedLog, count_log
 from streaming.broker.ladder.counts import Aborted
-from streaming.broker.ladder.opened_batches import OpenedBatches
-from streaming.broker.ladder.positions import Position, PositionState, positions
-from streaming.broker.ladder.stretch import Stretch
+from streaming.broker.ladder.positions import CountedLog, Position, PositionState, count_log, positions
+from streaming.broker.ladder.stretch import OpenedBatches, Stretch
 from streaming.kafka.formats.records import MAX_TIMED_BYTES
 from streaming.simulator.batch_writer import Batch, Codec, Record
 from streaming.simulator.log import Appendable
@@ -57,7 +55,7 @@ def expected(real: Sequence[Real], entries: Sequence[Entry], offset: int, upto: 
 
 @pytest.fixture(autouse=True)
 def _small_stretches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.broker.ladder.rung_builder.RUNG_BYTES", 300)
+    monkeypatch.setattr("streaming.broker.ladder.segment_ladder.RUNG_BYTES", 300)
 
 
 @given(steps, st.data())
@@ -131,7 +129,7 @@ def test_nothing_is_opened_again_for_the_same_question(tmp_path: Path, monkeypat
 
 
 def test_what_is_remembered_of_opened_batches_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.broker.ladder.opened_batches.MOST_ANSWERS", 2)
+    monkeypatch.setattr("streaming.broker.ladder.stretch.MOST_ANSWERS", 2)
     log, opened, asked = bombed(tmp_path), OpenedBatches(), list[int]()
     stretch = Stretch.read(log.segments[0], log.ladder.segments[0], 0, Aborted.none())
     for number in (1, 2, 3, 3, 1):

@@ -5,12 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.broker.ladder.active_ladder import ActiveLadder
-from streaming.broker.ladder.counts import Aborted
-from streaming.broker.ladder.runs import Pending
+from streaming.broker.ladder.counts import Aborted, Pending
+from streaming.broker.ladder.log_ladder import ActiveLadder
 from streaming.broker.ladder.segment_ladder import RUNGS, SegmentLadder
 from streaming.errors import FormatError
-from streaming.kafka.formats.transaction_index import ABORTED
+from streaming.kafka.formats.segment_indexes import ABORTED
 from streaming.kafka.scan.headers import Batches, read_headers
 from tests.builders import NOW, batch
 from tests.formats.segments import written

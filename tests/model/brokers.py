@@ -11,9 +11,7 @@ from uuid import UUID
 
 from streaming.common.log_key import LogKey
 from streaming.simulator.batch_writer import Batch, BatchEntry, encode
-from streaming.simulator.file_writer import uuid_text
-from streaming.simulator.log import PartitionLog, compact
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog, compact
 from streaming.simulator.metadata_writer import (
     METADATA_TOPIC_ID,
     ReplicaSet,
@@ -22,7 +20,7 @@ from streaming.simulator.metadata_writer import (
     partition_record,
     topic_record,
 )
-from streaming.simulator.segment_writer import LogConfig
+from streaming.simulator.segment_writer import LogConfig, uuid_text
 from tests.builders import NOW, batch, log_dir
 from tests.model import coordinators
 from tests.simulated import remove_topic_record, truncate_fully

@@ -7,7 +7,7 @@ from streaming.kafka.formats.names import TRANSACTION_TOPIC
 from streaming.kafka.scan.coordinator_entries import CoordinatorEntry, coordinator_entries
 from streaming.rules.log_state import LogState
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.coordinator_records import IdState, StoredTransaction, transaction_record
+from streaming.simulator.coordinators import IdState, StoredTransaction, transaction_record
 from streaming.simulator.log import PartitionLog
 from tests.formats.dumped import columns
 

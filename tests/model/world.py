@@ -39,6 +39,7 @@ from streaming.rules.log_state import LogState
 from streaming.rules.transaction_fold import Transactions, open_ones
 from tests.builders import NOW, abort, batch, commit
 from tests.clocks import Clock
+from tests.facts import facts_of
 from tests.model import coordinators
 from tests.model.agent import PRINCIPAL, Agent, Killed, Wire
 from tests.model.brokers import Cluster, Partition, Replica, Written
@@ -147,7 +148,7 @@ class BrokersAndJobs:
         that moves later does not know any more.
         """
         leader = partition.replicas[partition.leader]
-        if leader.log.facts().open_transactions:
+        if facts_of(leader.log).open_transactions:
             return
         for _ in range(segments):
             self.append(partition, records, 4)
@@ -561,7 +562,7 @@ class BrokersAndJobs:
         replica = self.cluster.logs(log.broker)[log]
         assert state.log_end_offset == _end(replica), f"{name}: ends at {state.log_end_offset}, not {_end(replica)}"
         opened = {(int(each["producer_id"]), int(each["first_offset"])) for each in open_ones(_transactions(state))}
-        assert account.blind or opened == set(replica.log.facts().open_transactions), f"{name}: other transactions are open"
+        assert account.blind or opened == set(facts_of(replica.log).open_transactions), f"{name}: other transactions are open"
         if log.topic == coordinators.TOPIC:
             assert state.coordinator_upto >= state.log_end_offset, f"{name}: its entries are known up to {state.coordinator_upto} alone"
             there, here = coordinators.known(state), coordinators.on_disk(replica.log)

@@ -6,9 +6,8 @@ from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.group_json import GroupPartition
 from streaming.common.settings import Settings
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.coordinators import offset_commit_record
+from streaming.simulator.log import LogDir, PartitionLog
 from streaming.terminal.offline.group_reading import read_groups
 from tests.builders import NOW, batch, log_dir, partition
 from tests.group_answers import Groups, detailed

@@ -10,7 +10,7 @@ from streaming.broker.protocol.group_json import GroupDetail
 from streaming.cluster.consumers.group_uncommitted import DEFAULT_MS
 from streaming.kafka.formats.names import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.coordinator_records import IdState, StoredTransaction, transaction_record
+from streaming.simulator.coordinators import IdState, StoredTransaction, transaction_record
 from streaming.simulator.metadata_writer import ReplicaSet, partition_record, topic_record
 from tests.builders import NOW, batch, commit, partition
 from tests.elections import MetadataCopy

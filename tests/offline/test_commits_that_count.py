@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.disk.availability import open_log_dirs
 from streaming.broker.protocol.group_json import GroupDetail
 from streaming.common.settings import Settings
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.simulator.group_coordinator import SimulatedMember, classic_group_record
+from streaming.simulator.coordinators import SimulatedMember, classic_group_record, offset_commit_record
 from streaming.terminal.offline import coordinator_logs
 from streaming.terminal.offline.everything import read_everything
 from streaming.terminal.offline.group_reading import read_groups

@@ -9,10 +9,10 @@ import pytest
 
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.disk.segment_files import Segment, list_segments
-from streaming.broker.ladder.count_log import CountedLog
+from streaming.broker.ladder.positions import CountedLog
 from streaming.common.settings import Settings
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.coordinator_records import offset_commit_record
+from streaming.simulator.coordinators import offset_commit_record
 from streaming.simulator.log import PartitionLog
 from streaming.terminal.offline import coordinator_logs, local_agent
 from streaming.terminal.offline.group_reading import read_groups

@@ -12,8 +12,7 @@ from streaming.broker.protocol.group_json import GroupDetail
 from streaming.common.settings import Settings
 from streaming.kafka.formats.names import coordinator_partition
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.simulator.group_coordinator import SimulatedMember, classic_group_record
+from streaming.simulator.coordinators import SimulatedMember, classic_group_record, offset_commit_record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.metadata_writer import ReplicaSet, partition_record, topic_record
 from streaming.terminal.offline.group_reading import read_groups

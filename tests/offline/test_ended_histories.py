@@ -16,7 +16,7 @@ from streaming.broker.protocol.group_json import GroupDetail
 from streaming.common.query_checkpoints import QueryCheckpoint
 from streaming.common.settings import Settings
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.coordinator_records import offset_commit_record
+from streaming.simulator.coordinators import offset_commit_record
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.metadata_writer import ReplicaSet, partition_change_record, partition_record, topic_record
 from streaming.terminal.offline.group_reading import read_groups

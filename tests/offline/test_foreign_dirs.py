@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.coordinator_records import offset_commit_record
+from streaming.simulator.coordinators import offset_commit_record
 from tests.builders import batch, log_dir, partition
 from tests.commands import run_command
 from tests.tables import each_row

@@ -16,8 +16,7 @@ from streaming.common.settings import Settings
 from streaming.common.short_names import short_name
 from streaming.pages.api.paging import PageRequest
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.simulator.group_coordinator import SimulatedMember, classic_group_record
+from streaming.simulator.coordinators import SimulatedMember, classic_group_record, offset_commit_record
 from streaming.simulator.metadata_writer import ReplicaSet, partition_record, topic_record
 from streaming.terminal.offline.group_reading import read_groups
 from tests.builders import NOW, abort, batch, commit, partition

@@ -10,7 +10,7 @@ from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.group_json import GroupDetail, GroupPartition, ReadMoments
 from streaming.common.settings import Settings
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.coordinator_records import offset_commit_record
+from streaming.simulator.coordinators import offset_commit_record
 from streaming.terminal.offline import coordinator_logs
 from streaming.terminal.offline.coordinator_logs import CoordinatorLogs, CoordinatorReading
 from streaming.terminal.offline.group_reading import read_groups

@@ -15,13 +15,13 @@ from streaming.broker.disk.segment_files import list_segments
 from streaming.cluster.verdicts.commands import ANY_SERVER
 from streaming.common.logs import TextFormatter
 from streaming.common.settings import Settings
-from streaming.kafka.formats.metadata_brokers import server_of
+from streaming.kafka.formats.metadata_records import server_of
 from streaming.kafka.scan.transaction_steps import AppendTimes, steps_of
 from streaming.kafka.scan.walk import walk
 from streaming.rules.transaction_fold import NO_TRANSACTIONS, NOTHING_ENDED, advance, open_ones
 from streaming.rules.transaction_verdicts import GRACE_MS
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.coordinator_records import IdState, StoredTransaction, offset_commit_record, transaction_record
+from streaming.simulator.coordinators import IdState, StoredTransaction, offset_commit_record, transaction_record
 from tests.builders import NOW, batch
 from tests.formats.dumped import columns
 from tests.formats.segments import written

@@ -10,8 +10,8 @@ from streaming.common.settings import Settings
 from streaming.kafka.formats.consumer_offsets import OffsetCommitKey, read_offset_commit, read_offsets_key
 from streaming.kafka.formats.entries import read_entry_records
 from streaming.simulator.broker import COMMIT_MS, SimulatedBroker
-from streaming.simulator.log import Facts
 from streaming.terminal.offline.group_reading import read_groups
+from tests.facts import Facts, facts_of_all
 from tests.formats.dumped import columns
 from tests.group_answers import detailed
 
@@ -28,7 +28,7 @@ class SimulatedGroups:
 
     def __init__(self, broker: SimulatedBroker, now_ms: int) -> None:
         self.now_ms = now_ms
-        self._facts = {(facts.topic, facts.partition): facts for facts in broker.facts()}
+        self._facts = {(facts.topic, facts.partition): facts for facts in facts_of_all(broker)}
         found = detailed(read_groups(open_log_dirs(broker.log_dirs), (), Settings(), now_ms))
         self.count, _ = commits(broker)
         self.doubts = found.doubts
@@ -55,7 +55,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> SimulatedGroups:
 
 def commits(broker: SimulatedBroker) -> tuple[dict[int, int], dict[int, int]]:
     """The offsets of `TRANSACTIONAL` that a COMMIT marker made count, and those that came last, by partition of its topic."""
-    directories = [facts.directory for facts in broker.facts() if facts.topic == "__consumer_offsets"]
+    directories = [facts.directory for facts in facts_of_all(broker) if facts.topic == "__consumer_offsets"]
     (found,) = (pair for directory in directories if (pair := counted(directory / f"{0:020}.log"))[0])
     return found
 

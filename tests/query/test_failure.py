@@ -4,7 +4,7 @@ import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway, JavaObject
 from py4j.protocol import Py4JJavaError, Py4JNetworkError
 
-from streaming.spark.query.failure import error_text, reason, reason_in
+from streaming.spark.query.query import error_text, reason, reason_in
 from tests.ports import free_ports
 
 

@@ -16,13 +16,13 @@ from streaming.cluster.view.observer import AgentStatus, Observer
 from streaming.common.rows import Change
 from streaming.common.state_row import STATES
 from streaming.errors import AgentError
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from streaming.spark.job.query_progress import QueryProgress
 from streaming.spark.query.query import fold_events
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition
 from tests.exposition.reading import named
+from tests.facts import facts_of
 from tests.view.rows import new_observer, new_table
 
 pytestmark = pytest.mark.spark
@@ -107,7 +107,7 @@ def run_once(spark: SparkSession, address: str, checkpoint: Path, **options: Any
 
 
 def facts(logs: list[PartitionLog]) -> dict[tuple[str, int], tuple[int, int, int]]:
-    appended = [(log, log.facts().appended) for log in logs]
+    appended = [(log, facts_of(log).appended) for log in logs]
     return {(log.topic, log.partition): (totals.bytes, totals.batches, totals.records) for log, totals in appended}
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
-from streaming.broker.ladder.count_log import count_log
+from streaming.broker.ladder.positions import count_log
 from tests.broker.install import KAFKA_VERSION
 from tests.broker.kafka_tools import TopicPartition
 from tests.commands import run_command

@@ -9,11 +9,11 @@ import pytest
 
 from streaming.simulator import batch_writer
 from streaming.simulator.batch_writer import Codec
-from streaming.simulator.log import Facts
 from streaming.simulator.workload import CONSUMER_OFFSETS, TRAFFIC
 from tests.broker.install import KAFKA_VERSION
 from tests.broker.kafka_tools import TopicPartition
 from tests.broker.oracle import LogTotals
+from tests.facts import Facts, facts_of_all
 from tests.recorded.recordings import Replayed, replay, to_make
 from tests.recorded.worlds.simulator import CHECKPOINTS, REBUILT, digests, simulate, zlibs
 
@@ -58,7 +58,7 @@ def simulated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
         if request.param:
             patch.setattr(batch_writer, "_GZIP_LEVEL", request.param)
         broker, other_zlib = simulate(directory / "simulated", then["start"]), zlibs() != then["zlib"]
-    facts = {(facts.topic, facts.partition): facts for facts in broker.facts()}
+    facts = {(facts.topic, facts.partition): facts for facts in facts_of_all(broker)}
     left_out = {place for place in facts if other_zlib and place[0] in GZIPPED}
     may_differ = {*map(name_of, left_out), CHECKPOINTS, *(name_of(place) for place in facts if place[0] == CONSUMER_OFFSETS.name)}
     written, reported = digests(broker.log_dirs), then["digests"]

@@ -9,7 +9,7 @@ import pytest
 
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.kafka.formats.transaction_index import ABORTED
+from streaming.kafka.formats.segment_indexes import ABORTED
 from tests.broker.install import BROKER_VERSION, KAFKA_VERSION, OLDER_VERSION
 from tests.commands import run_command
 from tests.recorded.recordings import Replayed, replay

@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from streaming.cluster.view.limiter import Limiter
 from streaming.errors import FormatError
-from streaming.kafka.formats.configs import READABLE_KEYS
+from streaming.kafka.formats.properties import READABLE_KEYS
 from streaming.rules.config_values import (
     NAMES,
     Configs,
-    Rejected,
+    Setting,
     TopicPattern,
     ValueSource,
     broker_configs,
@@ -107,14 +107,14 @@ def test_policies(policy, deletes, compacts):
 )
 def test_a_value_that_cannot_be_read_is_named_and_the_next_level_stands_in(name, value):
     configs = topic_configs([(name, value)])
-    assert configs == Configs(topic_known=True, rejected=(Rejected(name, value, ValueSource.TOPIC),))
+    assert configs == Configs(topic_known=True, rejected=(Setting(name, value, ValueSource.TOPIC),))
     assert effective_limits("t", configs) == effective_limits("t", topic())
 
 
 def test_a_value_that_cannot_be_read_leaves_the_other_names_of_its_level():
     configs = static(log_retention_ms="soon", log_retention_hours=1)
     assert effective_limits("t", configs).retention_ms == HOUR
-    assert configs.rejected == (Rejected("log.retention.ms", "soon", ValueSource.STATIC),)
+    assert configs.rejected == (Setting("log.retention.ms", "soon", ValueSource.STATIC),)
 
 
 def test_a_variable_in_server_properties_leaves_what_it_sets_assumed():

@@ -7,7 +7,7 @@ import numpy as np
 from streaming.kafka.scan.coordinator_entries import CoordinatorEntries, coordinator_entries
 from streaming.kafka.scan.headers import read_headers
 from streaming.simulator.batch_writer import Batch, Codec, Record
-from streaming.simulator.coordinator_records import IdState, StoredTransaction, transaction_record
+from streaming.simulator.coordinators import IdState, StoredTransaction, transaction_record
 from tests.builders import NOW, batch
 from tests.formats.segments import Content, written
 

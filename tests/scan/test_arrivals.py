@@ -7,8 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streaming.common.rows import APPEND_DELAY_SECONDS_BOUNDS, EXPIRED
-from streaming.kafka.scan.arrivals import AHEAD_MS, NO_ARRIVALS, AppendDelays, Appended, arrivals, merged_expired
-from streaming.kafka.scan.sums import sum_ranges
+from streaming.kafka.scan.sums import AHEAD_MS, NO_ARRIVALS, AppendDelays, Appended, arrivals, merged_expired, sum_ranges
 from tests.events import Item, batches_of
 from tests.tables import each_row
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.common.rows import COORDINATOR, NOT_UNDERSTOOD, TOMBSTONE
-from streaming.kafka.formats.transaction_state import read_transaction_key, read_transaction_value
+from streaming.kafka.formats.coordinator_states import read_transaction_key, read_transaction_value
 from streaming.kafka.scan.coordinator_entries import CoordinatorEntries, CoordinatorEntry, coordinator_entries
 from streaming.simulator.batch_writer import Batch, Codec, Record
-from streaming.simulator.coordinator_records import IdState
+from streaming.simulator.coordinators import IdState
 from tests.builders import NOW, commit
 from tests.formats.dumped import columns, files, read, reported
 from tests.formats.segments import written

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from streaming.kafka.formats.crc import CHECKED_FROM
-from streaming.kafka.scan.crc_check import MOST_BYTES, are_right, wrong_crcs
+from streaming.kafka.formats.layout import CHECKED_FROM
 from streaming.kafka.scan.headers import read_headers
+from streaming.kafka.scan.soundness import MOST_BYTES, are_right, wrong_crcs
 from streaming.kafka.scan.walk import walk
 from streaming.simulator.batch_writer import encode
 from tests.builders import batch

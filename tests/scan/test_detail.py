@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.scan.detail import first_offset_above, pack, sums_from
 from streaming.kafka.scan.headers import read_headers
-from streaming.kafka.scan.sums import sum_ranges
+from streaming.kafka.scan.sums import first_offset_above, pack, sum_ranges, sums_from
 from tests.builders import NOW, batch
 from tests.formats.dumped import columns, read
 from tests.formats.segments import Content, contents, written

@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.kafka.scan.epochs import by_epoch
-from streaming.kafka.scan.pieces import Piece, scan
+from streaming.kafka.scan.pieces import Piece, by_epoch, scan
 from streaming.kafka.scan.sums import joined
 from streaming.simulator.batch_writer import encode
 from tests.builders import batch

@@ -24,7 +24,7 @@ from streaming.kafka.scan.group_records import (
 )
 from streaming.kafka.scan.headers import read_headers
 from streaming.simulator.batch_writer import Batch, Codec, Record
-from streaming.simulator.coordinator_records import offset_commit_record
+from streaming.simulator.coordinators import offset_commit_record
 from tests.builders import NOW, abort, commit
 from tests.formats.dumped import columns, files, read, reported
 from tests.formats.offsets_topic import PAYLOAD

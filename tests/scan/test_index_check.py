@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from streaming.kafka.formats.offset_index import OffsetEntries, read_offset_entries
-from streaming.kafka.scan.index_check import proven_offset_entries
+from streaming.kafka.formats.segment_indexes import OffsetEntries, read_offset_entries
+from streaming.kafka.scan.soundness import proven_offset_entries
 from tests.formats.dumped import base_offset_of, files, read, reported, segment_of
 from tests.tables import each_row
 

@@ -9,11 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.record_batches import read_batch
-from streaming.kafka.formats.records import Header, Record, read_records
-from streaming.kafka.scan import record_walk
-from streaming.kafka.scan.record_fields import MOST_HEADERS, RecordFields, Spans, read_fields, take_records
-from streaming.kafka.scan.record_walk import PADDING, walk_records
+from streaming.kafka.formats.records import Header, Record, read_batch, read_records
+from streaming.kafka.scan import record_fields
+from streaming.kafka.scan.record_fields import MOST_HEADERS, PADDING, RecordFields, Spans, read_fields, take_records, walk_records
 from streaming.simulator import batch_writer as written
 
 HEADER = 61
@@ -37,7 +35,7 @@ def opened(sections: Sequence[tuple[bytes, int]], few: int = 0) -> tuple[bytes, 
     starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
     counts = np.array([count for _, count in sections], np.int64)
     buffer = np.frombuffer(data, np.uint8)
-    with patch.object(record_walk, "FEW_SECTIONS", few):
+    with patch.object(record_fields, "FEW_SECTIONS", few):
         return data, read_fields(buffer, walk_records(buffer, starts, ends, counts), headers=True)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from streaming.broker.disk.segment_files import Segment, list_segments, read_leader_epochs
-from streaming.broker.scrub.segment_check import SegmentCheck
+from streaming.broker.scrub.threads import SegmentCheck
 from streaming.kafka.scan.soundness import Damage
 
 DATA = Path(__file__).parents[1] / "data"

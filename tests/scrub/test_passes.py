@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.broker.scrub import segment_check as segment_module
+from streaming.broker.scrub import threads as segment_module
 from streaming.broker.scrub.scrub_progress import ScrubProgress
 from streaming.broker.scrub.threads import LogDirScrub
 from streaming.kafka.scan.soundness import check_batches
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import NOW, batch, delete, log_dir, partition
 from tests.clocks import Clock
 from tests.scrub.real import closed, flip

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.broker.disk.segment_files import SegmentKey
-from streaming.broker.scrub.findings import FoundSegment
-from streaming.broker.scrub.scrub_progress import ScrubProgress, file_of, load, store
+from streaming.broker.scrub.scrub_progress import FoundSegment, ScrubProgress, file_of, load, store
 from streaming.kafka.scan.soundness import Damage, Fault
 
 KEY = SegmentKey(5, 1000, 1_700_000_000_000, 2049, 77)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from streaming.broker.disk.segment_files import list_segments, read_leader_epochs
-from streaming.broker.scrub.segment_check import ChangedError, SegmentCheck
+from streaming.broker.scrub.threads import ChangedError, SegmentCheck
 from streaming.kafka.scan.soundness import Damage, Fault
 from streaming.simulator.log import PartitionLog
 from tests.builders import batch, log_dir, partition

@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from streaming.broker.disk.availability import LogDirs, open_log_dirs
-from streaming.broker.scrub.scrub_pace import CPU_SHARE, ScrubPace
 from streaming.broker.scrub.scrub_progress import file_of, load
-from streaming.broker.scrub.threads import UNAVAILABLE_SECONDS, DirThread, Scrub, ScrubOptions
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.broker.scrub.threads import CPU_SHARE, UNAVAILABLE_SECONDS, DirThread, Scrub, ScrubOptions, ScrubPace
+from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import NOW, batch, log_dir, partition
 from tests.scrub.real import closed, flip
 
@@ -84,7 +82,7 @@ def test_what_nobody_thought_of_is_passed_over_and_reported(
     disk = log_dir(tmp_path)
     logs = [filled(disk, "a"), filled(disk, "b")]
     bad = closed(logs[0].directory)[0].path
-    from streaming.broker.scrub.segment_check import SegmentCheck
+    from streaming.broker.scrub.threads import SegmentCheck
 
     advance = SegmentCheck.advance
 

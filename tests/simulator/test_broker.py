@@ -14,7 +14,7 @@ import pytest
 from streaming.errors import LogDirError
 from streaming.kafka.formats.consumer_offsets import OffsetCommit, OffsetCommitKey
 from streaming.simulator.broker import SimulatedBroker
-from streaming.simulator.log import Facts
+from tests.facts import Facts, facts_of_all
 from tests.formats.dumped import columns
 from tests.formats.offsets_topic import read, records_of
 
@@ -48,7 +48,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimulatedBroker]:
 
 
 def of_topic(broker: SimulatedBroker, topic: str) -> list[Facts]:
-    return [facts for facts in broker.facts() if facts.topic == topic]
+    return [facts for facts in facts_of_all(broker) if facts.topic == topic]
 
 
 def test_bytes_follow_from_seed_and_time_alone(tmp_path: Path) -> None:
@@ -65,9 +65,9 @@ def test_bytes_follow_from_seed_and_time_alone(tmp_path: Path) -> None:
 
 def test_history_has_the_times_of_then_and_the_traffic_begins_at_the_start(tmp_path: Path) -> None:
     broker = SimulatedBroker(tmp_path, seed=7, clock=lambda: START, history_ms=10 * MINUTE, rate_bytes_per_second=RATE)
-    quiet = sum(facts.appended.bytes for facts in broker.facts())
+    quiet = sum(facts.appended.bytes for facts in facts_of_all(broker))
     broker.step(START + 2_000)
-    assert sum(facts.appended.bytes for facts in broker.facts()) - quiet > RATE
+    assert sum(facts.appended.bytes for facts in facts_of_all(broker)) - quiet > RATE
     assert RATE < quiet < 10 * RATE
     (metadata,) = of_topic(broker, "__cluster_metadata")
     assert metadata.log_end_offset > 2 * 600
@@ -77,7 +77,7 @@ def test_history_has_the_times_of_then_and_the_traffic_begins_at_the_start(tmp_p
 
 
 def test_facts_are_what_lies_on_disk(busy: SimulatedBroker) -> None:
-    for facts in busy.facts():
+    for facts in facts_of_all(busy):
         logs = sorted(facts.directory.glob("*.log"))
         assert len(logs) == facts.segments
         assert int(logs[0].stem) <= facts.log_start_offset
@@ -86,7 +86,7 @@ def test_facts_are_what_lies_on_disk(busy: SimulatedBroker) -> None:
 
 
 def test_rate_is_kept(busy: SimulatedBroker) -> None:
-    written = sum(facts.appended.bytes for facts in busy.facts())
+    written = sum(facts.appended.bytes for facts in facts_of_all(busy))
     assert 0.85 * RATE < written / 60 < 1.15 * RATE
 
 
@@ -154,7 +154,7 @@ def test_checkpoint_of_high_watermarks_lists_every_partition_of_its_dir(busy: Si
     for log_dir in busy.log_dirs:
         version, count, *lines = (log_dir / "replication-offset-checkpoint").read_text().splitlines()
         listed = {tuple(line.rsplit(" ", 2)[:2]) for line in lines}
-        present = {(facts.topic, str(facts.partition)) for facts in busy.facts() if facts.directory.parent == log_dir}
+        present = {(facts.topic, str(facts.partition)) for facts in facts_of_all(busy) if facts.directory.parent == log_dir}
         assert (version, int(count)) == ("0", len(lines))
         assert listed == present - {("__cluster_metadata", "0")}
 
@@ -215,5 +215,5 @@ def test_run_keeps_pace_with_the_clock_but_not_with_a_machine_asleep(tmp_path: P
     broker.run(time)
     assert time.now >= START + seconds * 1000
     assert broker.next_due_ms > time.now - 1_000
-    assert 500_000 < sum(facts.appended.bytes for facts in broker.facts()) < 2_000_000
+    assert 500_000 < sum(facts.appended.bytes for facts in facts_of_all(broker)) < 2_000_000
     broker.close()

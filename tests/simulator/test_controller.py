@@ -5,7 +5,7 @@ from uuid import UUID
 
 from streaming.kafka.formats.cluster_image import ClusterImage
 from streaming.simulator.broker import Controller
-from streaming.simulator.file_writer import uuid_text
+from streaming.simulator.segment_writer import uuid_text
 from tests.builders import NOW, log_dir
 from tests.record_batches import image_of_snapshot
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from streaming.simulator.coordinator_records import (
+from streaming.simulator.coordinators import (
     IdState,
     StoredTransaction,
     offset_commit_record,

@@ -8,7 +8,7 @@ import pytest
 from streaming.kafka.formats.consumer_offsets import OffsetCommit, OffsetCommitKey
 from streaming.kafka.formats.stored_groups import ConsumerGroupKey, GroupMetadata, KeyType
 from streaming.simulator.broker import COMMIT_MS, consumer_group
-from streaming.simulator.group_coordinator import Group, GroupCoordinator
+from streaming.simulator.coordinators import Group, GroupCoordinator
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.workload import Reading
 from tests.builders import NOW, batch, commit, log_dir, partition

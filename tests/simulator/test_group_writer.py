@@ -16,7 +16,7 @@ from streaming.kafka.formats.stored_groups import (
     TargetMember,
     TargetPartitions,
 )
-from streaming.simulator.group_coordinator import SESSION_TIMEOUT_MS, SimulatedMember, classic_group_record, consumer_group_records
+from streaming.simulator.coordinators import SESSION_TIMEOUT_MS, SimulatedMember, classic_group_record, consumer_group_records
 from tests.formats.dumped import columns
 from tests.formats.dumped import read as read_file
 from tests.formats.offsets_topic import read, records_of

@@ -9,6 +9,7 @@ from streaming.simulator.batch_writer import Batch, Codec, Record, encode
 from streaming.simulator.log import FactTotals, PartitionLog
 from streaming.simulator.segment_writer import LogConfig
 from tests.builders import NOW, abort, batch, commit, delete, log_dir, partition
+from tests.facts import facts_of
 from tests.legacy_messages import Messages
 from tests.simulated import truncate_fully, write_part
 
@@ -202,7 +203,7 @@ def test_follower_may_leave_a_gap(tmp_path: Path) -> None:
 def test_old_messages_need_no_leader_epoch(tmp_path: Path) -> None:
     log = partition(log_dir(tmp_path), "t", topic_id=None)
     log.append(Messages(magic=1, records=(Record(None, b"a", NOW), Record(None, b"b", NOW + 1))))
-    assert log.facts().appended == FactTotals(bytes=2 * 35, batches=2, records=2)
+    assert facts_of(log).appended == FactTotals(bytes=2 * 35, batches=2, records=2)
     assert content(log, "leader-epoch-checkpoint") == b""
     assert not (log.directory / "partition.metadata").exists()
 
@@ -322,10 +323,10 @@ def test_truncation_forgets_what_was_cut_off(tmp_path: Path) -> None:
     log.append(batch(2, producer=2, transactional=True))
     log.append(abort(1))
     log.truncate(4)
-    assert log.facts().open_transactions == ((1, 0), (2, 2))
+    assert facts_of(log).open_transactions == ((1, 0), (2, 2))
     assert content(log, f"{0:020d}.txnindex") == b""
     log.truncate(2)
-    assert log.facts().open_transactions == ((1, 0),)
+    assert facts_of(log).open_transactions == ((1, 0),)
 
 
 def test_full_truncation_begins_a_new_log(tmp_path: Path) -> None:
@@ -334,7 +335,7 @@ def test_full_truncation_begins_a_new_log(tmp_path: Path) -> None:
     truncate_fully(log, 200)
     assert (log.log_start_offset, log.append(batch(), leader_epoch=9)) == (200, 200)
     assert [name for name in names(log) if name.endswith((".log", ".log.deleted"))] == [f"{0:020d}.log.deleted", f"{200:020d}.log"]
-    assert log.facts().open_transactions == ()
+    assert facts_of(log).open_transactions == ()
     assert content(log, "leader-epoch-checkpoint") == b"0\n1\n9 200\n"
 
 
@@ -388,7 +389,7 @@ def test_facts(tmp_path: Path) -> None:
     log.append(commit(1))
     log.append(batch(producer=2, transactional=True, timestamp=NOW + 5))
     log.delete_old_segments(NOW)
-    facts = log.facts()
+    facts = facts_of(log)
     assert (facts.log_start_offset, facts.log_end_offset, facts.last_stable_offset) == (4, 7, 6)
     assert (facts.committed, facts.aborted, facts.empty_markers, facts.open_transactions) == (1, 0, 1, ((2, 6),))
     assert (facts.appended.batches, facts.appended.records) == (4, 5)

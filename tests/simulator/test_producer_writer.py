@@ -1,7 +1,7 @@
 """Producer state and its snapshot, against bytes that Kafka's own classes made."""
 
 from streaming.simulator.batch_writer import Batch, BatchEntry, Record, end_transaction
-from streaming.simulator.producer_writer import ClosedTransaction, Producer, ProducerTable, encode_aborted, encode_snapshot
+from streaming.simulator.segment_writer import ClosedTransaction, Producer, ProducerTable, encode_aborted, encode_snapshot
 
 T = 1_700_000_000_000
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
-from streaming.simulator.coordinator_records import IdState, StoredTransaction
+from streaming.simulator.coordinators import Coordinator, IdState, StoredTransaction
 from streaming.simulator.log import PartitionLog
 from streaming.simulator.segment_writer import LogConfig
-from streaming.simulator.transaction_coordinator import Coordinator
 from tests.builders import NOW, batch
+from tests.facts import facts_of
 
 
 class Cluster:
@@ -51,7 +51,7 @@ def test_marker_has_the_next_epoch(tmp_path: Path) -> None:
     ended = cluster.transaction(cluster.coordinator.init("tx", 60_000, NOW))
     data, marker = cluster.data.active.entries
     assert (data.producer_epoch, marker.producer_epoch, ended.epoch) == (0, 1, 1)
-    assert cluster.data.facts().committed == 1
+    assert facts_of(cluster.data).committed == 1
 
 
 def test_a_client_of_before_version_2_keeps_its_epoch(tmp_path: Path) -> None:
@@ -79,4 +79,4 @@ def test_cleaner_keeps_the_latest_record_of_every_id(tmp_path: Path) -> None:
     held = [entry.base_offset for segment in cluster.state.segments[:-1] for entry in segment.entries if entry.records]
     assert held == [1]
     assert (idle.state, transaction.state) == (IdState.EMPTY, IdState.COMPLETE_COMMIT)
-    assert cluster.state.facts().held.bytes < cluster.state.facts().appended.bytes / 2
+    assert facts_of(cluster.state).held.bytes < facts_of(cluster.state).appended.bytes / 2

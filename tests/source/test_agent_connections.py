@@ -14,8 +14,8 @@ from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import Range
 from streaming.errors import AgentError, VersionError
 from streaming.simulator.log import PartitionLog
+from streaming.spark.client.address_lookup import NO_FILES
 from streaming.spark.client.agent_client import AgentClient
-from streaming.spark.client.client_files import NO_FILES
 from streaming.spark.source import agent_connections
 from streaming.spark.source.agent_connections import AgentLine, Backoff, ask_all, line
 from tests.agents import Agent

@@ -14,8 +14,7 @@ from pyspark.sql.types import LongType, StructType
 
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt
 from streaming.errors import AgentError, LogDirError, SegtailError, UsageError
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from streaming.spark.source import at_once
 from streaming.spark.source.at_once import TASK_BYTES
 from streaming.spark.source.datasource import SegtailDataSource
@@ -24,6 +23,7 @@ from streaming.spark.source.public_stream import RefusedStream
 from streaming.spark.source.relations import SCHEMAS, Relation
 from tests.agents import Agent
 from tests.builders import CLUSTER_ID, NOW, batch, commit, log_dir, partition
+from tests.facts import facts_of
 from tests.tables import each_row
 
 READ = (Relation.RANGES, Relation.BATCHES, Relation.TRANSACTIONS)
@@ -83,7 +83,7 @@ def test_batches(where: dict[str, str], logs: list[PartitionLog]) -> None:
 def test_ranges_have_the_sums_of_their_logs(where: dict[str, str], logs: list[PartitionLog]) -> None:
     found = rows(where)
     assert [(row["kind"], row["topic"], row["partition"], row["bytes"], row["records"]) for row in found] == [
-        ("appended", log.topic, log.partition, log.facts().held.bytes, log.facts().held.records) for log in logs
+        ("appended", log.topic, log.partition, facts_of(log).held.bytes, facts_of(log).held.records) for log in logs
     ]
     assert [(each["kind"], each["producer_id"]) for each in found[2]["markers"]] == [("commit", 7)]
     assert {(row["agent"], row["journal"], row["seq"], row["is_leader"]) for row in found} == {(None, None, None, None)}

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from streaming.errors import UsageError
-from streaming.spark.client.client_files import NO_FILES, ClientFiles
-from streaming.spark.source.source_options import parse_options
+from streaming.spark.client.address_lookup import NO_FILES, ClientFiles
+from streaming.spark.source.job_data_source import parse_options
 from tests.tables import each_row
 
 

@@ -17,7 +17,7 @@ from streaming.cluster.verdicts.incidents import problems
 from streaming.cluster.verdicts.kinds import KINDS
 from streaming.cluster.view.export import Export
 from streaming.cluster.view.table import Replica
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from tests.tables import each_row
 from tests.view.rows import log, new_table
 from tests.worlds import transactions

@@ -22,7 +22,7 @@ from streaming.cluster.verdicts.first_lines import freshness, unknown
 from streaming.cluster.verdicts.incidents import problems
 from streaming.cluster.verdicts.kinds import ORDER
 from streaming.cluster.view.table import Replica
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from tests.alert_worlds.worlds import world
 from tests.tables import each_row
 from tests.view.rows import log, new_table

@@ -3,7 +3,7 @@
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS, Circumstances
 from streaming.cluster.view.observer import AgentStatus
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from tests.worlds.hosts import broker, log_dir
 from tests.worlds.problems import NOW_MS, agent, around, well
 

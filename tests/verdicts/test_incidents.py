@@ -13,7 +13,7 @@ from streaming.cluster.verdicts.group_judge import judge_groups
 from streaming.cluster.verdicts.incidents import count, problems
 from streaming.cluster.verdicts.transaction_problems import held_back_groups
 from streaming.cluster.view.table import Table
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.broker_process import ProcessState
 from tests.group_snapshots import Group, snapshot_of
 from tests.tables import each_row

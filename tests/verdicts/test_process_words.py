@@ -10,7 +10,7 @@ from streaming.broker.protocol.status_json import Problem
 from streaming.broker.protocol.status_messages import ProcessStatus
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import freshness
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.broker_process import LockState, ProcessState
 from tests.worlds.hosts import broker, log_dir
 from tests.worlds.problems import HOUR, MINUTE, NOW_MS, OLD, agent, around, kinds_of, only, well

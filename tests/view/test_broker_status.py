@@ -5,7 +5,7 @@ from dataclasses import replace
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_messages import BrokerStatus
 from streaming.cluster.view.broker_status import broker_phases, server_of_cluster, unwatched_log_dirs
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from tests.worlds.copies import DOWN, FENCED, RUNS, copy
 
 

@@ -8,7 +8,7 @@ from streaming.broker.protocol.status_messages import BrokerStatus, ProcessStatu
 from streaming.cluster.view.answers import by_our_clock
 from streaming.cluster.view.broker_status import away_brokers, broker_phases, broker_processes, each_broker
 from streaming.cluster.view.observer import Observer
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.broker_process import LockState, ProcessState
 from tests.worlds.broker_states import ENDED, FREE, UNKNOWN, UP
 from tests.worlds.copies import DOWN, FENCED, RUNS, copy

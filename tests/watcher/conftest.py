@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from tests.builders import log_dir
 from tests.watcher.scene import Scene, scene
 from tests.watcher.station import Station

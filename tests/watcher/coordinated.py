@@ -3,7 +3,7 @@
 from streaming.common.event_row import Event
 from streaming.common.rows import COORDINATOR, unpack_rows
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.coordinator_records import IdState, StoredTransaction, transaction_record
+from streaming.simulator.coordinators import IdState, StoredTransaction, transaction_record
 from tests.builders import NOW
 
 P, Q = 4000, 4001

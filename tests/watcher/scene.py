@@ -37,10 +37,10 @@ from streaming.broker.watcher.grown_logs import GrownLogs
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
 from streaming.simulator.batch_writer import encode
-from streaming.simulator.log import PartitionLog, compact
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog, compact
 from tests.builders import NOW, abort, batch, commit, delete, log_dir, partition
 from tests.disk.descriptors import descriptors
+from tests.facts import facts_of
 from tests.scratch import scratch
 from tests.simulated import truncate_fully, write_part
 from tests.watcher.station import Counted, Station
@@ -158,10 +158,10 @@ class Scene:
         assert self.held("(deleted)") == 0
         kinds = Counter(event.kind for event in station.events if event.topic == "t")
         if not kinds[Kind.GONE] or station.watcher.tails():
-            counted, facts = station.fold_of("t"), self.logs["t"].facts()
+            counted, facts = station.fold_of("t"), facts_of(self.logs["t"])
         else:
             assert (station.watcher.tails(), station.journal.cursors(), self.held()) == ([], [], 0)
-            counted, facts = Counted(self.log().log_end_offset, truncations=kinds[Kind.TRUNCATED]), self.log().facts()
+            counted, facts = Counted(self.log().log_end_offset, truncations=kinds[Kind.TRUNCATED]), facts_of(self.log())
             counted.bytes = sum(
                 event.bytes for event in station.events if event.topic == "t" and event.kind in (Kind.APPENDED, Kind.SKIPPED)
             )
@@ -252,7 +252,7 @@ class Scene:
 
 def _remove(scene: Scene, topic: str) -> None:
     log = scene.logs.pop(topic)
-    scene.besides[topic, log.topic_id] += log.facts().appended.bytes
+    scene.besides[topic, log.topic_id] += facts_of(log).appended.bytes
     log.close()
     scene.disk.forget(log)
     shutil.rmtree(log.directory)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from streaming.broker.watcher import structure
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from tests.builders import batch, log_dir, partition
 from tests.watcher.watched import Watched, eventually
 

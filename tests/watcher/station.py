@@ -16,10 +16,8 @@ from streaming.broker.watcher.watcher import RESCAN_MS, Watcher
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
-from streaming.kafka.formats.former_leaders import Begun
-from streaming.kafka.formats.metadata_partitions import PartitionState, UncleanElection
-from streaming.kafka.scan.detail import first_offset_above, sums_from
-from streaming.kafka.scan.sums import Sums
+from streaming.kafka.formats.metadata_partitions import Begun, PartitionState, UncleanElection
+from streaming.kafka.scan.sums import Sums, first_offset_above, sums_from
 from streaming.rules.limits import Limits, limits_of
 from tests.builders import CLUSTER_ID, NOW
 from tests.clocks import Clock

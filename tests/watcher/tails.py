@@ -1,6 +1,6 @@
 """Tails as the watcher has them, without a watcher."""
 
-from streaming.broker.disk.identity import LogDir
+from streaming.broker.disk.availability import LogDir
 from streaming.broker.disk.locate import beginning
 from streaming.broker.disk.logdirs import Partition
 from streaming.broker.disk.segment_files import list_segments

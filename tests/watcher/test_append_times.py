@@ -16,12 +16,11 @@ from streaming.broker.watcher.cursors import BROUGHT_ALONG, EVERYTHING, Relocati
 from streaming.broker.watcher.tail import Tail
 from streaming.common.log_key import LogKey
 from streaming.common.rows import EXPIRED, Kind
-from streaming.kafka.scan.arrivals import Appended
+from streaming.kafka.scan.sums import Appended
 from streaming.rules.expired_arrivals import DAY_MS
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.file_writer import uuid_text
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
+from streaming.simulator.segment_writer import uuid_text
 from tests.builders import NOW, batch, log_dir, partition
 from tests.clocks import Clock
 from tests.file_times import written_at

@@ -13,8 +13,7 @@ from streaming.broker.journal.consumer_states import Registration
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.common.rows import Kind
 from streaming.errors import JournalError
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import batch, log_dir, partition
 from tests.limits import SECONDS
 from tests.simulated import write_part

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.simulator.file_writer import uuid_text
+from streaming.simulator.segment_writer import uuid_text
 from tests.watcher.scene import Scene
 
 

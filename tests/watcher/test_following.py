@@ -15,9 +15,9 @@ from streaming.broker.watcher.reading import ZERO_TAIL_LOOK_BYTES
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
 from streaming.simulator.batch_writer import Codec, Record
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import NOW, batch, log_dir, partition
+from tests.facts import facts_of
 from tests.legacy_messages import Messages
 from tests.simulated import write_part
 from tests.tables import each_row
@@ -108,7 +108,7 @@ def totals(station: Station, log: PartitionLog) -> tuple[int, int, int, int]:
 
 
 def facts(log: PartitionLog) -> tuple[int, int, int, int]:
-    appended = log.facts().appended
+    appended = facts_of(log).appended
     return appended.bytes, appended.batches, appended.records, log.log_end_offset
 
 

@@ -13,8 +13,7 @@ from streaming.broker.watcher.stopped_logs import SUSPECT_MS
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import SEGMENTS, Kind
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from streaming.simulator.segment_writer import LogConfig
 from tests.builders import NOW, batch, partition
 from tests.watcher.joined import join

@@ -8,8 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streaming.simulator.batch_writer import BatchEntry, encode
-from streaming.simulator.log import FactTotals, PartitionLog, compact
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import FactTotals, LogDir, PartitionLog, compact
 from streaming.simulator.segment_writer import WrittenSegment
 from tests.builders import NOW, batch, delete, log_dir, partition
 from tests.simulated import write_part

@@ -6,6 +6,7 @@ from streaming.broker.watcher import watcher
 from streaming.broker.watcher.departures import HOLD_MS
 from streaming.common.rows import Kind
 from streaming.simulator.log import PartitionLog
+from tests.facts import facts_of
 from tests.tables import each_row
 from tests.watcher.scene import Scene, result, size
 
@@ -44,7 +45,7 @@ def reported(world: Scene) -> tuple[int, int]:
 
 
 def size_of(log: PartitionLog) -> int:
-    return log.facts().held.bytes
+    return facts_of(log).held.bytes
 
 
 def big(world: Scene, monkeypatch: pytest.MonkeyPatch) -> PartitionLog:

@@ -13,8 +13,7 @@ from streaming.common.catalog.catalog_tables import EPOCHS, MOST_EPOCHS, UNREADA
 from streaming.common.catalog.changes import Version
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.metadata_partitions import PartitionState
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import batch, partition
 from tests.watcher.station import Station
 

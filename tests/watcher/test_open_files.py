@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from streaming.broker.watcher.open_files import OpenFiles, open_files
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from tests.builders import batch, partition
 from tests.disk.descriptors import descriptors
 from tests.watcher.station import Station

@@ -13,10 +13,10 @@ from streaming.broker.watcher.beginnings import Beginning
 from streaming.common.event_row import Event, EventRow
 from streaming.common.rows import TRANSACTIONS, Kind
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.events import Shard
+from tests.facts import facts_of
 from tests.watcher.journalled import events_of
 from tests.watcher.station import Station
 from tests.watcher.stepping import Step, hold, piece_by_piece, step
@@ -146,7 +146,7 @@ class TransactionalLog:
         for name, shard in self.shards.items():
             (state,) = shard.states.values()
             assert state.log_end_offset == self.log.log_end_offset, name
-            assert open_in(state.transactions) == self.log.facts().open_transactions, name
+            assert open_in(state.transactions) == facts_of(self.log).open_transactions, name
 
 
 def open_in(transactions: bytes | None) -> tuple[tuple[int, int], ...]:

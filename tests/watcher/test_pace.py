@@ -11,8 +11,7 @@ from streaming.broker.watcher import grown_logs, watcher
 from streaming.broker.watcher.reading import LEAST_WINDOW_BYTES
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import batch, partition
 from tests.watcher.scene import Scene
 from tests.watcher.station import RESCAN_MS, Station

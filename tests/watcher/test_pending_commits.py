@@ -9,9 +9,8 @@ from streaming.broker.agent.group_answers import MOST_GROUPS, READ_BYTES, Pendin
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.protocol.status_messages import PendingCommits, StatusRequest
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.coordinator_records import offset_commit_record
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.coordinators import offset_commit_record
+from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import NOW, abort, batch, partition
 from tests.watcher.station import Station
 

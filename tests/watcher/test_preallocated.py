@@ -8,8 +8,7 @@ from streaming.broker.watcher import grown_logs
 from streaming.broker.watcher.stopped_logs import SUSPECT_MS
 from streaming.broker.watcher.tail import Tail
 from streaming.common.event_row import Event
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import batch, partition
 from tests.tables import each_row
 from tests.watcher.scene import FLAW, Scene, scene

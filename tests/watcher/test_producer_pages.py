@@ -15,7 +15,7 @@ from streaming.common.rows import Kind
 from streaming.kafka.scan.headers import Batches, read_headers
 from streaming.kafka.scan.producer_states import EXPIRATION_MS, Producers
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from tests.builders import CLUSTER_ID, NOW, batch, partition
 from tests.clocks import Clock
 from tests.formats.segments import written

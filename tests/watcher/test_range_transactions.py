@@ -14,9 +14,8 @@ from streaming.common.event_row import Event
 from streaming.common.rows import COORDINATOR, Kind, StartSource, Step, unpack_rows
 from streaming.kafka.scan.coordinator_entries import CoordinatorEntry
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.coordinator_records import IdState, StoredTransaction, transaction_record
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.coordinators import IdState, StoredTransaction, transaction_record
+from streaming.simulator.log import LogDir, PartitionLog
 from streaming.simulator.segment_writer import LogConfig
 from tests.builders import NOW, abort, batch, commit, delete, partition
 from tests.watcher.coordinated import P, Q, entries, state

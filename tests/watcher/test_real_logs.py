@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from tests.formats.dumped import LOGS
 from tests.watcher.station import Station
 

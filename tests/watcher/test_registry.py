@@ -17,9 +17,8 @@ from streaming.broker.watcher.beginnings import HALF_MADE_MS
 from streaming.broker.watcher.departures import HOLD_MS
 from streaming.broker.watcher.registry import LogRegistry
 from streaming.common.rows import TRANSACTION_STEPS, Kind
-from streaming.simulator.file_writer import encode_partition_metadata
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
+from streaming.simulator.segment_writer import encode_partition_metadata
 from tests.builders import batch, delete, partition
 from tests.clocks import Clock
 from tests.tables import each_row

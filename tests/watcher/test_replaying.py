@@ -14,8 +14,7 @@ from streaming.broker.watcher.replaying import REPLAY_BYTES
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import batch, commit, partition
 from tests.tables import each_row
 from tests.watcher.scene import Scene, scene

@@ -12,9 +12,8 @@ from streaming.broker.watcher.watcher import Doubt
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.coordinator_records import IdState, StoredTransaction, transaction_record
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.coordinators import IdState, StoredTransaction, transaction_record
+from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import NOW, partition
 from tests.watcher.coordinated import entries, state
 from tests.watcher.station import Station

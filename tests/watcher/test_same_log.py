@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 
 from streaming.common.rows import Kind
-from streaming.simulator.file_writer import encode_partition_metadata
 from streaming.simulator.log import PartitionLog
+from streaming.simulator.segment_writer import encode_partition_metadata
 from tests.agents import Agent, Reader
 from tests.builders import batch, log_dir, partition
 from tests.events import Shard

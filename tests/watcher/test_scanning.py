@@ -7,8 +7,7 @@ import pytest
 
 from streaming.broker.disk.calls import bytes_read
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN, Kind
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import NOW, batch, delete, log_dir, partition
 from tests.watcher.station import RESCAN_MS, Station
 

@@ -8,8 +8,7 @@ import pytest
 from streaming.broker.watcher.stopped_logs import SUSPECT_MS
 from streaming.common.rows import Kind
 from streaming.simulator.batch_writer import encode
-from streaming.simulator.log import PartitionLog
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import batch, partition
 from tests.tables import each_row
 from tests.watcher.scene import FLAW, Scene, result, scene, size

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from streaming.broker.watcher.structure import LOOK_MS, RETRY_MS, ROUNDS, LogDirWatch
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from tests.builders import batch, delete, log_dir, partition
 from tests.tools import missing, require_tool
 from tests.watcher.watched import Watched, eventually

@@ -6,11 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.watcher.tail_states import QUESTIONS, TRANSITIONS, Cause, TailState, TransitionError, step
+from streaming.broker.watcher.tail_states import TRANSITIONS, Cause, TailState, TransitionError, step
 from tests.tables import each_row
 
 PAGE = Path(__file__).parents[2] / "docs" / "internals" / "watcher.md"
 FIRST = {TailState.REMEMBERED, TailState.WATCHED, TailState.AVAILABLE, TailState.READING, TailState.BACKLOG}
+
+QUESTIONS = {
+    "where is its directory?": (TailState.REMEMBERED, TailState.WATCHED, TailState.LEAVING, TailState.GONE),
+    "is its log dir available?": (TailState.AVAILABLE, TailState.AWAY),
+    "what stands after its cursor?": (TailState.READING, TailState.WAITING, TailState.SUSPECT, TailState.HELD, TailState.STOPPED),
+    "how is it read?": (TailState.BACKLOG, TailState.LIVE),
+}
 
 
 def test_each_state_answers_one_question() -> None:

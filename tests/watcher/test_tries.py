@@ -4,7 +4,7 @@ import pytest
 
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.unreadable import TRIES, Tries
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from tests.builders import partition
 from tests.watcher.station import Station
 

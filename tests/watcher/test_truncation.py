@@ -7,9 +7,8 @@ import pytest
 
 from streaming.broker.watcher import watcher
 from streaming.common.rows import Kind
-from streaming.kafka.scan.detail import first_offset_above
-from streaming.simulator.log import PartitionLog, compact
-from streaming.simulator.log_dir import LogDir
+from streaming.kafka.scan.sums import first_offset_above
+from streaming.simulator.log import LogDir, PartitionLog, compact
 from tests.builders import batch, log_dir, partition
 from tests.tables import each_row
 from tests.watcher.scene import result, scene, shown, size

@@ -20,7 +20,7 @@ from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.logdirs import partitions_by_name
 from streaming.broker.watcher import registry
 from streaming.common.rows import Kind
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from tests.agents import Agent, Reader
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.events import Shard

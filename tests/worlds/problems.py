@@ -14,7 +14,7 @@ from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.taillag import StartProgress, StartStep
 from streaming.cluster.view.view import view
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.aborting_clients import AbortingClient
 from tests.group_snapshots import Group, snapshot_of, storming
 from tests.view.rows import log, new_table

@@ -11,10 +11,9 @@ from itertools import chain, islice
 
 from streaming.broker.agent.topic_configs import TopicConfigs
 from streaming.broker.disk.availability import DirsOf, LogDirs
-from streaming.broker.disk.contents import was_shut_down_cleanly
+from streaming.broker.disk.broker_processes import was_shut_down_cleanly
 from streaming.broker.disk.logdirs import LogDir
-from streaming.broker.disk.metadata_log import MetadataLog, read_quorum_state
-from streaming.broker.disk.metadata_past import MetadataPast
+from streaming.broker.disk.metadata_log import MetadataLog, MetadataPast, read_quorum_state
 from streaming.broker.protocol.cluster_messages import (
     AffectedPartition,
     Led,
@@ -30,9 +29,8 @@ from streaming.broker.watcher.cluster_knowledge import Leads
 from streaming.common.log_key import LogKey
 from streaming.errors import FormatError
 from streaming.kafka.formats.cluster_image import ClusterImage, Topic
-from streaming.kafka.formats.former_leaders import Begun
-from streaming.kafka.formats.metadata_brokers import BrokerState, server_of
-from streaming.kafka.formats.metadata_partitions import PartitionState, UncleanElection
+from streaming.kafka.formats.metadata_partitions import Begun, PartitionState, UncleanElection
+from streaming.kafka.formats.metadata_records import BrokerState, server_of
 from streaming.kafka.formats.names import METADATA_TOPIC, TRANSACTION_TOPIC
 from streaming.rules.config_values import Configs
 from streaming.rules.limits import KAFKA_3_7, Limits, limits_of

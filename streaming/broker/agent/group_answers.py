@@ -17,14 +17,13 @@ from streaming.broker.agent.laddered_log import LadderedLog
 from streaming.broker.agent.ladders import Ladders
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.calls import bytes_read
-from streaming.broker.disk.damaged_batches import BAD_CRC, damaged_batches
-from streaming.broker.disk.locate import BatchBoundary, beginning, find_offset, scan_on, window
-from streaming.broker.disk.replay import batches_between
+from streaming.broker.disk.locate import BatchBoundary, batches_between, beginning, find_offset, scan_on, window
+from streaming.broker.disk.scanning import BAD_CRC, damaged_batches
 from streaming.broker.disk.segment_files import OpenSegment, Segment, list_segments
 from streaming.broker.journal.consumers import Consumers
 from streaming.broker.journal.journal import Journal
-from streaming.broker.ladder.opened_batches import OpenedBatches
 from streaming.broker.ladder.positions import Position, PositionState, positions
+from streaming.broker.ladder.stretch import OpenedBatches
 from streaming.broker.protocol.group_json import BatchCheck
 from streaming.broker.protocol.group_messages import (
     MOST_POSITIONS,
@@ -126,7 +125,7 @@ def _of_log(one: LadderedLog, rows: _Log, opened: OpenedBatches, now_ms: int | N
             some,
             positions(
                 known.segments,
-                known.view,
+                known.ladder,
                 [offset for _, offset, *_ in some],
                 upto,
                 opened,
@@ -142,7 +141,7 @@ def _of_log(one: LadderedLog, rows: _Log, opened: OpenedBatches, now_ms: int | N
     for row, position in answers:
         if position.state is PositionState.BEYOND and position.offset <= read:  # the watcher is further than the ladder
             position = replace(position, state=PositionState.FILLING)
-        yield row, (known.view.edition, position)
+        yield row, (known.ladder.edition, position)
 
 
 def positions_table(questions: pa.Table, answers: Sequence[PositionAnswer]) -> pa.Table:

@@ -19,10 +19,10 @@ import numpy as np
 from streaming.broker.agent.dir_threads import DirThreads, Presence
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.calls import bytes_read
-from streaming.broker.disk.replay import LARGEST_BATCH_BYTES, batches_between
+from streaming.broker.disk.locate import LARGEST_BATCH_BYTES, batches_between
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.protocol.group_messages import FollowedLog, Following, KnownLog
-from streaming.broker.scrub.scrub_pace import ScrubPace
+from streaming.broker.scrub.threads import ScrubPace
 from streaming.broker.watcher.tail import Tail
 from streaming.common.log_key import LogKey
 from streaming.errors import FormatError

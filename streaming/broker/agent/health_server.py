@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, generate_latest
 from prometheus_client import Metric as Samples
 from prometheus_client.process_collector import ProcessCollector
 
-from streaming.broker.disk.shortage import shortage
+from streaming.broker.disk.opening import shortage
 from streaming.common.definitions.agent_metrics import CALLS, HTTP_CUTS, HTTP_REFUSALS, ROWS, UNAUTHORIZED, WEB_FAILURES
 from streaming.common.definitions.client_family import client_family
 from streaming.common.definitions.metric import Metric

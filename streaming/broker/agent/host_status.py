@@ -20,12 +20,12 @@ from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.contents import ContentsReader, DirContents
 from streaming.broker.disk.log_inventory import LogInventory
 from streaming.broker.disk.logdirs import LogDir
-from streaming.broker.disk.shortage import is_short, shortage
+from streaming.broker.disk.opening import is_short, shortage
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ProcessStatus
 from streaming.broker.watcher.offset_checkpoints import RecoveryPositions
 from streaming.broker.watcher.tail import Tail
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from streaming.kafka.formats.names import METADATA_TOPIC, FileKind, FileStage, parse_segment_file, segment_file_name
 from streaming.rules.broker_process import AWAY, LockState
 from streaming.rules.restart_cost import NOT_KNOWN, LogSegments, RecoveryPoints, not_fsynced_bytes, scanned_bytes

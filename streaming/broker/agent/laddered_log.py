@@ -7,15 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import NamedTuple
 
-from streaming.broker.disk.replay import without_replaced
+from streaming.broker.disk.locate import without_replaced
 from streaming.broker.disk.segment_files import FileIdentity, Segment, SegmentKey
 from streaming.broker.journal.cursor import Cursor
-from streaming.broker.ladder.active_ladder import ActiveLadder
-from streaming.broker.ladder.count_log import CountedLog
 from streaming.broker.ladder.counts import NOTHING, Counts
 from streaming.broker.ladder.filling import count_segment, opened_at, read_aborted, read_on
-from streaming.broker.ladder.log_ladder import LadderView, LogLadder
-from streaming.broker.ladder.positions import PositionState, positions
+from streaming.broker.ladder.log_ladder import ActiveLadder, LogLadder
+from streaming.broker.ladder.positions import CountedLog, PositionState
 from streaming.broker.ladder.segment_ladder import RUNG_BYTES, SegmentLadder
 from streaming.broker.watcher.tail import Tail
 from streaming.errors import FormatError
@@ -30,19 +28,6 @@ _NO_FILE = FileIdentity(-1, -1)
 
 Paced = Callable[[int], None]
 """Called with the number of bytes after each window that was read; it may wait, or raise OSError to end the scan."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CountedNow:
-    """A log at one moment: its ladder, and the listing that this is of."""
-
-    view: LadderView
-    segments: tuple[Segment, ...]
-
-    @property
-    def whole(self) -> bool:
-        """Whether all segments are counted, and none of them is damaged."""
-        return self.view.begin_offset <= self.segments[0].base_offset and self.view.sound_from <= self.view.begin_offset
 
 
 class _Seen(NamedTuple):
@@ -297,9 +282,9 @@ class LadderedLog:
     def place_start(self) -> None:
         """Find what lies before the log start; if records were deleted, a stretch is read. Raises OSError."""
         ladder, start, known = self._ladder, self._log_start, self.known()
-        if ladder is None or known is None or not known.whole or known.view.edition != ladder.edition:
+        if ladder is None or known is None or not known.whole or known.ladder.edition != ladder.edition:
             return
-        (found,) = positions(known.segments, known.view, (max(start, known.segments[0].base_offset),), 0)
+        (found,) = known.positions((max(start, known.segments[0].base_offset),), 0)
         if found.state is PositionState.KNOWN:
             before = Counts(found.data, found.aborted, found.control, found.bytes)
             self._start = ladder.edition, start, before if before != NOTHING else NOTHING
@@ -358,21 +343,21 @@ class LadderedLog:
                 self._keys += (key,)
                 self._unsaved[key] = one.pack()
 
-    def known(self) -> CountedNow | None:
+    def known(self) -> CountedLog | None:
         """Its ladder with the listing that this is of, None if there is none that holds."""
         self.compare()
         with self._lock:
             ladder = self._ladder
             if ladder is None or not self.valid or not self._listed or ladder.active_offset not in {s.base_offset for s in self._listed}:
                 return None
-            return CountedNow(ladder.view(), self._listed)
+            return CountedLog(self._listed, ladder.view())
 
     @property
     def damage(self) -> str:
         """The first damage that is known of it, with its file, "" if none is: it has no totals as long as it is there."""
         ladder = self._ladder
         known = self.known() if ladder is not None and ladder.is_damaged else None
-        return "" if known is None else CountedLog(known.segments, known.view).damage(0)
+        return "" if known is None else known.damage(0)
 
     def totals(self) -> tuple[int, int, int, int, int] | None:
         """The log start, the offset after the last batch, and the records between them: of data, aborted ones among them, and in control
@@ -387,10 +372,10 @@ class LadderedLog:
                 return None
         return log_start, *ladder.counted_since(before)
 
-    def holds(self, counted: CountedNow) -> bool:
+    def holds(self, counted: CountedLog) -> bool:
         """Whether what was known still is: the log was not truncated, and its ladder not begun again."""
         ladder = self._ladder
-        return ladder is not None and ladder.edition == counted.view.edition and self.tail.breaks == self._breaks
+        return ladder is not None and ladder.edition == counted.ladder.edition and self.tail.breaks == self._breaks
 
     @property
     def has_unsaved(self) -> bool:

@@ -8,10 +8,10 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -21,9 +21,9 @@ from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.scanning import kept_window
 from streaming.broker.disk.segment_files import SegmentKey
 from streaming.broker.journal.journal import Journal
-from streaming.broker.ladder.opened_batches import OpenedBatches
+from streaming.broker.ladder.stretch import OpenedBatches
 from streaming.broker.protocol.group_messages import RECORDS, is_counted
-from streaming.broker.scrub.scrub_pace import ScrubPace
+from streaming.broker.scrub.threads import ScrubPace
 from streaming.broker.watcher.tail import Tail
 from streaming.common.log_key import KEY, LogKey, key_arrays
 from streaming.errors import FormatError, JournalError
@@ -42,19 +42,15 @@ _ROW = ("log_start", "next_offset", "data", "aborted", "control", "error")
 _GONE: _Row = (-1, -1, 0, 0, 0, "")
 
 
-@dataclass(slots=True, eq=False)
-class _Known:
-    """What is known of a log. All are looked at each few seconds.
+class _Known(NamedTuple):
+    """``changed``: the version of the last change. ``done``: when the log came to rest, if it did: until it wakes, the row is the same."""
 
-    ``changed``: the version of the last change. ``done``: when the log came to rest, if it did: until it wakes, the row is the same.
-    ``found``, ``found_done``: the row, and the same, as the last look has them.
-    """
+    row: _Row
+    done: object | None
+    changed: int
 
-    row: _Row = _GONE
-    found: _Row = _GONE
-    done: object | None = None
-    found_done: object | None = None
-    changed: int = 0
+
+_NOTHING = _Known(_GONE, None, 0)
 
 
 class RecordTotals:
@@ -78,32 +74,22 @@ class RecordTotals:
         """The present version, whether these are all rows, and the rows (`RECORDS`) that changed since ``number``."""
         with self._lock:
             self._look()
-            self._settle()
             whole = process != self.process or number > self._number or number <= 0
             chosen = {key: each.row for key, each in self._known.items() if (each.row is not _GONE if whole else each.changed > number)}
             return self._number, whole, _batch(chosen)
 
     def _look(self) -> None:
-        known = self._known
+        """What is found now is what is known; what is not found is gone."""
+        before, stamp = self._known, self._number + 1
+        self._known = {key: known if known.row is _GONE else _Known(_GONE, None, stamp) for key, known in before.items()}
         for each in self._logs():
             key, done = each.tail.cursor.log, each.done_at  # before its totals: what happens meanwhile shows the next time
-            log = known.get(key)
-            row = log.row if log is not None and done is not None and log.done is done else self._row(each)
-            if row is _GONE:
-                continue
-            if log is None:
-                log = known[key] = _Known()
-            log.found, log.found_done = row, done
-
-    def _settle(self) -> None:
-        """What was found now is what is known; what was not found is gone."""
-        stamp = self._number + 1
-        for log in self._known.values():
-            if log.found is not log.row:
-                if log.found != log.row:
-                    log.changed = self._number = stamp
-                log.row = log.found
-            log.done, log.found, log.found_done = log.found_done, _GONE, None
+            known = before.get(key, _NOTHING)
+            row = known.row if done is not None and known.done is done else self._row(each)
+            if row is not _GONE:
+                self._known[key] = _Known(row, done, known.changed if known.row == row else stamp)
+        if any(known.changed == stamp for known in self._known.values()):
+            self._number = stamp
 
     def _row(self, each: LadderedLog) -> _Row:
         found = each.totals()

@@ -24,12 +24,12 @@ from streaming.broker.agent.polling_thread import HostWatch, PollingThread, Poll
 from streaming.broker.agent.security import ServerFiles
 from streaming.broker.agent.service import Service
 from streaming.broker.agent.topic_configs import running_configs
+from streaming.broker.disk.availability import FirstRead
 from streaming.broker.disk.logdirs import LogDir, LogDirs
-from streaming.broker.disk.silence import FirstRead
 from streaming.broker.journal.consumers import Consumers, JournalBounds
 from streaming.broker.journal.journal import Journal
 from streaming.broker.protocol.status_messages import BlockedFile, CorruptBatch, CorruptLog, ScrubStatus, UnreadableFile
-from streaming.broker.scrub.findings import FoundSegment
+from streaming.broker.scrub.scrub_progress import FoundSegment
 from streaming.broker.scrub.threads import Scrub, ScrubOptions, ScrubReport
 from streaming.broker.watcher.structure import Structure
 from streaming.broker.watcher.tail import Tail

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from streaming.broker.disk.broker_processes import ask_lock, last_write_ms
 from streaming.broker.disk.logdirs import LogDir, LogDirs
-from streaming.broker.disk.process_lock import ask_lock, last_write_ms
-from streaming.broker.disk.shortage import shortage
+from streaming.broker.disk.opening import shortage
 from streaming.broker.protocol.status_messages import BrokerStatus, ProcessStatus
 from streaming.common.formatting import format_name
 from streaming.rules.broker_process import AWAY, NEVER_LOOKED, DirLock, LockState, ProcessLook, look

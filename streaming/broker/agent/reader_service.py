@@ -164,7 +164,7 @@ class Scanning:
             return NO_TRANSACTIONS
         for doubt in there.doubts:
             log.warning("open transactions of a log may be incomplete", extra={"log": str(event.log), "doubt": doubt})
-        return there.transactions
+        return there.opened
 
 
 _PLACE = ("broker", "log_dir", "topic", "partition", "topic_id", "segment")

@@ -16,8 +16,7 @@ from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.contents import DirContents
 from streaming.broker.disk.locate import find_offset
 from streaming.broker.disk.logdirs import LogDir, Partition, list_partitions, read_topic_id
-from streaming.broker.disk.preallocated import has_data
-from streaming.broker.disk.scanning import window
+from streaming.broker.disk.scanning import has_data, window
 from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.protocol.status_messages import LogDirStatus
 from streaming.common.formatting import format_count, format_list, format_word

@@ -1,19 +1,103 @@
-"""Decides which log dirs can be used now, and why the others cannot. A disk may fail, come back, or be replaced while everything else runs.
+"""Decides which log dirs can be used now, and why the others cannot: a disk may fail, come back, or never answer a first read."""
 
-If a log dir is unavailable, its logs do not count as gone: a mount point with nothing mounted looks empty.
-"""
-
+import contextlib
 import logging
+import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from os import PathLike
 from pathlib import Path
 from typing import overload
 
-from streaming.broker.disk.identity import UNKNOWN_BROKER, LogDir, read_identity
-from streaming.broker.disk.shortage import shortage
-from streaming.errors import DescriptorsError, LogDirError
-from streaming.kafka.formats.properties import known_clusters
+from streaming.broker.disk.calls import Calling, ThreadCalls, calls_of_this_thread
+from streaming.broker.disk.opening import NAMES_BYTES, PROPERTIES_BYTES, is_short, read_small, shortage
+from streaming.common.formatting import format_word
+from streaming.errors import DescriptorsError, FormatError, LogDirError, UsageError
+from streaming.kafka.formats import names
+from streaming.kafka.formats.properties import ServerProperties, known_clusters, parse_meta_properties, parse_server_properties
+
+# --- reads files of properties: the identity of a log dir (``meta.properties``), and each ``server.properties`` that an option names.
+
+
+UNKNOWN_BROKER = -1
+"""The broker of a log dir that was never readable, if the other log dirs do not determine it."""
+
+_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class LogDir:
+    """One of a broker's ``log.dirs``; ``path`` is the user's path, made absolute; ``cluster_id``: "" not known; ``zookeeper``: its broker
+    is of before KRaft.
+    """
+
+    path: Path
+    broker: int
+    cluster_id: str
+    directory_id: str | None
+    zookeeper: bool = field(default=False, compare=False)
+
+
+def read_identity(path: Path) -> LogDir:
+    """Read the identity of a log dir. Without ``meta.properties`` it is no log dir: it may be a mount point with nothing mounted.
+
+    Raises:
+        LogDirError: it does not exist, cannot be read or is not a log dir.
+    """
+    meta = path / names.META_PROPERTIES
+    try:
+        with Calling(meta):
+            if not path.is_dir():
+                raise LogDirError(f"log dir {path} {'is not a directory' if path.exists() else 'does not exist'}: name a broker's log.dirs")
+            with os.scandir(path) as entries:
+                next(entries, None)
+            identity = parse_meta_properties(read_small(meta, NAMES_BYTES))
+    except FileNotFoundError as error:
+        raise LogDirError(f"{path} is not a Kafka log dir: it has no {names.META_PROPERTIES}; {_instead(path)}") from error
+    except PermissionError as error:
+        raise LogDirError(f"{error.filename} cannot be read: run as the broker's user, or as one of its group with read access") from error
+    except OSError as error:
+        kind = DescriptorsError if is_short(error) else LogDirError
+        raise kind(f"log dir {path} cannot be read: {error}") from error
+    except FormatError as error:
+        raise LogDirError(f"{meta} is not valid: {error}") from error
+    return LogDir(path, identity.node_id, identity.cluster_id, identity.directory_id, identity.zookeeper)
+
+
+def _instead(path: Path) -> str:
+    """A hint for a directory that is no log dir: the log dirs in it, if there are any."""
+    try:
+        with Calling(path), os.scandir(path) as entries:
+            inside = sorted(entry.path for entry in entries if (Path(entry.path) / names.META_PROPERTIES).is_file())
+    except OSError:
+        inside = []
+    if not inside:
+        return "name a broker's log.dirs, mounted where they are mounts"
+    return f"name the log {'dir' if len(inside) == 1 else 'dirs'} in it: {','.join(map(format_word, inside[:_NAMED]))}"
+
+
+def read_server_properties(paths: Iterable[Path]) -> tuple[ServerProperties, ...]:
+    """Read the files of several brokers.
+
+    Raises:
+        UsageError: one cannot be read or does not contain the node id, or two belong to one broker.
+    """
+    found: dict[int, Path] = {}
+    read = []
+    for path in paths:
+        try:
+            properties = parse_server_properties(read_small(path, PROPERTIES_BYTES))
+        except OSError as error:
+            raise UsageError(f"server.properties {path} cannot be read: {error.strerror}") from error
+        except FormatError as error:
+            raise UsageError(f"{path} is no server.properties: {error}") from error
+        other = found.setdefault(properties.node_id, path)
+        if other != path:
+            raise UsageError(f"{path} and {other} are both of node {properties.node_id}: name one for each broker")
+        read.append(properties)
+    return tuple(read)
+
 
 log = logging.getLogger(__name__)
 
@@ -254,3 +338,62 @@ def refuse_inside(path: Path, log_dirs: Iterable[LogDir], option: str) -> None:
             raise LogDirError(
                 f"{option} {path} lies in the log dir {log_dir.path}, where nothing but Kafka may write: name another directory"
             )
+
+
+READ_SECONDS = 5.0
+"""How long a first read of a log dir may take."""
+
+
+class FirstRead:
+    """A first read of a log dir, which may never end. Its thread ends with the process at the latest."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._calls = ThreadCalls()
+        self._thread = threading.Thread(target=self._read, daemon=True, name=f"look at {path}")
+        self._thread.start()
+
+    def _read(self) -> None:
+        self._calls = calls_of_this_thread()
+        with contextlib.suppress(LogDirError):  # an error is an answer; the code that opens the log dir gets it too
+            read_identity(self.path)
+
+    @property
+    def alive(self) -> bool:
+        """Whether there is no answer yet."""
+        return self._thread.is_alive()
+
+    @property
+    def at(self) -> str | PathLike[str]:
+        """The file that is being read."""
+        return self._calls.path or self.path
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the answer, for at most so long."""
+        self._thread.join(seconds)
+
+
+def open_answering(paths: Iterable[Path]) -> tuple[LogDirs, list[FirstRead]]:
+    """Open log dirs for the first time, without those that do not answer.
+
+    Returns:
+        The log dirs, and the reads without an answer; their log dirs are barred.
+
+    Raises:
+        LogDirError: as in `open_log_dirs`.
+    """
+    paths = list(paths)
+    silent = find_silent(paths)
+    return open_log_dirs(paths, {read.path: f"{read.at} does not answer" for read in silent}), silent
+
+
+def find_silent(paths: Iterable[Path], seconds: float = READ_SECONDS) -> list[FirstRead]:
+    """Read all log dirs at the same time; returns the reads without an answer within ``seconds``."""
+    reads = [FirstRead(path.absolute()) for path in paths]
+    silent = [read for read in reads if _is_silent(read, 0.0)]
+    return [read for read in silent if _is_silent(read, seconds)]
+
+
+def _is_silent(read: FirstRead, seconds: float) -> bool:
+    read.wait(seconds)
+    return read.alive

@@ -122,16 +122,6 @@ def _live(name: str) -> PartitionDir | None:
     return parsed if parsed is not None and parsed.state is DirState.LIVE else None
 
 
-def was_shut_down_cleanly(log_dir: Path) -> bool:
-    """Whether the broker's last stop was an orderly one: then it writes a file, which its next start removes (`LogManager.shutdown`)."""
-    path = log_dir / CLEAN_SHUTDOWN
-    try:
-        with Calling(path):
-            return path.exists()
-    except OSError:  # the log dir as a whole is read elsewhere, and errors are reported there
-        return False
-
-
 def bytes_taken(status: os.stat_result) -> int:
     """The most bytes that a file takes on disk: a preallocated index has holes."""
     return min(status.st_size, status.st_blocks * 512)

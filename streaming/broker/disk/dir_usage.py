@@ -1,15 +1,17 @@
-"""Everything that lies below a log dir, with what it takes on the disk: the same sum as that of ``du``, divided by use.
-
-Only names and sizes are read. Symbolic links count themselves and are not followed, and a file with several names counts once, as in
-``du``.
-"""
+"""Everything that lies below a log dir, with what it takes on the disk: the same sum as that of ``du``, divided by use."""
 
 import contextlib
+import logging
 import os
+import pickle
 import stat as modes
+import subprocess
+import sys
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from pathlib import Path
 from zlib import crc32
 
@@ -17,8 +19,73 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.disk.calls import Calling
-from streaming.broker.disk.file_kinds import BY_ENDING, LEFTOVERS, DiskFileKind, kind_at_root, kind_beside, kind_within
-from streaming.kafka.formats.names import PartitionDir, parse_partition_dir
+from streaming.kafka.formats import names
+from streaming.kafka.formats.names import METADATA_TOPIC, DirState, PartitionDir, parse_partition_dir
+
+# --- the uses of the files below a log dir, by the names of their directories and their own.
+
+
+class DiskFileKind(IntEnum):
+    """The use of a file. Every file and directory below a log dir is of exactly one kind."""
+
+    SEGMENT = 0  # a live .log, of whatever replica
+    INDEX = 1  # .index, .timeindex, .txnindex of live segments
+    SNAPSHOT = 2  # producer states
+    CHECKPOINT = 3  # the other small files that Kafka keeps beside logs and at the root
+    METADATA = 4  # the log of the cluster's metadata with its snapshots
+    FUTURE = 5  # a copy of a replica that moves to this log dir
+    DELETED = 6  # segments that are deleted and not unlinked yet
+    DELETE = 7  # directories that are being deleted
+    CLEANER = 8  # what compaction has not finished
+    STRAY = 9  # directories that the cluster's metadata does not assign to the broker
+    DIRECTORY = 10  # the directories themselves
+    OTHER = 11  # nothing that Kafka makes, or nothing that is known here
+
+    @property
+    def word(self) -> str:
+        """Its name for people and programs."""
+        return self.name.lower()
+
+
+LEFTOVERS = frozenset({DiskFileKind.FUTURE, DiskFileKind.DELETED, DiskFileKind.DELETE, DiskFileKind.CLEANER, DiskFileKind.STRAY})
+"""The kinds of files that go by themselves after some time, if all is well; a stray never does."""
+
+OF_STATE = {DirState.DELETE: DiskFileKind.DELETE, DirState.FUTURE: DiskFileKind.FUTURE, DirState.STRAY: DiskFileKind.STRAY}
+
+log = logging.getLogger(__name__)
+
+_SEGMENT_FILES = {
+    "log": DiskFileKind.SEGMENT,
+    "index": DiskFileKind.INDEX,
+    "timeindex": DiskFileKind.INDEX,
+    "txnindex": DiskFileKind.INDEX,
+    "snapshot": DiskFileKind.SNAPSHOT,
+}
+_STAGES = {"deleted": DiskFileKind.DELETED, "cleaned": DiskFileKind.CLEANER, "swap": DiskFileKind.CLEANER}
+BY_ENDING = {f".{kind}": use for kind, use in _SEGMENT_FILES.items()} | {
+    f".{kind}.{stage}": use for kind in _SEGMENT_FILES for stage, use in _STAGES.items()
+}
+"""The use of a file whose name begins with the 20 digits of a base offset, by the rest of the name."""
+
+_BESIDE = frozenset({names.LEADER_EPOCH_CHECKPOINT, names.PARTITION_METADATA})
+_AT_ROOT = frozenset(
+    {names.META_PROPERTIES, names.BOOTSTRAP_SNAPSHOT, names.BROKER_LOCK, names.CLEAN_SHUTDOWN, *names.OFFSET_CHECKPOINTS},
+)
+
+
+def _beside_segments(name: str, checkpoints: Container[str]) -> DiskFileKind:
+    """The use of a file at the root of a log dir, or in a live replica and of no segment, by the names of the checkpoints there."""
+    return DiskFileKind.CHECKPOINT if name in checkpoints or name.removesuffix(".tmp") in checkpoints else DiskFileKind.OTHER
+
+
+def kind_within(directory: PartitionDir | None) -> DiskFileKind | None:
+    """The use of everything in a directory at the root of a log dir; None if it depends on the file: the replica is live."""
+    if directory is None:
+        return DiskFileKind.OTHER
+    if directory.topic == METADATA_TOPIC and directory.state is DirState.LIVE:
+        return DiskFileKind.METADATA
+    return OF_STATE.get(directory.state)
+
 
 SEGMENT_FILES = np.dtype([(name, "<i8") for name in ("directory", "base_offset", "size", "taken", "modified_ms")])
 """Live segments: the number of the directory, the size by the file's length and on the disk, both in bytes."""
@@ -196,7 +263,7 @@ class _Walk:
                 if entry.is_symlink():
                     self._links.append(path)
                 row, self._row = self._row, 0
-                self._add(kind_at_root(entry.name), stat)
+                self._add(_beside_segments(entry.name, _AT_ROOT), stat)
                 self._row = row
                 return
             name = parse_partition_dir(entry.name)
@@ -266,7 +333,7 @@ class _Walk:
             self._segments.extend(
                 (len(self._names) - 1, int(name[:_DIGITS]), stat.st_size, stat.st_blocks * _BLOCK, stat.st_mtime_ns),
             )
-        self._add(kind_beside(name) if kind is None else kind, stat, path)
+        self._add(_beside_segments(name, _BESIDE) if kind is None else kind, stat, path)
 
     def _all_of(self, fd: int, path: str, whose: str, kind: DiskFileKind) -> None:
         """Everything below a directory has one use."""
@@ -299,3 +366,43 @@ def _is_there(fd: int, name: str) -> bool:
     except OSError:
         return False
     return True
+
+
+# --- a large log dir is read with a second process: nearly all of the time is one call a file, and a thread would wait for the others.
+
+
+_LARGE = 2_000
+"""From so many directories on a second process saves more than its start costs."""
+
+
+def read_log_dir(path: Path, large: int = _LARGE) -> DirUsage:
+    """Read all names and sizes below a log dir, as `read_usage` does.
+
+    Raises:
+        OSError: the log dir itself cannot be read.
+    """
+    if len(os.listdir(path)) < large:
+        return read_usage(path)
+    with _second_reader(path) as reader:
+        mine = read_usage(path, half=0)
+        answer, _ = reader.communicate()
+    if reader.returncode:
+        log.warning("a second process could not read its half of a log dir", extra={"path": str(path), "status": reader.returncode})
+        return joined(mine, read_usage(path, half=1))
+    return joined(mine, pickle.loads(answer))
+
+
+@contextmanager
+def _second_reader(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    # -P: modules come from where this program is installed, never from the directory that it is started in
+    command = [sys.executable, "-P", "-c", f"from {__name__} import write_half; write_half()", str(path)]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as reader:
+        try:
+            yield reader
+        finally:
+            reader.kill()  # nothing happens if it has ended
+
+
+def write_half() -> None:
+    """What the second process does: it writes its half of the log dir that its argument names."""
+    sys.stdout.buffer.write(pickle.dumps(read_usage(Path(sys.argv[1]), half=1)))

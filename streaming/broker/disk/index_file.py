@@ -1,4 +1,4 @@
-"""Reads an ``.index``. Its entries are plausible, but never proven (see `streaming.kafka.formats.offset_index`)."""
+"""Reads an ``.index``. Its entries are plausible, but never proven (see `streaming.kafka.formats.segment_indexes`)."""
 
 import os
 from bisect import bisect_left
@@ -10,7 +10,7 @@ import numpy as np
 
 from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.opening import open_file
-from streaming.kafka.formats.offset_index import ENTRY_BYTES, read_offset_entries, unpack_offset_entry
+from streaming.kafka.formats.segment_indexes import OFFSET_ENTRY_BYTES, read_offset_entries, unpack_offset_entry
 from streaming.kafka.scan.walk import Positions
 
 _MOST_ENTRIES_AT_ONCE = 8192
@@ -25,7 +25,7 @@ A window ends inside a batch, and the next window begins with that batch.
 """
 
 _BLOCK_BYTES = 4096
-_BLOCK_ENTRIES = _BLOCK_BYTES // ENTRY_BYTES
+_BLOCK_ENTRIES = _BLOCK_BYTES // OFFSET_ENTRY_BYTES
 
 _NONE = np.empty(0, np.int64)
 
@@ -94,16 +94,16 @@ def _count_before(fd: int, before: Callable[[int, int], bool]) -> int:
     """
     low, high, block = 0, _BLOCK_ENTRIES, os.pread(fd, _BLOCK_BYTES, 0)
     if len(block) == _BLOCK_BYTES and _has(block, _BLOCK_ENTRIES - 1, before):
-        low, high = _BLOCK_ENTRIES, os.lseek(fd, 0, os.SEEK_END) // ENTRY_BYTES
+        low, high = _BLOCK_ENTRIES, os.lseek(fd, 0, os.SEEK_END) // OFFSET_ENTRY_BYTES
         while high - low > _BLOCK_ENTRIES:
             middle = (low + high) // 2
             low, high = (middle + 1, high) if _has(_read(fd, middle, 1), 0, before) else (low, middle)
         block = _read(fd, low, high - low)
-    return low + bisect_left(range(len(block) // ENTRY_BYTES), True, key=lambda number: not _has(block, number, before))
+    return low + bisect_left(range(len(block) // OFFSET_ENTRY_BYTES), True, key=lambda number: not _has(block, number, before))
 
 
 def _has(entries: bytes, number: int, before: Callable[[int, int], bool]) -> bool:
-    offset, position = unpack_offset_entry(entries[number * ENTRY_BYTES : (number + 1) * ENTRY_BYTES])
+    offset, position = unpack_offset_entry(entries[number * OFFSET_ENTRY_BYTES : (number + 1) * OFFSET_ENTRY_BYTES])
     return position > 0 and before(offset, position)
 
 
@@ -112,4 +112,4 @@ def _entry(fd: int, number: int) -> tuple[int, int]:
 
 
 def _read(fd: int, number: int, count: int) -> bytes:
-    return os.pread(fd, count * ENTRY_BYTES, number * ENTRY_BYTES)  # it may be cut off in the meantime
+    return os.pread(fd, count * OFFSET_ENTRY_BYTES, number * OFFSET_ENTRY_BYTES)  # it may be cut off in the meantime

@@ -5,10 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from streaming.broker.disk.availability import LogDirs, open_log_dirs
+from streaming.broker.disk.availability import LogDir, LogDirs, open_log_dirs, read_identity
 from streaming.broker.disk.broker_processes import running_log_dirs
 from streaming.broker.disk.calls import Calling
-from streaming.broker.disk.identity import LogDir, read_identity
 from streaming.common.formatting import format_count, format_list, format_word
 from streaming.errors import LogDirError
 from streaming.kafka.formats.names import META_PROPERTIES, METADATA_TOPIC

@@ -346,7 +346,8 @@ class Inventory:
         log = self._logs.get(partition.path)
         if log is None or log.partition != partition:
             self.forget(partition)
-            log = self._logs[partition.path] = _InventoriedLog(partition, thorough=self._thorough, scanned=self.scanned)
+            closed = ClosedSegments(partition.path, thorough=self._thorough, scanned=self.scanned)
+            log = self._logs[partition.path] = _InventoriedLog(partition, closed, self._thorough)
         return log
 
     def _checkpoint(self, log_dir: LogDir, name: str) -> "_Checkpoint":
@@ -380,43 +381,25 @@ class _Checkpoint:
         return self._content.of(partition)
 
 
+@dataclass(slots=True, eq=False)
 class _InventoriedLog:
     """The state that is kept for one log."""
 
-    __slots__ = (
-        "_active",
-        "_active_created_ms",
-        "_checkpoints",
-        "_inventory",
-        "_leftovers",
-        "_oldest",
-        "_oldest_in",
-        "_own_start",
-        "_scanned",
-        "_thorough",
-        "closed",
-        "listed",
-        "partition",
-        "read",
-        "read_whole",
-    )
-
-    def __init__(self, partition: Partition, *, thorough: bool, scanned: ScannedTimes) -> None:
-        self.partition = partition
-        self.listed: tuple[int, int] | None = None  # inode and time of the directory when it was listed; None: list it again
-        self.closed = ClosedSegments(partition.path, thorough=thorough, scanned=scanned)
-        self.read: ActiveRead | None = None
-        self.read_whole = True  # whether this covers the whole active segment as it was then
-        self._thorough = thorough
-        self._scanned = False  # a scan has found something since the last inventory
-        self._active: Segment | None = None  # as it was at the last inventory
-        self._own_start = -1
-        self._active_created_ms = -1
-        self._leftovers = (0, 0)
-        self._checkpoints = (-1, -1)
-        self._oldest: Oldest | None = None
-        self._oldest_in = b""  # its segment as it was then: one that grew may have been truncated and written again
-        self._inventory: LogInventory | None = None
+    partition: Partition
+    closed: ClosedSegments
+    _thorough: bool
+    listed: tuple[int, int] | None = None  # inode and time of the directory when it was listed; None: list it again
+    read: ActiveRead | None = None
+    read_whole: bool = True  # whether this covers the whole active segment as it was then
+    _scanned: bool = False  # a scan has found something since the last inventory
+    _active: Segment | None = None  # as it was at the last inventory
+    _own_start: int = -1
+    _active_created_ms: int = -1
+    _leftovers: tuple[int, int] = (0, 0)
+    _checkpoints: tuple[int, int] = (-1, -1)
+    _oldest: Oldest | None = None
+    _oldest_in: bytes = b""  # its segment as it was then: one that grew may have been truncated and written again
+    _inventory: LogInventory | None = None
 
     def look(
         self, starts: _Checkpoint, cleaned: _Checkpoint, listing: SegmentListing | None, now_ms: int, buffer: Bytes

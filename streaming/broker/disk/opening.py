@@ -1,13 +1,11 @@
-"""Opens Kafka's files: read-only, nothing but regular files, and whole ones only up to a bound.
-
-A pipe, a device or a socket may have the name of a file. To open a pipe waits for its writer, and to read a device may never end: so no
-open waits, and what was opened is refused if it is no regular file. A file that is small by its nature may be damaged, with a hole of
-gigabytes.
-"""
+"""Opens Kafka's files: read-only, nothing but regular files, and whole ones only up to a bound; and notes when no descriptor is free."""
 
 import errno
+import logging
 import os
+import resource
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -96,3 +94,47 @@ def _read(fd: int, size: int) -> bytes:
     while len(data) < size and (more := os.read(fd, size + 1 - len(data))):
         data += more
     return data
+
+
+log = logging.getLogger(__name__)
+
+_SHORT = (errno.EMFILE, errno.ENFILE)
+
+
+def is_short(error: OSError) -> bool:
+    """Whether the process, or the host, has no descriptor left."""
+    return error.errno in _SHORT
+
+
+class Shortage:
+    """For all threads. It is logged when it begins and when it ends."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.lasts = False
+        """Whether a file of a log dir could not be opened at the last check for want of a descriptor."""
+        self.count = 0
+        """How often that was so."""
+
+    def note(self) -> None:
+        """No descriptor was free."""
+        with self._lock:
+            begins, self.lasts = not self.lasts, True
+            self.count += 1
+        if begins:
+            log.error(
+                "too many open files: log dirs cannot be checked now, they count as they were; "
+                "raise LimitNOFILE (ulimit -Hn), or close what is connected to this process",
+                extra={"limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0]},
+            )
+
+    def end(self) -> None:
+        """A check of all log dirs found descriptors."""
+        with self._lock:
+            ends, self.lasts = self.lasts, False
+        if ends:
+            log.warning("files can be opened again")
+
+
+shortage = Shortage()
+"""Of this process."""

@@ -17,12 +17,18 @@ from streaming.broker.disk.opening import EPOCHS_BYTES, open_file, read_small
 from streaming.errors import FormatError
 from streaming.kafka.formats import names
 from streaming.kafka.formats.checkpoint_files import EpochEntry, parse_leader_epochs
-from streaming.kafka.formats.crc import has_right_crc
-from streaming.kafka.formats.entry_head import read_base_offset, read_entry_head
-from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES, LENGTH_AT, MAGIC_AT
+from streaming.kafka.formats.layout import (
+    CURRENT_MAGIC,
+    HEADER_BYTES,
+    LENGTH_AT,
+    MAGIC_AT,
+    has_right_crc,
+    read_base_offset,
+    read_entry_head,
+)
 from streaming.kafka.formats.names import FileKind, FileStage, segment_file_name
+from streaming.kafka.scan.headers import plain_size
 from streaming.kafka.scan.walk import Bytes, Positions
-from streaming.kafka.scan.whole_pieces import plain_size
 
 log = logging.getLogger(__name__)
 
@@ -109,7 +115,7 @@ def list_segments(directory: Path) -> tuple[Segment, ...]:
     instead of the one that it replaces. A start after a crash completes the renames so, too, unless a ``.cleaned`` file of it or of one
     before it, be it of an index, shows that not all of them were made: then it deletes the ``.swap``
     (`LogLoader.removeTempFilesAndCollectSwapFiles`).
-    Of other segments that it replaces, see `streaming.broker.disk.replay.without_replaced`.
+    Of other segments that it replaces, see `streaming.broker.disk.locate.without_replaced`.
 
     A listing takes no moment alone. A segment that gets its own name back meanwhile may be found under neither, and its records would be
     missing without a trace. So where files are being replaced or deleted, two listings have to be equal.

@@ -22,10 +22,9 @@ from streaming.broker.disk.scanning import scan_on, window
 from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment
 from streaming.common.rows import TIME_UNKNOWN
 from streaming.errors import FormatError
-from streaming.kafka.formats.entry_head import EntryHead, read_entry_head
-from streaming.kafka.formats.layout import HEADER_BYTES, PREFIX_BYTES
+from streaming.kafka.formats.layout import HEADER_BYTES, PREFIX_BYTES, EntryHead, read_entry_head
 from streaming.kafka.formats.names import FileKind, segment_file_name
-from streaming.kafka.formats.time_index import ENTRY_BYTES, unpack_time_entries
+from streaming.kafka.formats.segment_indexes import TIME_ENTRY_BYTES, unpack_time_entries
 from streaming.kafka.scan.walk import Bytes, Stop
 
 log = logging.getLogger(__name__)
@@ -55,8 +54,8 @@ def indexed_largest(directory: Path | str, base_offset: int, next_base: int) -> 
         if fd is None:
             return None
         size = os.fstat(fd).st_size
-        data = os.pread(fd, 2 * ENTRY_BYTES, max(0, size - 2 * ENTRY_BYTES))
-    if not data or size % ENTRY_BYTES or len(data) % ENTRY_BYTES:
+        data = os.pread(fd, 2 * TIME_ENTRY_BYTES, max(0, size - 2 * TIME_ENTRY_BYTES))
+    if not data or size % TIME_ENTRY_BYTES or len(data) % TIME_ENTRY_BYTES:
         return None
     entries = unpack_time_entries(data)
     timestamp, offset = entries[-1]
@@ -71,12 +70,12 @@ def _last_time(path: str) -> tuple[int, int] | None:
     with opened_index(path) as fd:
         if fd is None:
             return None
-        low, high = 0, os.fstat(fd).st_size // ENTRY_BYTES
+        low, high = 0, os.fstat(fd).st_size // TIME_ENTRY_BYTES
         before = (0, 0)
         while low < high:
             middle = (low + high) // 2
-            data = os.pread(fd, ENTRY_BYTES, middle * ENTRY_BYTES)
-            entry = unpack_time_entries(data)[0] if len(data) == ENTRY_BYTES else (0, 0)
+            data = os.pread(fd, TIME_ENTRY_BYTES, middle * TIME_ENTRY_BYTES)
+            entry = unpack_time_entries(data)[0] if len(data) == TIME_ENTRY_BYTES else (0, 0)
             if entry[0] > before[0] and entry[1] >= before[1]:
                 low, before = middle + 1, entry
             else:

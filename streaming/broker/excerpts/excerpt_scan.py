@@ -10,7 +10,7 @@ import pyarrow as pa
 from streaming.broker.disk.locate import window
 from streaming.broker.disk.logdirs import LogDir
 from streaming.broker.disk.segment_files import list_segments
-from streaming.broker.excerpts.excerpt_transactions import ENDED, Ended, OpenThere, end_transactions, open_at
+from streaming.broker.excerpts.excerpt_transactions import ENDED, Ended, end_transactions, open_at
 from streaming.broker.excerpts.excerpt_walk import OpenExcerpt, Unread, WalkedPart, name_of, opened, partition_of, parts_of
 from streaming.broker.journal.blobs import decode_steps, encode_steps
 from streaming.broker.protocol.event_tables import events_table
@@ -21,11 +21,9 @@ from streaming.common.log_key import LogKey
 from streaming.common.rows import BATCHES, CODECS, TRANSACTION_ROWS, Kind
 from streaming.errors import AgentError, GoneError
 from streaming.kafka.formats.layout import CURRENT_MAGIC, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
-from streaming.kafka.scan.epochs import by_epoch
-from streaming.kafka.scan.pieces import Scanned
+from streaming.kafka.scan.pieces import Scanned, by_epoch
 from streaming.kafka.scan.sums import COUNTS
 from streaming.kafka.scan.transaction_steps import Steps, understood_steps
-from streaming.kafka.scan.walk import Bytes
 from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions
 
 # --- the record batches of an excerpt as rows, one for each, made when they are read.
@@ -43,16 +41,11 @@ def batches_of(log_dirs: Sequence[LogDir], excerpt: Excerpt) -> Generator[pa.Rec
         AgentError: the excerpt is not valid, or its segment cannot be read now.
     """
     with opened(log_dirs, excerpt) as segment:
-        parts = parts_of(segment, window())
-        while True:
-            try:
-                part = next(parts)
-            except StopIteration as end:
-                unread: Unread | None = end.value
-                return unread
-            except OSError as error:
-                raise AgentError(f"{name_of(excerpt)} cannot be read: {error}") from error
+        for part in parts_of(segment, window()):
+            if isinstance(part, Unread):
+                return part
             yield _rows(segment, part)
+    return None
 
 
 def _rows(segment: OpenExcerpt, part: WalkedPart) -> pa.RecordBatch:
@@ -113,27 +106,19 @@ def ranges_of(log_dirs: Sequence[LogDir], excerpt: Excerpt) -> Generator[Event, 
         GoneError: its segment is not there any more.
         AgentError: the excerpt is not valid, or its segment cannot be read now.
     """
+    buffer = window()
     with opened(log_dirs, excerpt) as segment:
-        try:
-            return (yield from _ranges(segment, window()))
-        except OSError as error:
-            raise AgentError(f"{name_of(excerpt)} cannot be read: {error}") from error
-
-
-def _ranges(segment: OpenExcerpt, buffer: Bytes) -> Generator[Event, None, Unread | None]:
-    parts, times = parts_of(segment, buffer), segment.times()
-    while True:
-        try:
-            part = next(parts)
-        except StopIteration as end:
-            unread: Unread | None = end.value
-            return unread
-        for piece, start in by_epoch(part.scanned, part.start, NO_FRONTIER):
-            understood, steps = understood_steps(piece, buffer, start, lambda: times)
-            if understood.sums is not None:
-                yield _event(segment, part.position + start, part.position + understood.end, understood, steps)
-            if understood is not piece:
-                return _at_marker(segment, part, understood)
+        times = segment.times()
+        for part in parts_of(segment, buffer):
+            if isinstance(part, Unread):
+                return part
+            for piece, start in by_epoch(part.scanned, part.start, NO_FRONTIER):
+                understood, steps = understood_steps(piece, buffer, start, lambda: times)
+                if understood.sums is not None:
+                    yield _event(segment, part.position + start, part.position + understood.end, understood, steps)
+                if understood is not piece:
+                    return _at_marker(segment, part, understood)
+    return None
 
 
 def _at_marker(segment: OpenExcerpt, part: WalkedPart, understood: Scanned) -> Unread:
@@ -282,9 +267,9 @@ def _open_before(log_dirs: Sequence[LogDir], excerpt: Excerpt, event: Event, bef
     """What is open where a range begins; where the files do not show it, what was open ``before``."""
     directory = partition_of(log_dirs, excerpt).path
     try:
-        there: OpenThere = open_at(directory, list_segments(directory), event.base_offset, window())
+        there = open_at(directory, list_segments(directory), event.base_offset, window())
     except OSError as error:
         raise AgentError(f"{name_of(excerpt)} cannot be read: {error}") from error
     for doubt in there.doubts:
         log.warning("what is open in a log is not certain", extra={"error": doubt})
-    return there.transactions if there.whole else before
+    return there.opened if there.whole else before

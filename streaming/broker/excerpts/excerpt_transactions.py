@@ -1,18 +1,17 @@
 """The transactions that end in the ranges of a log, and those that are open at an offset of it, with the bytes that they have there."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.disk.aborted_transactions import aborted_transactions
-from streaming.broker.disk.producer_snapshots import nearest_snapshot
-from streaming.broker.disk.replay import batches_between
+from streaming.broker.disk.locate import batches_between
+from streaming.broker.disk.producer_files import aborted_transactions, nearest_snapshot
 from streaming.broker.disk.segment_files import Segment
 from streaming.broker.excerpts.segment_walk import SegmentReader
-from streaming.broker.watcher.bootstrap import Replay
+from streaming.broker.watcher.bootstrap import Past, Replay
 from streaming.common.arrays import Flags
 from streaming.common.rows import TRANSACTIONS, Step
 from streaming.errors import FormatError
@@ -63,28 +62,14 @@ def end_transactions(before: Transactions, steps: Steps) -> tuple[Transactions, 
     return open_ones(after), ended
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OpenThere:
-    """``transactions`` that are open at an offset. ``cold``: those that were open before the first batch on disk are not among them.
-
-    ``whole``: False if the log was not understood up to there. ``doubts``: what was not understood, as messages.
-    """
-
-    transactions: Transactions
-    cold: bool
-    whole: bool
-    doubts: tuple[str, ...]
-
-
-def open_at(directory: Path, segments: Sequence[Segment], offset: int, buffer: Bytes, *, most_bytes: int | None = None) -> OpenThere:
+def open_at(directory: Path, segments: Sequence[Segment], offset: int, buffer: Bytes) -> Past:
     """What is open in a log at an offset: by the nearest producer snapshot, and the batches after it.
 
-    ``bytes`` of a transaction cover all its batches if the first of them is still there, else they are `UNKNOWN`.
+    ``bytes`` of an ``opened`` transaction cover all its batches if the first of them is still there, else they are `UNKNOWN`.
 
     Args:
         segments: of the log, one at least.
         offset: a batch boundary.
-        most_bytes: how much of the log before the snapshot may be read for ``bytes``; None: all that it takes.
 
     Raises:
         OSError: a segment is gone or cannot be read: list them again.
@@ -103,23 +88,16 @@ def open_at(directory: Path, segments: Sequence[Segment], offset: int, buffer: B
         transactions["bytes"][early & ~there] = UNKNOWN
         if there.any():
             try:
-                transactions["bytes"][there] = _with_earlier(transactions.compress(there), segments, past.begins, buffer, most_bytes)
+                transactions["bytes"][there] = _with_earlier(transactions.compress(there), segments, past.begins, buffer)
             except FormatError as error:
                 transactions["bytes"][there] = UNKNOWN
                 doubts = (*doubts, f"{directory}: what is open there is not counted: {error}")
-    return OpenThere(transactions, past.cold, past.whole, doubts)
+    return replace(past, opened=transactions, doubts=doubts)
 
 
-def _with_earlier(
-    transactions: Transactions, segments: Sequence[Segment], end: int, buffer: Bytes, most_bytes: int | None
-) -> NDArray[np.int64]:
+def _with_earlier(transactions: Transactions, segments: Sequence[Segment], end: int, buffer: Bytes) -> NDArray[np.int64]:
     """The bytes of transactions, with their batches from their first ones up to ``end``, a batch boundary."""
     begin = int(transactions["first_offset"].min())
-    bases = [segment.base_offset for segment in segments]
-    first = int(np.searchsorted(bases, begin, side="right")) - 1
-    between = sum(segment.size for segment in segments[first:] if segment.base_offset < end)
-    if most_bytes is not None and between > most_bytes:
-        return np.full(len(transactions), UNKNOWN)
     order = np.argsort(transactions["producer_id"], kind="stable")
     producers = transactions["producer_id"][order]
     firsts, sizes = transactions["first_offset"][order], transactions["bytes"][order].astype(np.int64)

@@ -1,7 +1,7 @@
 """Walks the whole and sound batches of an excerpt, window by window, and says what of it was not there to be read."""
 
 import logging
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +11,7 @@ import numpy as np
 
 from streaming.broker.disk.locate import scan_on, start_at, start_near
 from streaming.broker.disk.logdirs import LogDir, Partition, read_topic_id
-from streaming.broker.disk.preallocated import without_half_written, written_end
+from streaming.broker.disk.scanning import without_half_written, written_end
 from streaming.broker.disk.segment_files import OpenSegment, Segment, list_segments
 from streaming.broker.protocol.excerpt_messages import Excerpt
 from streaming.errors import AgentError, FormatError, GoneError
@@ -72,7 +72,7 @@ def opened(log_dirs: Sequence[LogDir], excerpt: Excerpt) -> Iterator[OpenExcerpt
 
     Raises:
         GoneError: it is not there any more.
-        AgentError: the excerpt is not valid, or the segment cannot be read now.
+        AgentError: the excerpt is not valid, or the segment cannot be read now, also in the block.
     """
     if min(excerpt.begin, excerpt.segment) < 0:
         raise AgentError("an excerpt begins at a position and a base offset from 0 on")
@@ -88,7 +88,10 @@ def opened(log_dirs: Sequence[LogDir], excerpt: Excerpt) -> Iterator[OpenExcerpt
     except OSError as error:
         raise AgentError(f"{name_of(excerpt)} cannot be read: {error}") from error
     with file:
-        yield OpenExcerpt(excerpt, partition, segments, item, file)
+        try:
+            yield OpenExcerpt(excerpt, partition, segments, item, file)
+        except OSError as error:
+            raise AgentError(f"{name_of(excerpt)} cannot be read: {error}") from error
 
 
 def name_of(excerpt: Excerpt) -> str:
@@ -134,8 +137,8 @@ class WalkedPart:
         return int(self.scanned.batches.positions[0])
 
 
-def parts_of(segment: OpenExcerpt, buffer: Bytes) -> Generator[WalkedPart, None, Unread | None]:
-    """The batches of an open excerpt; returns what of it cannot be read, None if that is nothing.
+def parts_of(segment: OpenExcerpt, buffer: Bytes) -> Iterator[WalkedPart | Unread]:
+    """The batches of an open excerpt, and at last what of it cannot be read, if anything.
 
     Raises:
         OSError: the file cannot be read.
@@ -150,12 +153,14 @@ def parts_of(segment: OpenExcerpt, buffer: Bytes) -> Generator[WalkedPart, None,
         if wanted is not None:
             yield WalkedPart(position, wanted)
         if passed:
-            return None
+            return
         if scanned.sums is not None:
             position, next_offset = position + scanned.end, scanned.sums.next_offset
         if scanned.flaw is not None or scanned.sums is None:
-            return _unread(segment, position, next_offset, scanned)
-    return None
+            unread = _unread(segment, position, next_offset, scanned)
+            if unread is not None:
+                yield unread
+            return
 
 
 def _within(excerpt: Excerpt, position: int, scanned: Scanned) -> tuple[Scanned | None, bool]:

@@ -12,17 +12,15 @@ from pathlib import Path
 
 import numpy as np
 
-from streaming.broker.disk.locate import find_offset
+from streaming.broker.disk.broker_processes import ask_lock
+from streaming.broker.disk.locate import find_offset, without_replaced
 from streaming.broker.disk.logdirs import LogDir, OffsetCheckpoint, Partition, load_offset_checkpoint
-from streaming.broker.disk.process_lock import ask_lock
-from streaming.broker.disk.replay import without_replaced
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import Segment, list_segments, log_start_offset, read_leader_epochs
+from streaming.broker.excerpts.excerpt_listing import copied_in_part, is_older, open_given_dirs, wanted_partitions
 from streaming.broker.excerpts.excerpt_transactions import first_open
-from streaming.broker.excerpts.given_dirs import copied_in_part, open_given_dirs, wanted_partitions
 from streaming.broker.excerpts.record_ranges import RecordRange
 from streaming.broker.excerpts.segment_walk import SegmentReader, Window
-from streaming.broker.excerpts.time_search import is_older
 from streaming.broker.protocol.selection import Selection
 from streaming.common.start_from import StartFrom
 from streaming.errors import FormatError, LogDirError, UsageError

@@ -9,16 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import cycle
+from pathlib import Path
 from signal import SIGKILL
-from typing import NoReturn, Protocol, Self
+from typing import NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.disk.kafka_files import FileType, KafkaFile
 from streaming.broker.disk.segment_files import OpenSegment, Segment
-from streaming.broker.excerpts.finding import FormatFlaw, Report
-from streaming.kafka.formats.entry_head import read_length, read_size
 from streaming.kafka.formats.layout import (
     CURRENT_MAGIC,
     GIT_LFS_POINTER,
@@ -30,10 +29,30 @@ from streaming.kafka.formats.layout import (
     NOT_FETCHED,
     OPAQUE_HEADER,
     PREFIX_BYTES,
+    read_length,
+    read_size,
 )
-from streaming.kafka.scan.crc_check import wrong_crcs
 from streaming.kafka.scan.headers import Batches, columns_of, find_flaws, first_broken, raw_headers, read_headers
+from streaming.kafka.scan.soundness import wrong_crcs
 from streaming.kafka.scan.walk import Bytes, Positions, Stop, walk
+
+
+@dataclass(frozen=True, slots=True)
+class FormatFlaw:
+    """``position`` is a byte in the file, None for the whole file."""
+
+    path: Path
+    position: int | None
+    what: str
+
+    def __str__(self) -> str:
+        place = "" if self.position is None else f" position {self.position}:"
+        return f"{self.path}:{place} {self.what}"
+
+
+Report = Callable[[FormatFlaw], None]
+"""Takes a finding as soon as it is found; the work continues after it."""
+
 
 # --- finds the batches of a large segment with several processes. Each one walks parts of it, a few parts ahead of the reader. They are
 # processes, not threads: a walk is thousands of short steps, and threads would wait for Python's lock at each of them. A part begins where
@@ -206,14 +225,8 @@ class SegmentTail:
     damaged: int = 0
 
 
-class Ticks(Protocol):
-    """Receives the progress, in bytes of the file."""
-
-    def __call__(self, position: int, /) -> None: ...
-
-
-def _ignore_progress(_position: int, /) -> None:
-    """Nobody wants to know the progress."""
+Ticks = Callable[[int], None]
+"""Receives the progress, in bytes of the file."""
 
 
 class SegmentReader:
@@ -227,7 +240,7 @@ class SegmentReader:
         *,
         whole: bool,
         crcs: bool,
-        ticks: Ticks = _ignore_progress,
+        ticks: Ticks = lambda _: None,
         growing: bool = False,
     ) -> None:
         """Open the file. Raises OSError.

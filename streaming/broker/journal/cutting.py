@@ -9,9 +9,7 @@ import numpy as np
 from streaming.common.event_row import Event
 from streaming.common.rows import TRANSACTION_STEPS
 from streaming.errors import FormatError
-from streaming.kafka.scan.arrivals import NO_ARRIVALS
-from streaming.kafka.scan.detail import first_offset_above, sums_from
-from streaming.kafka.scan.sums import COUNTS
+from streaming.kafka.scan.sums import COUNTS, NO_ARRIVALS, first_offset_above, sums_from
 from streaming.kafka.scan.transaction_steps import steps_from
 
 log = logging.getLogger(__name__)

@@ -17,8 +17,7 @@ from streaming.broker.journal.journal import Journal
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
-from streaming.kafka.scan.arrivals import merged_expired
-from streaming.kafka.scan.sums import joined
+from streaming.kafka.scan.sums import joined, merged_expired
 
 MERGED_BYTES_MAX = 16 << 20
 """Neighbouring appends are joined up to this size, because a byte budget is kept only to within one event."""

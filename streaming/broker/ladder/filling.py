@@ -2,17 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from streaming.broker.disk.aborted_transactions import aborted_transactions
-from streaming.broker.disk.damaged_batches import BAD_CRC, damaged_batches
 from streaming.broker.disk.locate import walk_on
-from streaming.broker.disk.producer_snapshots import SnapshotFile, load_producer_snapshot
-from streaming.broker.disk.scanning import scan_on
+from streaming.broker.disk.producer_files import SnapshotFile, aborted_transactions, load_producer_snapshot
+from streaming.broker.disk.scanning import BAD_CRC, damaged_batches, scan_on
 from streaming.broker.disk.segment_files import OpenSegment, Segment
-from streaming.broker.ladder.counts import Aborted
+from streaming.broker.ladder.counts import Aborted, Pending, transaction_runs
 from streaming.broker.ladder.log_ladder import LogLadder
-from streaming.broker.ladder.rung_builder import RungBuilder
-from streaming.broker.ladder.runs import Pending, transaction_runs
-from streaming.broker.ladder.segment_ladder import SegmentLadder
+from streaming.broker.ladder.segment_ladder import RungBuilder, SegmentLadder
 from streaming.errors import FormatError
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.pieces import Piece, scan

@@ -1,30 +1,27 @@
-"""Positions of offsets: what lies before them in their log, and which record is next.
-
-The ladder gives what lies before the stretch that an offset is in; one scan of its headers, of some 1 MiB, the rest. Only if records are
-missing in the very batch that an offset is in, or if its header does not contain the record's time, that batch is opened, some MiB of it at
-most: beyond them the time is not known, and where records are missing, the position neither.
-"""
+"""Positions of offsets: what lies before them in their log, and which record is next; and the count of a whole log in a single pass."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from itertools import islice, takewhile
+from itertools import accumulate, islice, takewhile
 from typing import NamedTuple
 
 import numpy as np
 
-from streaming.broker.disk.producer_snapshots import SnapshotFile, load_producer_snapshot
+from streaming.broker.disk.producer_files import SnapshotFile, load_producer_snapshot
 from streaming.broker.disk.segment_files import Segment
-from streaming.broker.ladder.append_bounds import AppendBounds, RecordTimes
+from streaming.broker.ladder.append_bounds import AppendBounds, RecordTimes, append_bounds
 from streaming.broker.ladder.counts import Aborted, Counts
-from streaming.broker.ladder.filling import read_aborted
+from streaming.broker.ladder.filling import count_segment, read_aborted
 from streaming.broker.ladder.log_ladder import LadderView
-from streaming.broker.ladder.opened_batches import Answer, OpenedBatches
-from streaming.broker.ladder.stretch import Stretch
+from streaming.broker.ladder.segment_ladder import SegmentLadder
+from streaming.broker.ladder.stretch import Answer, OpenedBatches, Stretch
 from streaming.common.arrays import Flags
+from streaming.common.formatting import format_word
 from streaming.errors import FormatError
 from streaming.kafka.formats.producer_snapshot import ProducerState
+from streaming.kafka.scan.walk import Bytes
 
 # --- how many of the offsets that were deleted before the first segment were records, as far as the producer snapshot beside it shows that.
 # The snapshot of a segment holds the producers of what is before it: the last data offset of each, and whether its transaction is open. So
@@ -50,14 +47,9 @@ def deleted_records(first: Segment, offset: int, *, reads_uncommitted: bool = Fa
     except (FormatError, OSError):
         return DeletedRecords()
     there = [each for each in states if offset <= each.last_offset < first.base_offset]
-    records = sum(reads_uncommitted or not _has_transactions(each) for each in there)
+    records = sum(reads_uncommitted or (each.coordinator_epoch < 0 and each.current_txn_first_offset < 0) for each in there)
     marker = any(_is_closed(each) and each.last_offset == offset - 1 for each in states)
     return DeletedRecords(records, first.base_offset - offset - marker)
-
-
-def _has_transactions(producer: ProducerState) -> bool:
-    """Whether the last record of a producer may be of a transaction."""
-    return producer.coordinator_epoch >= 0 or producer.current_txn_first_offset >= 0
 
 
 def _is_closed(producer: ProducerState) -> bool:
@@ -301,3 +293,93 @@ def _record_at(stretch: Stretch, item: int, number: int) -> Answer:
 
 def _position(offset: int, counts: Counts) -> Position:
     return Position(offset, PositionState.KNOWN, counts.data, counts.aborted, counts.control, counts.bytes)
+
+
+# --- counts a log that nobody writes to, or as it is now, in a single pass: for commands that read log dirs once.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountedLog:
+    """The ladder of all segments of a listing, or of those from some offset on; positions of its offsets can be asked for."""
+
+    segments: tuple[Segment, ...]
+    ladder: LadderView
+
+    @property
+    def end_offset(self) -> int:
+        """The offset after the last batch."""
+        return self.ladder.end_offset
+
+    def damage(self, begin: int) -> str:
+        """The first damage of a segment that has offsets from ``begin`` on, with its file, in words; "" if there is none.
+
+        What lies before a damaged batch need not be counted if ``begin`` is after it.
+        """
+        paths = {segment.base_offset: str(segment.path) for segment in self.segments}
+        ends = [*(one.base_offset for one in self.ladder.segments[1:]), self.end_offset + 1]
+        return next(
+            (
+                f"{format_word(paths[one.base_offset])}: {one.damage}"
+                for one, end in zip(self.ladder.segments, ends, strict=True)
+                if one.damage and begin < (end if one.cut else one.sound_from)
+            ),
+            "",
+        )
+
+    def hole(self, begin: int) -> tuple[int, int] | None:
+        """The first offsets from ``begin`` on that lie between two segments and are in none, the last one included; None if there are none.
+
+        That is as it should be where a topic is compacted, or was.
+        """
+        pairs = zip(self.ladder.segments, self.ladder.segments[1:], strict=False)
+        gaps = ((max(one.end_offset, begin), following.base_offset - 1) for one, following in pairs if not one.damage)
+        return next((gap for gap in gaps if gap[0] <= gap[1]), None)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all segments are counted, and none of them is damaged."""
+        return self.ladder.begin_offset <= self.segments[0].base_offset and self.ladder.sound_from <= self.ladder.begin_offset
+
+    @property
+    def cut(self) -> bool:
+        """Whether damage ends it: what follows is not known."""
+        return self.ladder.segments[-1].cut
+
+    def positions(self, offsets: Sequence[int], upto: int, *, reads_uncommitted: bool = False) -> list[Position]:
+        """As `streaming.broker.ladder.positions.positions`."""
+        return positions(self.segments, self.ladder, offsets, upto, reads_uncommitted=reads_uncommitted)
+
+    def appended(self, offset: int, timestamp: int, now_ms: int) -> AppendBounds:
+        """As `streaming.broker.ladder.append_bounds.append_bounds`."""
+        return append_bounds(self.segments, self.ladder, offset, timestamp, now_ms)
+
+    def between(self, begin: int, end: int) -> Counts | None:
+        """What lies between two offsets; bytes are those of whole batches from the one on that ``begin`` is in.
+
+        None if bytes in between, or between them and the end of the log, are damaged or cannot be read.
+        """
+        first, last = self.positions((begin, end), end)
+        if first.state is not PositionState.KNOWN or last.state is not PositionState.KNOWN:
+            return None
+        return _counts(last) - _counts(first)
+
+
+def count_log(segments: Sequence[Segment], begin: int, buffer: Bytes, paced: Callable[[int], None] = lambda _: None) -> CountedLog:
+    """Count the segments of a log from the one on that has the offset ``begin``.
+
+    Args:
+        segments: a listing, not empty.
+        buffer: is used for the scan.
+        paced: called with the number of bytes after each window that was read; it may wait.
+
+    Raises:
+        OSError: a segment cannot be read, or is gone.
+    """
+    first = max((number for number, segment in enumerate(segments) if segment.base_offset <= begin), default=0)
+    ladders: list[SegmentLadder] = [count_segment(segments, number, buffer, paced) for number in range(first, len(segments))]
+    before = tuple(accumulate((one.totals for one in ladders[:-1]), initial=Counts()))
+    return CountedLog(tuple(segments), LadderView("", tuple(ladders), before, Aborted.none()))
+
+
+def _counts(position: Position) -> Counts:
+    return Counts(position.data, position.aborted, position.control, position.bytes)

@@ -1,7 +1,9 @@
-"""One stretch of a segment between two rungs, batch by batch: one bounded scan of headers."""
+"""A stretch of batches, and what opening them has shown."""
 
+import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -13,7 +15,7 @@ from streaming.broker.disk.segment_files import OpenSegment, Segment
 from streaming.broker.ladder.counts import Aborted, Counts
 from streaming.broker.ladder.segment_ladder import RUNG_BYTES, SegmentLadder
 from streaming.common.arrays import Longs
-from streaming.errors import FormatError
+from streaming.errors import FormatError, TooLargeError
 from streaming.kafka.formats.entries import TIMED_ENTRY_BYTES, read_entry_times
 from streaming.kafka.formats.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT, TIMESTAMP_TYPE_BIT
 from streaming.kafka.scan.headers import Batches, find_flaws, read_headers
@@ -160,3 +162,56 @@ def _times(batches: Batches) -> tuple[Longs, NDArray[np.bool_]]:
     attributes = batches.attributes if old is None else np.where(current, batches.attributes, np.where(batches.magic == 1, old, 0))
     base: Longs = np.where(based, headers["base_timestamp"], -1).astype(np.int64)
     return base, (attributes & TIMESTAMP_TYPE_BIT) != 0
+
+
+MOST_ANSWERS = 4096
+"""How many answers are remembered; the one that was not asked for longest is forgotten."""
+
+log = logging.getLogger(__name__)
+
+Answer = tuple[int, int]
+"""Two numbers, by the question."""
+
+_Key = tuple[object, ...]
+
+
+class OpenedBatches:
+    """Any thread may call it. ``refused``: how many answers were not given, because a batch is too large to be opened so far."""
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[_Key, Answer | str] = OrderedDict()
+        self._lock = threading.Lock()
+        self.refused = 0
+
+    def ask(self, stretch: Stretch, item: int, question: tuple[str, int], answer: Callable[[], Answer]) -> Answer:
+        """The answer to a question about a batch of a stretch, by ``answer`` the first time.
+
+        Raises:
+            TooLargeError: the batch is too large; without trying again.
+            FormatError, OSError: as ``answer`` raises them. These are not remembered: another attempt may succeed.
+        """
+        key = (stretch.identity_of(item), question)
+        with self._lock:
+            known = self._answers.get(key)
+            if known is not None:
+                self._answers.move_to_end(key)
+        if known is None:
+            try:
+                known = answer()
+            except TooLargeError as error:
+                known = error.what
+                position = int(stretch.positions[item])
+                extra = {"path": str(stretch.segment.path), "position": position, "what": known}
+                log.warning("a batch is too large to be opened for a time: it is not known", extra=extra)
+            self._remember(key, known)
+        if isinstance(known, str):
+            raise TooLargeError(known)
+        return known
+
+    def _remember(self, key: _Key, answer: Answer | str) -> None:
+        with self._lock:
+            if key not in self._answers:
+                self.refused += isinstance(answer, str)
+            self._answers[key] = answer
+            while len(self._answers) > MOST_ANSWERS:
+                self._answers.popitem(last=False)

@@ -9,14 +9,14 @@ from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.json_values import Small, Text
 from streaming.common.arrow_streams import inflate
 from streaming.errors import AgentError
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 
 MOST_COUNTS_BYTES = 64 << 20
 """The most bytes to which the counts that an agent sends are unpacked: those of some 100,000 topics."""
 
 
 PhaseName = Annotated[str, Text(form="|".join(("", *Phase)))]
-"""One of `streaming.kafka.formats.metadata_brokers.Phase`, or "" for none."""
+"""One of `streaming.kafka.formats.metadata_records.Phase`, or "" for none."""
 
 InSync = Annotated[str, Text(form="[0-9]{1,9}/([0-9]{1,9})?")]
 """Two numbers of replicas, or one: "2/3" or "2/"."""
@@ -34,7 +34,7 @@ class Led(Message):
 class Registered(Message):
     """A registered broker, and whether the controller has fenced it off.
 
-    ``phase``: one of `streaming.kafka.formats.metadata_brokers.Phase`, "" if it is not known; ``since_ms``: the latest possible beginning
+    ``phase``: one of `streaming.kafka.formats.metadata_records.Phase`, "" if it is not known; ``since_ms``: the latest possible beginning
     of the phase, Unix milliseconds, -1 if it is not known; ``epoch``: of its registration, -1 if it is not known; ``replicas``: whether any
     partition has a replica on it, None if that is not known; ``server``: where clients reach it, HOST:PORT, "" if that is not known.
     """

@@ -38,7 +38,7 @@ KIND_WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindUse(PublicMessage):
-    """What files of one kind (`streaming.broker.disk.file_kinds.DiskFileKind`) take."""
+    """What files of one kind (`streaming.broker.disk.dir_usage.DiskFileKind`) take."""
 
     kind: str  # of files
     taken: int  # what they take on the disk

@@ -320,7 +320,7 @@ BROKERS_PATH = "/api/v1/brokers"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerRow(PublicMessage):
-    """One broker. ``phase``: a `streaming.kafka.formats.metadata_brokers.Phase`."""
+    """One broker. ``phase``: a `streaming.kafka.formats.metadata_records.Phase`."""
 
     broker: Annotated[Id, Heading("Broker", 1, ASC, "B")]  # its id
     phase: Annotated[Word, Heading("Phase", 3, ASC, "P")] = ""  # `running`, `starting`, `stopping` (or stopped) or `down`, by the metadata

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from streaming.broker.disk.locate import beginning, start_boundary
 from streaming.broker.disk.logdirs import Partition
-from streaming.broker.disk.preallocated import has_data
+from streaming.broker.disk.scanning import has_data
 from streaming.broker.disk.segment_files import Segment, directory_stamp, list_segments, log_start_offset, read_leader_epochs
 from streaming.broker.journal.cursor import Cursor, Replays
 from streaming.broker.watcher.cursors import BROUGHT_ALONG, cursor_at, pack

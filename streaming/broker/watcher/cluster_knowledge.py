@@ -5,8 +5,7 @@ from enum import IntEnum
 from typing import Protocol
 
 from streaming.common.log_key import LogKey
-from streaming.kafka.formats.former_leaders import Begun
-from streaming.kafka.formats.metadata_partitions import PartitionState, UncleanElection
+from streaming.kafka.formats.metadata_partitions import Begun, PartitionState, UncleanElection
 from streaming.rules.limits import Limits
 
 LEADER_UNKNOWN = (-2, -1)

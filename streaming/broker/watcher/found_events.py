@@ -8,7 +8,7 @@ leader or configuration. The high watermark is published with appends. It is pub
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from time import monotonic
 
@@ -32,8 +32,7 @@ from streaming.common.catalog.editions import Editions
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
-from streaming.kafka.formats.former_leaders import Begun
-from streaming.kafka.formats.metadata_partitions import PartitionState
+from streaming.kafka.formats.metadata_partitions import Begun, PartitionState
 from streaming.kafka.formats.names import CLEANER_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
 from streaming.rules.limits import producer_expiration
 
@@ -253,14 +252,6 @@ QUIET_MS = 3_000
 """If a log was appended to within this time, its high watermark is published with the next append."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundRound:
-    """The result of a round: events, and whether some logs still have to be published with all their values."""
-
-    events: list[Event]
-    more: bool
-
-
 class FoundPublisher:
     """Checks the watched logs, and makes their FOUND events. Only the watcher's thread calls it.
 
@@ -321,8 +312,10 @@ class FoundPublisher:
         if all(tail.last_found is not None for tail in tails):
             self.inventory.scanned.keep_only(self.inventory.files())
 
-    def round(self, tails: Sequence[Tail], moving: Collection[tuple[int, str, int]], *, at_once: bool) -> FoundRound:
+    def round(self, tails: Sequence[Tail], moving: Collection[tuple[int, str, int]], *, at_once: bool) -> tuple[list[Event], bool]:
         """Check the logs that may have changed, for a short time; logs that are away or leaving are left out.
+
+        Returns events, and whether some logs still have to be published with all their values.
 
         Args:
             moving: as `streaming.broker.watcher.registry.LogRegistry.moving`.
@@ -350,7 +343,7 @@ class FoundPublisher:
                 events.append(event)
         self._time.end()
         # logs that have been read since then come in the next round
-        return FoundRound(events, any(tail.owes_list for tail in self._due) or (at_once and not anew))
+        return events, any(tail.owes_list for tail in self._due) or (at_once and not anew)
 
     def _compare(self, tails: Sequence[Tail], now: int) -> None:
         before, self._version = self._version, self._cluster.version()

@@ -1,6 +1,6 @@
 """Reads what was appended to many ordinary logs in one pass: nothing is looked at log by log that can be looked at as columns.
 
-A log is ordinary if `Tail.is_ordinary`, and what it has grown by is plain: `streaming.kafka.scan.whole_pieces`. Any other log is left to
+A log is ordinary if `Tail.is_ordinary`, and what it has grown by is plain: `streaming.kafka.scan.headers`. Any other log is left to
 `streaming.broker.watcher.reading`, before anything of it has changed. The events are the same on both ways.
 """
 
@@ -27,11 +27,10 @@ from streaming.common.event_row import EVENT, Event
 from streaming.common.log_key import KEY, LogKey, key_arrays
 from streaming.common.rows import Kind
 from streaming.kafka.formats.layout import HEADER_BYTES, OPAQUE_HEADER
-from streaming.kafka.scan.arrivals import NO_ARRIVALS, AppendDelays, Appended, arrivals, on_time
+from streaming.kafka.scan.headers import PieceHeaders, PlainRanges, headers_of_whole, plain_ranges
 from streaming.kafka.scan.producer_states import Producers, Taken, take_ranges
-from streaming.kafka.scan.sums import COUNTS, sum_columns, sum_ranges
+from streaming.kafka.scan.sums import COUNTS, NO_ARRIVALS, AppendDelays, Appended, arrivals, on_time, sum_columns, sum_ranges
 from streaming.kafka.scan.walk import Bytes, batch_size_at
-from streaming.kafka.scan.whole_pieces import PieceHeaders, PlainRanges, headers_of_whole, plain_ranges
 from streaming.rules.config_values import UNLIMITED
 
 # --- the ranges of many ordinary logs as columns: what is published of them, and where each log stands after its own.

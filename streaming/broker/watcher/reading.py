@@ -9,8 +9,7 @@ import numpy as np
 
 from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import SEEDED_BYTES, scan_on, window
-from streaming.broker.disk.preallocated import without_half_written
-from streaming.broker.disk.scanning import kept_window, scan_headers_on
+from streaming.broker.disk.scanning import kept_window, scan_headers_on, without_half_written
 from streaming.broker.journal.blobs import encode_entries, encode_steps
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.watcher.cluster_knowledge import Cluster, Leads
@@ -24,13 +23,10 @@ from streaming.common.event_row import Event
 from streaming.common.rows import NOT_UNDERSTOOD, Kind
 from streaming.kafka.formats.layout import PREFIX_BYTES
 from streaming.kafka.formats.names import TRANSACTION_TOPIC
-from streaming.kafka.scan.arrivals import NO_ARRIVALS, AppendDelays, arrivals
 from streaming.kafka.scan.coordinator_entries import CoordinatorEntry, coordinator_entries
-from streaming.kafka.scan.detail import pack
-from streaming.kafka.scan.epochs import by_epoch
 from streaming.kafka.scan.headers import Batches
-from streaming.kafka.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, scan
-from streaming.kafka.scan.sums import COUNTS, Sums
+from streaming.kafka.scan.pieces import MAX_SEGMENT_BYTES, Piece, Scanned, by_epoch, scan
+from streaming.kafka.scan.sums import COUNTS, NO_ARRIVALS, AppendDelays, Sums, arrivals, pack
 from streaming.kafka.scan.transaction_steps import AppendTimes, Steps, understood_steps
 from streaming.kafka.scan.walk import Bytes, Stop, batch_size_at
 from streaming.rules.config_values import UNLIMITED

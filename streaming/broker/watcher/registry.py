@@ -5,13 +5,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.identity import UNKNOWN_BROKER
+from streaming.broker.disk.availability import UNKNOWN_BROKER, LogDirs
 from streaming.broker.disk.locate import find_offset
-from streaming.broker.disk.logdirs import LogDir, Partition, partitions_by_name
+from streaming.broker.disk.logdirs import LogDir, Partition, TopicIds, partitions_by_name
+from streaming.broker.disk.opening import is_short, shortage
 from streaming.broker.disk.segment_files import FileIdentity, Segment, list_segments, log_start_offset, read_leader_epochs
-from streaming.broker.disk.shortage import is_short, shortage
-from streaming.broker.disk.topic_ids import TopicIds
 from streaming.broker.journal.cursor import Cursor, Replays
 from streaming.broker.journal.producer_pages import KnownProducers
 from streaming.broker.watcher.beginnings import Beginning, TakingUp, Unmet, as_wanted, most

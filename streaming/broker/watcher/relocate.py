@@ -18,8 +18,7 @@ from streaming.broker.watcher.replaying import open_at
 from streaming.broker.watcher.tail import Tail
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
-from streaming.kafka.formats.entry_head import read_base_offset
-from streaming.kafka.formats.layout import PREFIX_BYTES
+from streaming.kafka.formats.layout import PREFIX_BYTES, read_base_offset
 from streaming.kafka.formats.names import FileKind, FileStage, segment_file_name
 from streaming.kafka.scan.walk import Bytes
 

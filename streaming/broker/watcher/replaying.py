@@ -6,8 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from streaming.broker.disk.calls import bytes_read
-from streaming.broker.disk.locate import window
-from streaming.broker.disk.replay import batches_between
+from streaming.broker.disk.locate import batches_between, window
 from streaming.broker.disk.scanning import kept_window
 from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.journal.blobs import NO_ENTRIES, encode_entries, encode_ongoing

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from streaming.broker.disk.calls import ThreadCalls
 from streaming.broker.disk.logdirs import Partition
-from streaming.broker.disk.preallocated import written_end
+from streaming.broker.disk.scanning import written_end
 from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment, Stamp, file_stamp
 from streaming.broker.journal.blobs import NO_ENTRIES
 from streaming.broker.journal.cursor import TIMES_UNKNOWN, Cursor, Replays
@@ -24,9 +24,9 @@ from streaming.common.rows import Kind
 from streaming.kafka.formats.checkpoint_files import EpochEntry
 from streaming.kafka.formats.layout import HEADER_BYTES, PREFIX_BYTES
 from streaming.kafka.formats.names import TRANSACTION_TOPIC, FileKind, segment_file_name
-from streaming.kafka.scan.arrivals import Appended
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.producer_states import Taken
+from streaming.kafka.scan.sums import Appended
 
 
 @dataclass(frozen=True, slots=True)

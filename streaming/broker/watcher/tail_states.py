@@ -8,33 +8,28 @@ from enum import StrEnum
 
 
 class TailState(StrEnum):
-    """One answer to one of the four questions (`QUESTIONS`)."""
+    """One answer to one of the four questions. A tail begins as watched or remembered, available, reading, and in backlog."""
 
+    # where is its directory?
     REMEMBERED = "remembered"  # only the cursor of an earlier process is known: the directory could not be read yet
     WATCHED = "watched"  # the cursor is somewhere in the files of this directory
     LEAVING = "leaving"  # the directory was renamed or removed: what is left of it is read
     GONE = "gone"  # it is not watched any more, or another tail has taken its place
 
+    # is its log dir available?
     AVAILABLE = "available"
     AWAY = "away"  # its log dir is unavailable: no call into it may be made
 
+    # what stands after its cursor?
     READING = "reading"  # as far as is known, there are batches after the cursor
     WAITING = "waiting"  # the leader of the leader epoch after the cursor is not known yet
     SUSPECT = "suspect"  # the bytes after the cursor are no batch; they may be one in a moment
     HELD = "held"  # by its cursor, something else has to be published before the log is read on
     STOPPED = "stopped"  # the log is not read on; the cursor contains the reason
 
+    # how is it read?
     BACKLOG = "backlog"  # there is, or was, more to read than what is read at once
     LIVE = "live"  # its end was reached, and it grows while it is watched
-
-
-QUESTIONS = {
-    "where is its directory?": (TailState.REMEMBERED, TailState.WATCHED, TailState.LEAVING, TailState.GONE),
-    "is its log dir available?": (TailState.AVAILABLE, TailState.AWAY),
-    "what stands after its cursor?": (TailState.READING, TailState.WAITING, TailState.SUSPECT, TailState.HELD, TailState.STOPPED),
-    "how is it read?": (TailState.BACKLOG, TailState.LIVE),
-}
-"""The states by the question that they answer. A tail begins as watched or remembered, available, reading, and in backlog."""
 
 
 class Cause(StrEnum):

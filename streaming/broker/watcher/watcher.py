@@ -438,10 +438,10 @@ class Watcher:
     def _publish_found_events(self) -> bool:
         """Publish what has changed besides appends. Returns whether some logs still have to be published with all their values."""
         soon = not self.caught_up and not self._grown.has_backlog  # logs that are read from a backlog meanwhile have to be checked again
-        round_ = self._inventories.round(self.tails(), self._registry.listing.moving, at_once=soon)
-        if round_.events:
-            self._publisher.publish(round_.events, ())
-        return round_.more
+        events, more = self._inventories.round(self.tails(), self._registry.listing.moving, at_once=soon)
+        if events:
+            self._publisher.publish(events, ())
+        return more
 
     def _scan(self, budget: int) -> bool:
         """Find out the timestamps of closed segments whose time index does not contain them. Returns whether there is more to scan."""

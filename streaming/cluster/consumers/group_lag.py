@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from streaming.cluster.view.transaction_columns import READ_AFTER_MS
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
-from streaming.kafka.groups.offset_ranges import after, between
+from streaming.kafka.groups.number_ranges import after, between
 
 Codes = NDArray[np.int8]
 

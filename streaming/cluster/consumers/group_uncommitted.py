@@ -16,11 +16,10 @@ from streaming.cluster.consumers.group_sums import pair_starts
 from streaming.cluster.view.exported import Observed, RetentionResults
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC
-from streaming.kafka.groups.assignments import existing
 from streaming.kafka.groups.commit_table import CommitRows
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
 from streaming.kafka.groups.group_states import GroupState
-from streaming.kafka.groups.offset_ranges import pairs
+from streaming.kafka.groups.number_ranges import existing, pairs
 
 MOST_LISTED = 10_000
 """So many partitions without a commit are listed of a group."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import streaming
-from streaming.broker.disk.file_kinds import DiskFileKind
+from streaming.broker.disk.dir_usage import DiskFileKind
 from streaming.broker.protocol.disk_json import FULL, KIND_WORDS, NEVER, UNKNOWN, DiskAnswer, DiskRow, KindUse, LeftoverFiles, LogDirUse
 from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.cluster.usage.reckoning import Reckoning

@@ -20,7 +20,7 @@ from streaming.cluster.view.taillag import StartProgress
 from streaming.cluster.view.view import View
 from streaming.common.formatting import TimeWords
 from streaming.common.settings import Settings
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.aborting_clients import AbortingClient
 from streaming.rules.broker_process import AWAY, ProcessState
 

@@ -15,7 +15,7 @@ from streaming.cluster.view.export import EVERYTHING, Export
 from streaming.common.definitions import availability_metrics
 from streaming.common.definitions.client_family import client_family
 from streaming.errors import AgentError
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.broker_process import AWAY, LockState, ProcessState
 
 # --- whether the process of each broker is there, by what all agents have asked of its log dirs, and by what the cluster knows of it.

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from streaming.broker.disk.file_kinds import DiskFileKind
+from streaming.broker.disk.dir_usage import DiskFileKind
 from streaming.broker.protocol.status_messages import LogDirStatus
 from streaming.cluster.usage.disk_answer import DiskContents
 from streaming.cluster.usage.reckoning import Reckoning

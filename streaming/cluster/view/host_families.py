@@ -13,7 +13,7 @@ from streaming.cluster.view.broker_status import broker_phases, broker_processes
 from streaming.cluster.view.table import Replica
 from streaming.common.definitions import broker_metrics, log_dir_metrics
 from streaming.common.definitions.client_family import client_family
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.broker_process import AWAY, ProcessState
 
 _OTHER = ("deleted", "delete", "stray", "future", "index", "metadata")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from streaming.broker.disk.identity import read_server_properties
+from streaming.broker.disk.availability import read_server_properties
 from streaming.broker.protocol.cluster_messages import Reassignment
 from streaming.cluster.view.disk_forecasts import OtherSpace
 from streaming.cluster.view.fading_rates import FadingRates, Rates

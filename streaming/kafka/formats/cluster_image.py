@@ -12,21 +12,12 @@ from typing import NamedTuple, Self, TypeVar
 import numpy as np
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.configs import ResourceType
 from streaming.kafka.formats.control import SnapshotFooter, read_control
-from streaming.kafka.formats.former_leaders import Begun, FormerLeaders
 from streaming.kafka.formats.layout import HEADER_BYTES, LENGTH_AT, PREFIX_BYTES
-from streaming.kafka.formats.metadata_brokers import (
-    BrokerChangeRecord,
-    BrokerState,
-    RegisterBrokerRecord,
-    UnregisterBrokerRecord,
-    changed,
-    of_snapshot,
-    registered,
-)
 from streaming.kafka.formats.metadata_partitions import (
+    Begun,
     ClearElrRecord,
+    FormerLeaders,
     PartitionChangeRecord,
     PartitionRecord,
     PartitionState,
@@ -38,15 +29,22 @@ from streaming.kafka.formats.metadata_partitions import (
 )
 from streaming.kafka.formats.metadata_records import (
     Boundary,
+    BrokerChangeRecord,
+    BrokerState,
     ConfigRecord,
     MetadataRecord,
     ProducerIdsRecord,
+    RegisterBrokerRecord,
     RemoveTopicRecord,
     TopicRecord,
+    UnregisterBrokerRecord,
+    changed,
+    of_snapshot,
     read_metadata_record,
+    registered,
 )
-from streaming.kafka.formats.record_batches import RecordBatch, read_batch
-from streaming.kafka.formats.records import read_records
+from streaming.kafka.formats.properties import ResourceType
+from streaming.kafka.formats.records import RecordBatch, read_batch, read_records
 
 # --- detects by their bytes the batches that an idle controller writes twice a second. They are most of a metadata log and change nothing.
 # A ``NoOpRecord`` alone in its batch takes 72 bytes, which are always the same except offset, leader epoch, CRC and timestamps
@@ -185,7 +183,7 @@ class ClusterImage:
         image, last = cls(), None
         for last in batches:
             image._apply_records(last)
-        if last is None or not _is_footer(last):
+        if last is None or not (last.is_control and any(isinstance(read_control(record), SnapshotFooter) for record in read_records(last))):
             raise FormatError("metadata snapshot is not whole")
         image._brokers = {broker: of_snapshot(state) for broker, state in image._brokers.items()}
         image._former.forget_times()
@@ -453,7 +451,3 @@ def _known(items: Mapping[_Key, _Value], key: _Key, what: str) -> _Value:
     if key not in items:
         raise FormatError(f"{what} {key} is not known")
     return items[key]
-
-
-def _is_footer(batch: RecordBatch) -> bool:
-    return batch.is_control and any(isinstance(read_control(record), SnapshotFooter) for record in read_records(batch))

@@ -9,7 +9,6 @@ count only from the COMMIT marker of their producer in the same partition on. Ti
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streaming.kafka.formats.message_schema import Int8, Int16, Int32, Int64, SchemaMessage, Uint16, Uuid, structure, tagged, versions
 from streaming.kafka.formats.stored_groups import (
     CONSUMER_GROUP_RECORDS,
     SHARE_GROUP_RECORDS,
@@ -24,7 +23,20 @@ from streaming.kafka.formats.stored_groups import (
     TargetAssignment,
     read_group_metadata,
 )
-from streaming.kafka.formats.wire import PlainReader, Reader
+from streaming.kafka.formats.wire import (
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    PlainReader,
+    Reader,
+    SchemaMessage,
+    Uint16,
+    Uuid,
+    structure,
+    tagged,
+    versions,
+)
 
 # --- streams groups as `__consumer_offsets` stores them (`StreamsGroup*Value`, KIP-1071): the group, its members, and its topology. Keys
 # and values are encoded as those of `consumer_groups`. Streams groups commit offsets as consumer groups do.

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.message_schema import Int16, Int32, Int64, SchemaMessage, Uint16, Uuid, versions
 from streaming.kafka.formats.records import Record
-from streaming.kafka.formats.wire import Reader
+from streaming.kafka.formats.wire import Int16, Int32, Int64, Reader, SchemaMessage, Uint16, Uuid, versions
 
 _KEY = struct.Struct(">hh")
 _MARKER = struct.Struct(">hi")

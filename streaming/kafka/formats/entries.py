@@ -5,10 +5,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from streaming.errors import FormatError, TooLargeError
-from streaming.kafka.formats.crc import OLD_CHECKED_FROM, crc32
 from streaming.kafka.formats.decompression import decompressed_old
-from streaming.kafka.formats.layout import CODEC_MASK, CURRENT_MAGIC, MAGIC_AT, MIN_LENGTH, PREFIX_BYTES, TIMESTAMP_TYPE_BIT
-from streaming.kafka.formats.record_batches import read_batch, read_begun_batch
+from streaming.kafka.formats.layout import (
+    CODEC_MASK,
+    CURRENT_MAGIC,
+    MAGIC_AT,
+    MIN_LENGTH,
+    OLD_CHECKED_FROM,
+    PREFIX_BYTES,
+    TIMESTAMP_TYPE_BIT,
+    crc32,
+)
 from streaming.kafka.formats.records import (
     MAX_OPENED_BYTES,
     MAX_OPENED_RECORDS,
@@ -16,6 +23,8 @@ from streaming.kafka.formats.records import (
     MAX_TIMED_BYTES,
     MovingWindow,
     Record,
+    read_batch,
+    read_begun_batch,
     read_record_times,
     read_records,
 )

@@ -13,7 +13,7 @@ import struct
 from dataclasses import dataclass
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.crc import crc32c
+from streaming.kafka.formats.layout import crc32c
 
 _HEAD = struct.Struct(">hIi")
 _ENTRY = struct.Struct(">qhiqiqiq")

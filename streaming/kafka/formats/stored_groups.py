@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeVar
 
-from streaming.kafka.formats.message_schema import Int8, Int32, Int64, SchemaMessage, Uuid, tagged, versions
+from streaming.kafka.formats.wire import Int8, Int32, Int64, SchemaMessage, Uuid, tagged, versions
 
 # --- A group of the classic protocol as `__consumer_offsets` stores it (`GroupMetadataValue`). The value is `version i16` and
 # `GroupMetadata`. Times are Unix milliseconds, timeouts milliseconds.

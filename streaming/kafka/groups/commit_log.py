@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.common.log_key import LogKey
+from streaming.kafka.groups.commit_table import NumberedNames, named
 from streaming.kafka.groups.group_rows import (
     COMMITS,
     NOT_UNDERSTOOD,
@@ -23,7 +24,6 @@ from streaming.kafka.groups.group_rows import (
 )
 from streaming.kafka.groups.log_replay import FORGET_AT_LEAST, GroupLimit, LogReplay
 from streaming.kafka.groups.membership import HAS_MEMBERS, NO_RECORD, Membership
-from streaming.kafka.groups.numbered_names import NumberedNames, named
 from streaming.kafka.groups.offset_moves import MOST_BY_HAND, GroupPresence, MovedOffsets, OffsetMove
 from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, GroupRecords, NotUnderstood, group_records
 from streaming.kafka.scan.headers import Batches

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import SHARE_STATE_TOPIC
-from streaming.kafka.groups.commit_table import CommitColumns, CommitRows, Commits, CoordinatorLog, Current, LogName
+from streaming.kafka.groups.commit_table import CommitColumns, CommitKeys, CommitRows, Commits, CoordinatorLog, Current, LogName, numbered
 from streaming.kafka.groups.group_rows import NOT_REPLICATED, REMOVED, GroupChanges, GroupFacts, PendingCommit, group_facts, pending_commits
 from streaming.kafka.groups.group_states import GroupState
-from streaming.kafka.groups.numbered_names import CommitKeys, numbered
 
 # --- one coordinator's log as one agent has replayed it: what of it counts, and what is above the high watermark, and waits.
 

@@ -14,8 +14,8 @@ from streaming.errors import FormatError
 from streaming.kafka.formats.consumer_offsets import OffsetsKey
 from streaming.kafka.formats.stored_groups import ConsumerGroupMemberKey, ConsumerGroupRegexKey, GroupMetadata, KeyType
 from streaming.kafka.formats.wire import PlainReader
-from streaming.kafka.groups.assignments import Assigned, of_record, packed
 from streaming.kafka.groups.group_rows import NOT_UNDERSTOOD, GroupColumns
+from streaming.kafka.groups.number_ranges import Assigned, of_record, packed
 from streaming.kafka.groups.rebalance_log import MemberChanges, MemberName
 from streaming.kafka.scan.group_records import NotUnderstood
 

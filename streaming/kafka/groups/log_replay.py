@@ -1,4 +1,4 @@
-"""What the replays of all coordinators' logs have in common: from the first byte on, each record once, in versions, within a limit."""
+"""What the replays of all coordinators' logs have in common, and which groups they follow."""
 
 import threading
 from abc import ABC, abstractmethod

@@ -7,10 +7,10 @@ import numpy as np
 from streaming.common.rows import NOT_UNDERSTOOD, TOMBSTONE
 from streaming.common.short_names import short_name
 from streaming.errors import FormatError
+from streaming.kafka.formats.coordinator_states import read_transaction_key, read_transaction_value
 from streaming.kafka.formats.entries import read_entry_records
 from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES
 from streaming.kafka.formats.records import Record
-from streaming.kafka.formats.transaction_state import read_transaction_key, read_transaction_value
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.walk import Bytes
 

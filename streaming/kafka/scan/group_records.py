@@ -22,10 +22,10 @@ from streaming.kafka.formats.consumer_offsets import (
     read_offsets_key,
     read_offsets_value,
 )
+from streaming.kafka.formats.coordinator_states import ShareKey, ShareSnapshot, ShareUpdate, read_share_key, read_share_value
 from streaming.kafka.formats.entries import read_entry_records
 from streaming.kafka.formats.layout import CURRENT_MAGIC, HEADER_BYTES
 from streaming.kafka.formats.records import Record
-from streaming.kafka.formats.share_group_state import ShareKey, ShareSnapshot, ShareUpdate, read_share_key, read_share_value
 from streaming.kafka.formats.wire import UUID_BYTES, uuid_text
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.transaction_steps import marker_type
@@ -175,7 +175,8 @@ def group_records(batches: Batches, buffer: Bytes) -> GroupRecords:
     """The records of the sound batches of a range. ``buffer`` contains the whole range, and positions count from its beginning."""
     found: list[Commit | GroupRecord | EndMarker] = []
     unreadable = 0
-    view, headers = buffer.data, _as_any(batches)
+    view = buffer.data
+    headers: Any = batches.headers  # fields of a structured array, which have no types
     current = batches.magic == CURRENT_MAGIC
     single = current & (batches.codec == 0) & (batches.records == 1) & ~batches.control
     columns = (
@@ -224,10 +225,6 @@ def _open(entry: memoryview, producer_id: int) -> tuple[list[Commit | GroupRecor
         if one is not None:
             found.append(one)
     return found, unknown
-
-
-def _as_any(batches: Batches) -> Any:
-    return batches.headers  # fields of a structured array, which have no types
 
 
 def _read(record: Record, producer_id: int) -> Commit | GroupRecord | None:

@@ -15,8 +15,7 @@ from streaming.common.rows import TRANSACTION_STEPS, StartSource, Step
 from streaming.errors import FormatError
 from streaming.kafka.formats.control import EndTxnMarker, read_control
 from streaming.kafka.formats.layout import CONTROL_BIT, DELETE_HORIZON_BIT, HEADER_BYTES, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
-from streaming.kafka.formats.record_batches import read_batch
-from streaming.kafka.formats.records import read_records
+from streaming.kafka.formats.records import read_batch, read_records
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.pieces import Piece, Scanned, scan
 from streaming.kafka.scan.walk import Bytes, Stop

@@ -40,7 +40,7 @@ from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.replica_health import role_of
 from streaming.cluster.view.transaction_columns import Late
 from streaming.common.arrays import Flags, Longs, whole_sum
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.pages.api.history import NO_RATES, RateColumns
 from streaming.pages.api.judged_look import JudgedLook, with_verdicts

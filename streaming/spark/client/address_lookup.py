@@ -1,11 +1,13 @@
-"""Looks up the addresses of agents. Names are resolved in the background again and again, because pods come and go."""
+"""Looks up the addresses of agents, again and again in the background; and which files a client of agents reads."""
 
 import logging
 import socket
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from streaming.common.targets import Scheme, Target
 from streaming.common.units import Address
@@ -91,3 +93,16 @@ def _of_target(target: Target, *, tls: bool) -> list[str]:
 def unresolved(targets: Iterable[Target]) -> list[str]:
     """The targets whose name had no address at the last lookup."""
     return [str(target) for target in targets if target.scheme is Scheme.NAME and _name(target.address.host).problem]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientFiles:
+    """The paths of the files with the agents' CA certificates, the job's own certificate and key, and its token."""
+
+    ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+    token_file: Path | None = None
+
+
+NO_FILES = ClientFiles()

@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from streaming.broker.protocol.agent_calls import Reason
@@ -20,13 +20,13 @@ from streaming.common.catalog.changes import Version, unpack
 from streaming.common.settings import Settings
 from streaming.common.targets import Scheme, is_loopback
 from streaming.errors import AgentError, FormatError, UsageError
-from streaming.kafka.formats.metadata_brokers import Phase
+from streaming.kafka.formats.metadata_records import Phase
 from streaming.kafka.formats.properties import known_clusters
 from streaming.spark.client import address_lookup
+from streaming.spark.client.address_lookup import ClientFiles
 from streaming.spark.client.agent_client import credentials
-from streaming.spark.client.client_files import ClientFiles
 from streaming.spark.source import agent_connections
-from streaming.spark.source.source_options import SourceOptions
+from streaming.spark.source.job_data_source import SourceOptions
 
 GONE_SECONDS = 3600.0
 """An agent without an address for so long was taken away, if its broker does not run either."""
@@ -60,12 +60,9 @@ class ExpectedAgents:
         return [
             name
             for name, status in away.items()
-            if not _is_replaced(status, watched) and (now - self._since[name] < GONE_SECONDS or running & set(status.brokers))
+            if not (status.directories and all(directory in watched for directory in status.directories))
+            and (now - self._since[name] < GONE_SECONDS or running & set(status.brokers))
         ]
-
-
-def _is_replaced(status: AgentStatus, watched: Collection[str]) -> bool:
-    return bool(status.directories) and all(directory in watched for directory in status.directories)
 
 
 def _running(statuses: Iterable[AgentStatus]) -> set[int]:

@@ -1,18 +1,11 @@
-"""The checkpoint: everything that a job keeps, in one directory with one holder.
-
-``job.json`` identifies the job. ``spark/`` holds Spark's offsets and state. ``agent/`` holds the journal of the job's own agent and its
-address. The source writes to ``checks`` when it checked for work, and reads in ``schedule`` when to check next. ``history`` has what the
-job has seen. ``scratch/`` holds what Spark needs while it runs. ``java/`` holds a wrapper if the Java comes from PyPI.
-
-There are two locks. This process alone holds ``job.lock``. Spark's JVM holds ``spark.lock`` too: it may outlive a killed job by a moment,
-and must not write into the checkpoint together with the next JVM.
-"""
+"""The checkpoint: everything that a job keeps, in one directory with one holder; and its repair after a loss of power."""
 
 import contextlib
 import fcntl
 import json
 import logging
 import os
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from streaming.broker.disk.identity import LogDir
+from streaming.broker.disk.availability import LogDir
 from streaming.broker.disk.logdirs import list_partitions
 from streaming.broker.protocol.status_messages import Status
 from streaming.common import whole_files
@@ -28,14 +21,76 @@ from streaming.common.option_types import AUTO
 from streaming.common.whole_files import write_whole
 from streaming.errors import CheckpointError
 from streaming.kafka.formats.properties import known_clusters
-from streaming.spark.job.repair import repair
+
+# --- repairs Spark's plans and commits in a checkpoint after a loss of power: the newest ones may be cut off or empty. Spark writes
+# ``offsets/N`` before micro-batch N and ``commits/N`` after it, with a version in the first line and JSON in the others
+# (`HDFSMetadataLog`). It refuses to start if a file is cut off, and does not always report which one.
+
+
+log = logging.getLogger(__name__)
+
+_VERSION = re.compile(r"v\d+")
+_NONE = "-"
+"""The line for a source that has no offset."""
+
+
+def repair(spark: Path) -> None:
+    """Repair what can be repaired without changing a number; if nothing is damaged, nothing is done.
+
+    A damaged commit is removed: its micro-batch is run again by the same plan, and absolute values stay what they are. A damaged plan is
+    removed if it was the last one and is not committed: agents can still send all of it again, because they got no commit for it.
+
+    Args:
+        spark: Spark's part of a checkpoint, which need not exist.
+
+    Raises:
+        CheckpointError: the last plan is damaged and committed, so it is not known where the next one begins.
+        OSError: a file cannot be read or removed.
+    """
+    commit, plan = newest(spark / "commits"), newest(spark / "offsets")
+    if commit is not None and not is_whole(commit):
+        _remove(commit, "the micro-batch is run once more")
+        commit = newest(spark / "commits")
+    if plan is not None and not is_whole(plan):
+        if commit is not None and int(commit.name) >= int(plan.name):
+            raise CheckpointError(
+                f"{plan} is damaged, so the job's position is lost: restore the checkpoint, or delete {spark.parent} to begin anew"
+            )
+        _remove(plan, "the micro-batch is planned anew")
+
+
+def newest(directory: Path) -> Path | None:
+    """The file of the last micro-batch in a directory of plans or commits, None if there is none."""
+    if not directory.is_dir():
+        return None
+    found = [path for path in directory.iterdir() if path.name.isdigit()]
+    return max(found, key=lambda path: int(path.name), default=None)
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a plan or commit is not cut off."""
+    version, *lines = path.read_bytes().decode(errors="replace").splitlines() or [""]
+    if not _VERSION.fullmatch(version) or not lines:
+        return False
+    try:
+        for line in lines:
+            if line != _NONE:
+                json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+def _remove(path: Path, what_follows: str) -> None:
+    log.warning("a file of the checkpoint is cut off and is removed: %s", what_follows, extra={"path": str(path)})
+    path.unlink()
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+
 
 # --- how many shards a new checkpoint's state has: few, because each costs time in a micro-batch; more if one would hold too many logs. A
 # shard that changes is written as a whole, about 0.7 KB per log, whatever has changed in it. Whatever it holds, it also takes 1.3 ms of a
 # micro-batch, and Spark needs as much again. Between 1,000 and 2,500 logs per shard both costs stay small.
 
-
-log = logging.getLogger(__name__)
 
 _ROOM = 2
 """A cluster grows, but the number of shards does not: it is chosen for so many times the logs that are there at first."""

@@ -1,9 +1,4 @@
-"""The agent that a job starts for itself, on a loopback port: the same agent as any other, kept alive while the job lives.
-
-It ends when the pipe from this process closes, however this process ends. It sends its address through a pipe and not by a file: the agent
-of a killed job may still run for a moment, and must not be taken for this one. The two share a token, drawn anew at each start: other users
-of this machine can reach the port. It is in a file, because Spark's processes that read from the agent need it too.
-"""
+"""The agent that a job starts for itself, on a loopback port: the same agent as any other, kept running; and the pauses of restarts."""
 
 import logging
 import os
@@ -12,14 +7,74 @@ import selectors
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from streaming.common.formatting import format_duration
 from streaming.common.settings import OPTIONS, Settings
 from streaming.common.whole_files import write_whole
 from streaming.errors import AgentError
-from streaming.spark.job.restarts import BackOff
+
+
+class BackOff:
+    """The pauses of one thing that is started again and again: longer each time it ends soon, short again after it has run well.
+
+    Args:
+        pauses: seconds, for the first end and those that follow soon; the last pause is used for all further ends.
+        well_seconds: if it ran for so long it was well, and its end counts as a first one.
+    """
+
+    def __init__(self, pauses: Sequence[float], well_seconds: float) -> None:
+        self._pauses = pauses
+        self._well_seconds = well_seconds
+        self._ends = 0
+
+    def ended(self, ran_seconds: float) -> float:
+        """It has ended after ``ran_seconds``; returns how many seconds to wait."""
+        if ran_seconds >= self._well_seconds:
+            self._ends = 0
+        pause = self._pauses[min(self._ends, len(self._pauses) - 1)]
+        self._ends += 1
+        return pause
+
+
+FAILURES = 5
+"""A query that has failed so often without a check for work in between is not well, however soon it is started again."""
+
+
+class Wellness:
+    """Whether the query is well: it checks for work again and again, and its micro-batches succeed.
+
+    The job updates it, the exporter reads it; safe from any thread.
+
+    A check counts when its micro-batch is through, or when there was nothing to do. The start of a query does not count: a query that fails
+    each time is started as often as it fails.
+
+    Args:
+        seconds: a query without a check for so long is not well.
+        clock: seconds, of a clock that only goes forward.
+    """
+
+    def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._checked_at = clock()
+        self._failures = 0
+
+    def checked(self) -> None:
+        """The query has checked for work, or there is no query yet."""
+        self._checked_at = self._clock()
+        self._failures = 0
+
+    def failed(self) -> None:
+        """The query has failed."""
+        self._failures += 1
+
+    @property
+    def well(self) -> bool:
+        """Whether the query is well."""
+        return self._failures < FAILURES and self._clock() - self._checked_at < self._seconds
+
 
 log = logging.getLogger(__name__)
 

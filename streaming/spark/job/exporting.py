@@ -26,11 +26,10 @@ from streaming.common.settings import Granularity, Settings
 from streaming.queries.checkpoint_reader import CheckpointReader, LocalCheckpoint
 from streaming.queries.formats import LARGEST_BYTES
 from streaming.queries.query_looks import CheckpointFiles, FileEntry
+from streaming.spark.client.address_lookup import ClientFiles
 from streaming.spark.client.agent_client import AgentClient
-from streaming.spark.client.client_files import ClientFiles
 from streaming.spark.job.agent_statuses import AgentWatch
-from streaming.spark.query.failure import reason
-from streaming.spark.query.query import QUERY_NAME
+from streaming.spark.query.query import QUERY_NAME, reason
 from streaming.spark.source import agent_connections
 
 # --- the files of a checkpoint on any file system of Hadoop's, by Spark's JVM.

@@ -16,8 +16,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
+from streaming.broker.disk.availability import open_answering
 from streaming.broker.disk.logdirs import LogDirs, refuse_inside
-from streaming.broker.disk.silence import open_answering
 from streaming.cluster.consumers.group_details import GroupDetails
 from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.consumers.group_rounds import GroupRounds, ask_agents
@@ -29,21 +29,18 @@ from streaming.common.pace.pacer import Pacer
 from streaming.common.settings import LogLevel, Settings
 from streaming.errors import AgentError, CheckpointError, IncompleteError, SegtailError
 from streaming.pages.site.exporter import Exporter
-from streaming.spark.client.client_files import NO_FILES
+from streaming.spark.client.address_lookup import NO_FILES
 from streaming.spark.job import class_archive
 from streaming.spark.job.agent_statuses import AgentPolls, AgentWatch, check_agents, cluster_of, file_options
 from streaming.spark.job.checkpoint import Checkpoint, cluster_of_checkpoint, logs_in, logs_of
-from streaming.spark.job.child import NAME, ChildAgent, environment
+from streaming.spark.job.child import NAME, BackOff, ChildAgent, Wellness, environment
 from streaming.spark.job.exporting import board_of, clients_of, observer_of, rounds_of, table_of
 from streaming.spark.job.jvm import SparkError
 from streaming.spark.job.query_progress import QueryProgress
-from streaming.spark.job.restarts import BackOff, Wellness
 from streaming.spark.job.spark import Spark, is_local, within
-from streaming.spark.query.failure import reason, was_too_slow
-from streaming.spark.query.query import fold_events
+from streaming.spark.query.query import fold_events, reason, was_too_slow
 from streaming.spark.source.agent_connections import PATIENCE_SECONDS
-from streaming.spark.source.job_data_source import FORMAT, JobDataSource
-from streaming.spark.source.source_options import parse_options
+from streaming.spark.source.job_data_source import FORMAT, JobDataSource, parse_options
 
 log = logging.getLogger(__name__)
 

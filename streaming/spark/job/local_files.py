@@ -12,7 +12,7 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 
-from streaming.spark.query.failure import reason
+from streaming.spark.query.query import reason
 
 log = logging.getLogger(__name__)
 

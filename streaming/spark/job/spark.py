@@ -19,10 +19,10 @@ from pyspark.sql.datasource import DataSource
 
 import streaming
 from streaming.common.whole_files import write_whole
-from streaming.spark.job import jvm_output, local_files, worker_daemon, worker_interpreter
+from streaming.spark.job import jvm, local_files, worker_daemon, worker_interpreter
 from streaming.spark.job.class_archive import CLASS_PATH, ClassArchive
 from streaming.spark.job.jvm import Jvm, SparkError, guard_callbacks
-from streaming.spark.query.failure import error_text, reason
+from streaming.spark.query.query import error_text, reason
 
 log = logging.getLogger(__name__)
 
@@ -263,7 +263,7 @@ def _socket_directory(directory: Path) -> str:
 def _directories(directory: Path, scratch: Path, *, local: bool, debug: bool) -> dict[str, str]:
     """The options for files and directories that Spark reads and writes."""
     logging_file = directory / "log4j2.properties"
-    write_whole(logging_file, jvm_output.log4j_properties(debug=debug).encode(), lasting=False)
+    write_whole(logging_file, jvm.log4j_properties(debug=debug).encode(), lasting=False)
     java_options = f"-Dlog4j2.configurationFile={logging_file.as_uri()}"
     if not local:
         return {"spark.driver.extraJavaOptions": f"{java_options} {_JVM_OPTIONS}", "spark.executor.extraJavaOptions": _JVM_OPTIONS}

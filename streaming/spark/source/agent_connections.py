@@ -19,9 +19,9 @@ from streaming.broker.protocol.status_messages import Status
 from streaming.common.logs import configure_worker
 from streaming.errors import AgentError, SameAgentError, VersionError
 from streaming.kafka.formats.properties import known_clusters
+from streaming.spark.client.address_lookup import NO_FILES, ClientFiles
 from streaming.spark.client.agent_client import AgentClient
-from streaming.spark.client.client_files import NO_FILES, ClientFiles
-from streaming.spark.source.source_options import SourceOptions
+from streaming.spark.source.job_data_source import SourceOptions
 
 log = logging.getLogger(__name__)
 configure_worker()  # Spark imports this where it plans and reads

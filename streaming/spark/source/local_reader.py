@@ -10,15 +10,14 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from streaming.broker.disk.identity import LogDir, read_identity
+from streaming.broker.disk.availability import LogDir, read_identity
+from streaming.broker.disk.broker_processes import ask_lock
 from streaming.broker.disk.log_dir_search import open_below, unsearched_words
 from streaming.broker.disk.logdirs import Partition
-from streaming.broker.disk.process_lock import ask_lock
 from streaming.broker.disk.segment_files import list_segments
-from streaming.broker.excerpts.excerpt_listing import excerpts_of, partitions_with_start, topics_of
+from streaming.broker.excerpts.excerpt_listing import copied_in_part, excerpts_of, partitions_with_start, topics_of
 from streaming.broker.excerpts.excerpt_scan import scan_excerpts
 from streaming.broker.excerpts.excerpt_walk import OnDamage, RecordDamage
-from streaming.broker.excerpts.given_dirs import copied_in_part
 from streaming.broker.excerpts.record_plan import WantedRecords, plan_records
 from streaming.broker.excerpts.record_ranges import RangeReader, RecordRange
 from streaming.common.start_from import StartFrom

@@ -13,8 +13,7 @@ from streaming.common.start_from import StartFrom
 from streaming.common.targets import FORM, Target
 from streaming.common.units import SIZE_FORM, parse_size
 from streaming.errors import UsageError
-from streaming.spark.client.address_lookup import addresses
-from streaming.spark.client.client_files import ClientFiles
+from streaming.spark.client.address_lookup import ClientFiles, addresses
 from streaming.spark.source.relations import SCHEMAS, Relation
 
 AGENT_FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")

@@ -33,8 +33,7 @@ from streaming.common.workers import freeze_imports
 from streaming.errors import AgentError, SameAgentError, quoted
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.source import agent_connections, offsets
-from streaming.spark.source.job_data_source import SCHEMA
-from streaming.spark.source.source_options import SourceOptions
+from streaming.spark.source.job_data_source import SCHEMA, SourceOptions
 
 
 def shard_of(topic: str, partition: int, shards: int) -> int:

@@ -57,7 +57,7 @@ def command(
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts threads for linear algebra, which is not used here
     from streaming.common.formatting import plain
     from streaming.common.progress_line import ProgressLine
-    from streaming.terminal.dump.output import OutputError, dump
+    from streaming.terminal.dump.dumper import OutputError, dump
     from streaming.terminal.dump.request import Filters, Format, Payload, Request
 
     if no_payload and payload is not None:

@@ -81,7 +81,7 @@ def follow_log_level() -> None:
 _ANSWERED = (
     "streaming.broker.disk.availability",
     "streaming.broker.disk.broker_processes",
-    "streaming.broker.disk.topic_ids",
+    "streaming.broker.disk.logdirs",
     "streaming.broker.watcher.watcher",
     "streaming.terminal.offline.coordinator_logs",
     "streaming.terminal.offline.doubts",

@@ -11,7 +11,7 @@ import click
 from streaming.common.formatting import format_duration, format_size
 from streaming.common.settings import Settings
 from streaming.simulator.batch_writer import Batch, Record
-from streaming.simulator.log_dir import LogDir
+from streaming.simulator.log import LogDir
 from streaming.simulator.segment_writer import LogConfig
 from streaming.terminal.cli.options import with_settings
 from streaming.terminal.cli.spark_extra import require_spark_extra

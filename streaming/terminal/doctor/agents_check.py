@@ -7,9 +7,8 @@ from streaming.broker.protocol.status_messages import StatusRequest
 from streaming.common.formatting import format_duration, format_list
 from streaming.common.targets import Scheme, Target
 from streaming.errors import AgentError, SegtailError
-from streaming.spark.client.address_lookup import addresses, unresolved
+from streaming.spark.client.address_lookup import ClientFiles, addresses, unresolved
 from streaming.spark.client.agent_client import AgentClient
-from streaming.spark.client.client_files import ClientFiles
 from streaming.terminal.doctor.certificates_check import end_of, names_of, of_end
 from streaming.terminal.doctor.checkpoint_check import job_id_of
 from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streaming.kafka.formats.properties import known_clusters
-from streaming.spark.job.checkpoint import VERSION, JobIdentity
-from streaming.spark.job.repair import is_whole, newest
+from streaming.spark.job.checkpoint import VERSION, JobIdentity, is_whole, newest
 from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup, quoted
 from streaming.terminal.doctor.locks import holder_of
 

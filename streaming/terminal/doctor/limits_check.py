@@ -3,7 +3,7 @@
 import resource
 from collections.abc import Iterator
 
-from streaming.broker.disk.identity import LogDir
+from streaming.broker.disk.availability import LogDir
 from streaming.broker.disk.logdirs import list_partitions
 from streaming.broker.watcher.structure import limit
 from streaming.common.formatting import format_count

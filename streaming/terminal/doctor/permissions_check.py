@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from streaming.broker.agent.permissions import UnreadablePath, find_unreadable, unreadable_file
-from streaming.broker.disk.identity import LogDir
+from streaming.broker.disk.availability import LogDir
 from streaming.broker.disk.log_dir_search import unsearched_words
 from streaming.common.formatting import format_count, format_name
 from streaming.kafka.formats.names import METADATA_TOPIC

@@ -1,33 +1,33 @@
-"""The dump: from paths to tables, one file after the other. An error in one file never stops the next."""
+"""The dump: from a request to tables, one file after the other, and to bytes on an output. An error in one file never stops the others."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.disk.kafka_files import BATCHES, FileType, KafkaFile, find_files, read_file
 from streaming.broker.disk.opening import CHECKPOINT_BYTES, read_small
-from streaming.broker.excerpts.finding import FormatFlaw, Report
-from streaming.broker.excerpts.segment_walk import WINDOW_BYTES, SegmentReader, Ticks, Window, report_flaws
-from streaming.errors import FormatError, UsageError
+from streaming.broker.excerpts.segment_walk import WINDOW_BYTES, FormatFlaw, Report, SegmentReader, Ticks, Window, report_flaws
+from streaming.common.progress_line import ProgressLine
+from streaming.errors import FormatError, SegtailError, UsageError
 from streaming.kafka.formats.checkpoint_files import parse_offset_checkpoint
 from streaming.kafka.formats.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT
 from streaming.kafka.formats.names import CLEANER_CHECKPOINT, INTERNAL_TOPICS, FileKind, parse_metadata_snapshot
-from streaming.kafka.formats.time_index import read_time_entries
-from streaming.kafka.scan.crc_check import stored_crcs
+from streaming.kafka.formats.segment_indexes import read_time_entries
 from streaming.kafka.scan.headers import Batches
-from streaming.terminal.dump.batch_table import batch_table
+from streaming.kafka.scan.soundness import stored_crcs
+from streaming.terminal.dump.batch_table import Summary, batch_table
 from streaming.terminal.dump.request import Filters, Format, Request
 from streaming.terminal.dump.row_table import RowTable
 
 if TYPE_CHECKING:
-    from streaming.terminal.dump.indexes import Skeleton
-    from streaming.terminal.dump.summary import Summary
+    from streaming.terminal.dump.small_files import Skeleton
 
 # --- checks whether the offsets of a log follow each other, from batch to batch and from segment to segment. An offset that comes again, or
 # goes back, is never right. A missing offset is right only if compaction removed it. So gaps are reported unless the log has been
@@ -184,7 +184,7 @@ class Dumper:
         if self._request.filters == Filters():
             self._expects(sum(_size(file.path) for file in chosen if file.type in BATCHES))
         for directory, files in groupby(chosen, key=lambda file: file.path.parent):
-            self._dump_directory(directory, sorted(files, key=_in_order_of_offsets))
+            self._dump_directory(directory, sorted(files, key=lambda file: (file.type is not FileType.SEGMENT, file.base_offset)))
         if self._request.verify:
             self._check_small([file for file in named if file not in chosen])
 
@@ -220,11 +220,7 @@ class Dumper:
     def _dump_directory(self, directory: Path, files: list[KafkaFile]) -> None:
         logs = [file for file in files if file.type in BATCHES]
         self._continuity = Continuity(files[0], self._report, gaps=self._request.verify)
-        summary = None
-        if self._request.summary:
-            from streaming.terminal.dump.summary import Summary
-
-            summary = Summary()
+        summary = Summary() if self._request.summary else None
         for at, file in enumerate(files):
             following = files[at + 1].base_offset if at + 1 < len(files) and files[at + 1].type is FileType.SEGMENT else None
             if file.type is FileType.SEGMENT and self._is_outside(file, following):
@@ -257,7 +253,7 @@ class Dumper:
         hint = ": expected a file that this user may read; metadata snapshots have mode 0400" if isinstance(error, PermissionError) else ""
         self._report(FormatFlaw(path, None, f"cannot be read ({error.strerror}){hint}"))
 
-    def _dump(self, file: KafkaFile, summary: "Summary | None") -> None:
+    def _dump(self, file: KafkaFile, summary: Summary | None) -> None:
         if file.type in BATCHES:
             self._dump_batches(file, summary)
         elif file.type in _INDEX_KINDS.values():
@@ -268,8 +264,7 @@ class Dumper:
             self._sink.write(small_table(file))
 
     def _dump_index(self, file: KafkaFile) -> None:
-        from streaming.terminal.dump.indexes import SPARSE, check_index, index_table
-        from streaming.terminal.dump.small_files import small_table
+        from streaming.terminal.dump.small_files import SPARSE, check_index, index_table, small_table
 
         sparse = file.type in SPARSE
         skeleton = self._skeleton(file) if sparse or self._request.verify else None
@@ -279,7 +274,7 @@ class Dumper:
 
     def _skeleton(self, file: KafkaFile) -> "Skeleton | None":
         """The segment that an index belongs to; None if it is gone."""
-        from streaming.terminal.dump.indexes import Skeleton
+        from streaming.terminal.dump.small_files import Skeleton
 
         log = file.beside(FileKind.LOG)
         if not log.exists():
@@ -291,7 +286,7 @@ class Dumper:
                 skeleton.add(window)
         return skeleton
 
-    def _dump_batches(self, file: KafkaFile, summary: "Summary | None") -> None:
+    def _dump_batches(self, file: KafkaFile, summary: Summary | None) -> None:
         request = self._request
         with SegmentReader(file, self._report, self._buffer, whole=request.records, crcs=request.verify, ticks=self._ticks) as reader:
             if request.format is Format.TEXT and summary is None:  # for an empty segment, at least its name is shown
@@ -300,8 +295,8 @@ class Dumper:
             if summary is not None:
                 summary.end_of(reader.tail)
 
-    def _verify_and_dump(self, reader: SegmentReader, summary: "Summary | None") -> None:
-        from streaming.terminal.dump.indexes import Skeleton, check_index
+    def _verify_and_dump(self, reader: SegmentReader, summary: Summary | None) -> None:
+        from streaming.terminal.dump.small_files import Skeleton, check_index
 
         skeleton, segment = Skeleton(), reader.file
         self._dump_windows(reader, summary, skeleton.add)
@@ -311,7 +306,7 @@ class Dumper:
                 file = KafkaFile(path, file_type, segment.partition, segment.base_offset, segment.live, segment.active)
                 self._guarded(file, partial(check_index, file, skeleton, self._report))
 
-    def _dump_windows(self, reader: SegmentReader, summary: "Summary | None", also: Callable[[Window], None]) -> None:
+    def _dump_windows(self, reader: SegmentReader, summary: Summary | None, also: Callable[[Window], None]) -> None:
         show = self._shower(reader, summary)
         last = None
         for window in self._windows(reader):
@@ -326,7 +321,7 @@ class Dumper:
         if parse_metadata_snapshot(reader.file.path.name) is not None and (last is None or not last.control.all()):
             self._report(FormatFlaw(reader.file.path, reader.size(), "expected a metadata snapshot that ends with its footer, found none"))
 
-    def _shower(self, reader: SegmentReader, summary: "Summary | None") -> _Show:
+    def _shower(self, reader: SegmentReader, summary: Summary | None) -> _Show:
         """Return the function that shows the wanted batches."""
         request, path = self._request, str(reader.file.path)
         if summary is not None:
@@ -375,10 +370,6 @@ def _size(path: Path) -> int:
         return 0  # to open it fails as well, and is reported then
 
 
-def _in_order_of_offsets(file: KafkaFile) -> tuple[bool, int]:
-    return file.type is not FileType.SEGMENT, file.base_offset
-
-
 _WHAT = {
     FileType.SEGMENT: "batches",
     FileType.METADATA_SNAPSHOT: "a metadata snapshot",
@@ -394,3 +385,92 @@ _WHAT = {
     FileType.BROKER_LOCK: "nothing",
     FileType.CLEAN_SHUTDOWN: "the epoch of a broker, or nothing",
 }
+
+
+# --- runs a dump: from a request to bytes on an output.
+
+
+FOUND, UNUSABLE = 1, 2
+
+
+class OutputError(SegtailError):
+    """The output cannot be written."""
+
+
+@contextmanager
+def _output() -> Iterator[None]:
+    """Distinguishes errors of the output from those of the dumped files."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"the output cannot be written: {error.strerror or error}") from error
+
+
+class _Writer(Protocol):
+    def write(self, table: RowTable) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _Sink:
+    """Opens the writer of a format when the first table comes: while it imports libraries, other processes walk the first segment."""
+
+    def __init__(self, form: Format, out: BinaryIO) -> None:
+        self._form = form
+        self._out = out
+        self._writer: _Writer | None = None
+
+    def write(self, table: RowTable) -> None:
+        with _output():
+            if self._writer is None:
+                self._writer = self._open()
+            self._writer.write(table)
+
+    def close(self) -> None:
+        with _output():
+            if self._writer is not None:
+                self._writer.close()
+            self._out.flush()
+
+    def _open(self) -> _Writer:
+        match self._form:
+            case Format.ARROW:
+                from streaming.terminal.dump.arrow import ArrowSink  # only for this format: pyarrow takes longer to import than many a dump
+
+                return ArrowSink(self._out)
+            case Format.PARQUET:
+                from streaming.terminal.dump.arrow import ParquetSink
+
+                return ParquetSink(self._out)
+            case _:
+                from streaming.terminal.dump.lines import LineSink
+
+                return LineSink(self._form, self._out)
+
+
+def dump(request: Request, out: BinaryIO, report: Report, progress: ProgressLine) -> int:
+    """Dump the requested files and return the exit status: 0, or 1 if there were findings, else 2 if a path was not usable.
+
+    Raises:
+        UsageError: it is not possible as asked.
+        OutputError: the output cannot be written.
+        BrokenPipeError: nobody reads the output any more.
+    """
+    findings = 0
+
+    def count(finding: FormatFlaw) -> None:
+        nonlocal findings
+        findings += 1
+        progress.clear()
+        report(finding)
+
+    sink = _Sink(request.format, out)
+    dumper = Dumper(request, sink, count, progress, progress.expect)
+    dumper.run()
+    sink.close()
+    progress.clear()
+    if findings > dumper.unusable:
+        return FOUND
+    return UNUSABLE if dumper.unusable else 0

@@ -8,22 +8,25 @@ from typing import cast
 import numpy as np
 
 from streaming.broker.disk.kafka_files import FileType, KafkaFile
-from streaming.broker.excerpts.finding import FormatFlaw, Report
-from streaming.broker.excerpts.segment_walk import Window
+from streaming.broker.excerpts.segment_walk import FormatFlaw, Report, Window
 from streaming.errors import FormatError
 from streaming.kafka.formats.consumer_offsets import read_key_type, read_offsets_key, read_offsets_value
 from streaming.kafka.formats.control import ControlType, read_control, read_control_type
+from streaming.kafka.formats.coordinator_states import (
+    ShareKeyType,
+    read_share_key,
+    read_share_value,
+    read_transaction_key,
+    read_transaction_value,
+)
 from streaming.kafka.formats.entries import read_entry_records
 from streaming.kafka.formats.metadata_records import MetadataKind, read_metadata_frame, read_metadata_record
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC
 from streaming.kafka.formats.records import MAX_RECORDS_BYTES, Header, Record
-from streaming.kafka.formats.share_group_state import ShareKeyType, read_share_key, read_share_value
 from streaming.kafka.formats.stored_groups import KeyType
-from streaming.kafka.formats.transaction_state import read_transaction_key, read_transaction_value
 from streaming.kafka.scan.headers import Batches
-from streaming.terminal.dump.plain import plain
 from streaming.terminal.dump.request import Filters, Payload
-from streaming.terminal.dump.row_table import Cell, Cells, Column, Numbers, RowTable
+from streaming.terminal.dump.row_table import Cell, Cells, Column, Numbers, RowTable, plain
 
 # --- shows keys and values of records for people: text, JSON, hex, or the content of a coordinator's record.
 
@@ -47,20 +50,10 @@ def decoder_for(topic: str, payload: Payload) -> Decoder:
     return lambda record: (_nullable(record.key, show), _nullable(record.value, show))
 
 
-def is_opened(topic: str) -> bool:
-    """Whether the format of a topic's records is known by its name."""
-    return topic == METADATA_TOPIC or topic in _BY_TOPIC
-
-
 def control_type(record: Record) -> str:
     """The name of a control record's type. Raises FormatError."""
     number = read_control_type(record.key or b"")
     return ControlType(number).name if number in set(ControlType) else str(number)
-
-
-def decode_control(record: Record) -> Decoded:
-    """Show a control record; its key is None, because the type shows it. Raises FormatError."""
-    return None, plain(read_control(record))
 
 
 def text(data: bytes) -> str:
@@ -146,7 +139,7 @@ class RecordTables:
             METADATA_TOPIC if file.type is FileType.METADATA_SNAPSHOT else file.topic
         )  # bootstrap.checkpoint is in no partition's directory
         self._decode = decoder_for(topic, payload)
-        self._raw = raw and payload is Payload.NATURAL and not is_opened(topic)
+        self._raw = raw and payload is Payload.NATURAL and topic != METADATA_TOPIC and topic not in _BY_TOPIC
         self._payload = payload
         self._show_header: Callable[[bytes], Cell] | None = bytes if self._raw else bytes.hex if payload is Payload.HEX else text
         if payload is Payload.NONE:
@@ -175,7 +168,7 @@ class RecordTables:
     def _row(self, record: Record, control: bool, position: int) -> tuple[Record, str | None, Decoded]:
         try:
             if control:
-                return record, control_type(record), decode_control(record) if self._payload is not Payload.NONE else (None, None)
+                return record, control_type(record), (None, None if self._payload is Payload.NONE else plain(read_control(record)))
             return record, None, (record.key, record.value) if self._raw else self._decode(record)
         except FormatError as error:
             self._found(position, f"record at offset {record.offset}: {error}")

@@ -1,10 +1,13 @@
 """Rows of one kind as columns: the basis of every output."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from enum import IntEnum, StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
+
+from streaming.kafka.formats.coordinator_states import TransactionState
 
 Cell = object
 """None, a bool, an int, a str, bytes, or a structure of lists and dicts of these that JSON can hold."""
@@ -74,3 +77,20 @@ def cells_of(column: Column) -> list[Cell]:
 def cells(kind: str, path: str, names: Sequence[str], rows: Sequence[Sequence[Cell]]) -> RowTable:
     """A table of a few rows."""
     return RowTable(kind, path, len(rows), tuple(Cells(name, [row[at] for row in rows]) for at, name in enumerate(names)))
+
+
+def plain(value: object) -> Cell:
+    """Use fields by their names, bytes as hex, enumerations by Kafka's names."""
+    if isinstance(value, TransactionState):
+        return value.kafka_name
+    if isinstance(value, IntEnum):
+        return value.name
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    return value

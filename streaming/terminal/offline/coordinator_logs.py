@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streaming.broker.disk.locate import find_offset
-from streaming.broker.disk.logdirs import LogDir, Partition, list_partitions, load_offset_checkpoint
-from streaming.broker.disk.replay import LARGEST_BATCH_BYTES, batches_between
+from streaming.broker.disk.availability import LogDir
+from streaming.broker.disk.locate import LARGEST_BATCH_BYTES, batches_between, find_offset
+from streaming.broker.disk.logdirs import Partition, list_partitions, load_offset_checkpoint
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.watcher.cursors import log_id
@@ -21,11 +21,10 @@ from streaming.common.formatting import format_word
 from streaming.errors import FormatError
 from streaming.kafka.formats.consumer_offsets import OffsetCommit
 from streaming.kafka.formats.names import HIGH_WATERMARK_CHECKPOINT, OFFSETS_TOPIC, DirState
-from streaming.kafka.groups.assignments import of_record, packed
 from streaming.kafka.groups.group_rows import GroupChanges
 from streaming.kafka.groups.log_replay import GroupLimit
-from streaming.kafka.groups.replays import COORDINATED_TOPICS, Replay, new_replay
-from streaming.kafka.groups.share_log import ShareLog
+from streaming.kafka.groups.number_ranges import of_record, packed
+from streaming.kafka.groups.replays import COORDINATED_TOPICS, Replay, ShareLog, new_replay
 from streaming.kafka.scan.group_records import (
     Commit,
     EndMarker,

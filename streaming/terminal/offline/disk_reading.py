@@ -13,13 +13,12 @@ from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.process_watch import ProcessWatch
 from streaming.broker.agent.strays import StrayKind, strays_in
 from streaming.broker.agent.topic_configs import running_configs
-from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.contents import deleted_open, was_shut_down_cleanly
-from streaming.broker.disk.dir_usage import DirUsage
-from streaming.broker.disk.file_kinds import DiskFileKind
-from streaming.broker.disk.logdirs import LogDir, load_offset_checkpoint
+from streaming.broker.disk.availability import LogDir, LogDirs
+from streaming.broker.disk.broker_processes import was_shut_down_cleanly
+from streaming.broker.disk.contents import deleted_open
+from streaming.broker.disk.dir_usage import DirUsage, DiskFileKind, read_log_dir
+from streaming.broker.disk.logdirs import load_offset_checkpoint
 from streaming.broker.disk.segment_times import LogTimes, SegmentTimes
-from streaming.broker.disk.two_readers import read_log_dir
 from streaming.broker.protocol.disk_json import LeftoverFiles
 from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.cluster.usage.disk_answer import DiskContents

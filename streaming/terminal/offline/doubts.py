@@ -6,7 +6,7 @@ from pathlib import Path
 
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.strays import stray_sentences
-from streaming.broker.ladder.count_log import CountedLog
+from streaming.broker.ladder.positions import CountedLog
 from streaming.broker.watcher.tail import Tail
 from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.view.broker_status import newest

@@ -41,11 +41,10 @@ from streaming.common.formatting import format_be, format_count, format_list
 from streaming.common.log_key import LogKey
 from streaming.common.settings import Settings
 from streaming.common.short_names import is_short_form, possible_names
-from streaming.kafka.formats.metadata_brokers import server_of_any
+from streaming.kafka.formats.metadata_records import server_of_any
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC, coordinator_partition
-from streaming.kafka.groups.assignments import existing
 from streaming.kafka.groups.commit_table import CoordinatorLog, Current, LogName
-from streaming.kafka.groups.offset_ranges import pairs
+from streaming.kafka.groups.number_ranges import existing, pairs
 from streaming.kafka.groups.replays import COORDINATED_TOPICS
 from streaming.pages.api.listed_groups import JUDGED_BY, GroupResults, ListedGroups
 from streaming.pages.api.paging import page_request

@@ -11,12 +11,11 @@ import pyarrow as pa
 
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.group_answers import PositionAnswer, check_batch, positions_table
-from streaming.broker.disk.replay import without_replaced
+from streaming.broker.disk.locate import without_replaced
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.ladder.append_bounds import AppendBounds
-from streaming.broker.ladder.count_log import CountedLog, count_log
-from streaming.broker.ladder.positions import Position, PositionState
+from streaming.broker.ladder.positions import CountedLog, Position, PositionState, count_log
 from streaming.broker.protocol.group_json import BatchCheck
 from streaming.broker.protocol.group_messages import POSITIONS_ASKED, BatchRequest
 from streaming.cluster.consumers.commit_times import AppendedNext, with_seen

@@ -32,7 +32,7 @@ from streaming.common.log_key import LogKey
 from streaming.common.rows import pack_rows, unpack_rows
 from streaming.common.settings import Settings
 from streaming.common.state_row import STATES
-from streaming.kafka.formats.metadata_brokers import server_of_any
+from streaming.kafka.formats.metadata_records import server_of_any
 from streaming.kafka.formats.names import TRANSACTION_TOPIC
 from streaming.pages.api.history import MeanRates
 from streaming.pages.api.judged_look import JudgedLook

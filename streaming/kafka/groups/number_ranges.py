@@ -1,7 +1,4 @@
-"""The partitions that the members of a group are assigned, in a compact form: an entry for each topic, with ranges.
-
-An entry is `0-5,7:orders`, or `0-5,7#ID` where the record has the id of the topic alone. Names and ids may hold anything.
-"""
+"""Sets of numbers in a compact form: offsets as ranges, and the partitions that the members of a group are assigned."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -10,7 +7,42 @@ from streaming.common.short_names import short_name
 from streaming.errors import FormatError
 from streaming.kafka.formats.stored_groups import CurrentMember, CurrentShareMember, GroupMetadata
 from streaming.kafka.formats.wire import PlainReader
-from streaming.kafka.groups.offset_ranges import Ranges, joined, pairs
+
+Ranges = tuple[int, ...]
+
+
+def joined(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    """The offsets that are in any of some ranges, which may overlap."""
+    found: list[int] = []
+    for first, last in sorted(ranges):
+        if found and first <= found[-1] + 1:
+            found[-1] = max(found[-1], last)
+        else:
+            found += (first, last)
+    return tuple(found)
+
+
+def pairs(ranges: Ranges) -> Iterable[tuple[int, int]]:
+    """First and last offset of each."""
+    return zip(ranges[::2], ranges[1::2], strict=True)
+
+
+def between(ranges: Ranges, start: int, end: int) -> int:
+    """How many offsets from ``start`` on and before ``end`` are in the ranges."""
+    return sum(max(min(last + 1, end) - max(first, start), 0) for first, last in pairs(ranges))
+
+
+def after(ranges: Ranges, offset: int) -> int:
+    """The first offset from this one on that is in no range."""
+    for first, last in pairs(ranges):
+        if first <= offset <= last:
+            return last + 1
+    return offset
+
+
+# --- the partitions that the members of a group are assigned, in a compact form: an entry for each topic, with ranges. An entry is
+# `0-5,7:orders`, or `0-5,7#ID` where the record has the id of the topic alone. Names and ids may hold anything.
+
 
 MOST_RANGES = 10_000
 """So many ranges of a group are sent. The partitions of a topic are one range, unless they are spread among more groups of members."""
