@@ -75,11 +75,6 @@ class EndMemory:
         for name, values in found.items():
             self._columns[name][items] = values
 
-    def refuse(self, items: Longs, reason: LagReason) -> None:
-        """Nothing can be asked about some logs."""
-        self._counted[items] = CODES[reason]
-        self._columns["high_watermark"][items] = ABSENT
-
     def ends(self, logs: GroupLogs) -> Ends:
         """The ends of the logs. Where no answer is as new as the offsets, the reason is that the leader's agent does not answer."""
         at = self._columns

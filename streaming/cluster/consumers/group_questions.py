@@ -165,15 +165,12 @@ def edition_numbers(names: pa.ChunkedArray) -> Longs:
     return of[np.asarray(encoded.indices)] if len(names) else np.empty(0, np.int64)
 
 
-def read_answer(question: Question, answer: pa.Table, now_ms: int) -> Answered:
-    """The positions in the order of the question. Of an append that an earlier agent has not seen, it is known that it was before now."""
+def read_answer(question: Question, answer: pa.Table) -> Answered:
+    """The positions in the order of the question."""
     edition = edition_numbers(answer["edition"])
     reason = np.where(edition == ABSENT, CODES[LagReason.FILLING], _reasons(answer["state"]))
     numbers = {name: answer[name].to_numpy().astype(np.int64) for name in NUMBERS}
     following = numbers["next_offset"]
-    unbounded = (following >= 0) & (numbers["next_append_ms"] < 0) & (numbers["next_latest_ms"] < 0)
-    for name, bound_ms in (("next_earliest_ms", 0), ("next_latest_ms", now_ms)):
-        numbers[name] = np.where(unbounded, bound_ms, numbers[name])
     decided = (following >= 0) & ((following < question.stable) | (numbers["reads_uncommitted"] > 0))
     return Answered(reason=reason, edition=np.where(reason == KNOWN, edition, ABSENT), decided=decided, numbers=numbers)
 
