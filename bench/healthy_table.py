@@ -12,7 +12,7 @@ from streaming.cluster.view.observer import Observer, Versions
 from streaming.cluster.view.page_context import context_of
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.value_matrix import LISTS
-from streaming.common.catalog.catalog_tables import LATER, PARTITIONS, Catalog
+from streaming.common.catalog.catalog_tables import PARTITIONS, UNREADABLE, Catalog
 from streaming.common.rows import SEGMENTS, TRANSACTIONS
 from streaming.common.settings import Settings
 from streaming.common.state_row import STATES, StateRow
@@ -157,7 +157,8 @@ def publish(table: Table, logs: pa.Table) -> None:
     partitions |= {"replicas": three, "isr": three, "adding_replicas": (empty := pa.array([[]] * count, three.type)), "eligible": empty}
     none = pa.array(np.full(count, -1, np.int64))
     checkpoints = {"high_watermark": logs["log_end_offset"], "cleaner_checkpoint": none, "log_start_checkpoint": none}
-    checkpoints |= {name: pa.array([value] * count) for name, value in LATER.items()}
+    unknown: dict[str, int | bytes] = {"recovery_point": UNREADABLE, "recovery_position": 0, "moving": 0, "epochs": b""}
+    checkpoints |= {name: pa.array([value] * count) for name, value in unknown.items()}
     topics = pa.table(key).group_by(["broker", "topic", "topic_id"]).aggregate([])
     catalog = Catalog(
         topics=topics.append_column("configs", pa.array([""] * len(topics))),

@@ -1,13 +1,11 @@
 """What follows from a class of columns."""
 
 from dataclasses import dataclass
-from typing import Annotated
 
 import pyarrow as pa
 import pytest
 
 from streaming.common.column_types import (
-    LATER,
     Blob,
     Count,
     Counts,
@@ -18,7 +16,6 @@ from streaming.common.column_types import (
     columns_of,
     counts_of,
     defaults_of,
-    later_of,
     plus,
     widths_of,
 )
@@ -28,7 +25,7 @@ from streaming.common.column_types import (
 class Range:
     topic: Text
     partition: Int = -1
-    offset: Annotated[Long, LATER] = -1
+    offset: Long = -1
     settled: Flag = False
     records: Count = 0
     buckets: Counts = (0,) * 3
@@ -38,7 +35,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Sent(Range):
-    seq: Annotated[Count, LATER] = 0
+    seq: Count = 0
 
 
 def test_a_class_declares_columns_in_its_order_those_of_its_base_first() -> None:
@@ -56,7 +53,6 @@ def test_what_is_added_is_a_count() -> None:
 
 def test_defaults() -> None:
     assert "topic" not in defaults_of(Sent)
-    assert later_of(Sent) == {"offset": -1, "seq": 0}
     assert widths_of(Sent) == {"buckets": 3}
 
 

@@ -1,17 +1,13 @@
-"""Prints what CHANGELOG.md has of a version, as the notes of its release: ``python -m install.release.notes VERSION < CHANGELOG.md``.
-
-What changed between the builds of before the first release stays in CHANGELOG.md: it is of nobody who begins with the release.
-"""
+"""Prints what CHANGELOG.md has of a version, as the notes of its release: ``python -m install.release.notes VERSION < CHANGELOG.md``."""
 
 import re
 import sys
 
-_BUILDS = "### If you run an earlier build"
 _HEADING = re.compile(r"(?m)^## (?P<version>\S+)(?: \((?P<date>[^)]+)\))?$")
 
 
 def notes(changelog: str, version: str) -> tuple[str, str | None]:
-    """What is below the version's heading, but for earlier builds, and what the heading has in brackets: a date or ``unreleased``.
+    """What is below the version's heading, and what the heading has in brackets: a date or ``unreleased``.
 
     Raises:
         ValueError: there is no such heading, or nothing below it.
@@ -20,7 +16,7 @@ def notes(changelog: str, version: str) -> tuple[str, str | None]:
     for number, heading in enumerate(headings):
         if heading["version"] == version:
             ends = headings[number + 1].start() if number + 1 < len(headings) else len(changelog)
-            text = changelog[heading.end() : ends].partition(f"\n{_BUILDS}\n")[0].strip()
+            text = changelog[heading.end() : ends].strip()
             if text:
                 return f"{text}\n", heading["date"]
     raise ValueError(f"CHANGELOG.md has nothing of {version}: write what changed below a line '## {version} (DATE)'")

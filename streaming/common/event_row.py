@@ -9,7 +9,7 @@ from typing import Annotated
 import pyarrow as pa
 
 from streaming.common.codecs import CODECS
-from streaming.common.column_types import LATER, Blob, Count, Counts, Flag, Int, Long, Text, columns_of, later_of
+from streaming.common.column_types import Blob, Count, Counts, Flag, Int, Long, Text, columns_of
 from streaming.common.log_key import LogKey, key_of
 from streaming.common.rows import APPEND_DELAY_SECONDS_BOUNDS, BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, Kind
 
@@ -62,14 +62,14 @@ class Event:
     follows: Long = -1  # of a coordinator's log: up to which offset the row before covers it; -1 not known
     topics: Blob = None  # of a census: which topics there are; null: not known (streaming.rules.whereabouts)
     # how late data batches arrived (streaming.kafka.scan.sums), of those whose time of append is known: none of a follower's
-    append_delay_buckets: Annotated[Counts, LATER] = (0,) * (len(APPEND_DELAY_SECONDS_BOUNDS) + 1)
-    append_delay_ms: Annotated[Count, LATER] = 0  # sum of the delays in those buckets
-    ahead_batches: Annotated[Count, LATER] = 0  # data batches that are dated after their append
-    expired: Annotated[Blob, LATER] = None  # the batches past their retention when they were appended (rows.EXPIRED); null for none
-    judges_expiry: Annotated[Flag, LATER] = False  # a limit in time is known, so ``expired`` has what is past it
-    published_upto: Annotated[Long, LATER] = -1  # the journal has published the offsets of this log below it before; -1 none of the row's
-    rolled: Annotated[Blob, LATER] = None  # of a list: the SEGMENTS that were begun since the one before; null for none
-    deleted: Annotated[Blob, LATER] = None  # of a list: the SEGMENTS before its first that the one before had; null for none
+    append_delay_buckets: Counts = (0,) * (len(APPEND_DELAY_SECONDS_BOUNDS) + 1)
+    append_delay_ms: Count = 0  # sum of the delays in those buckets
+    ahead_batches: Count = 0  # data batches that are dated after their append
+    expired: Blob = None  # the batches past their retention when they were appended (rows.EXPIRED); null for none
+    judges_expiry: Flag = False  # a limit in time is known, so ``expired`` has what is past it
+    published_upto: Long = -1  # the journal has published the offsets of this log below it before; -1 none of the row's
+    rolled: Blob = None  # of a list: the SEGMENTS that were begun since the one before; null for none
+    deleted: Blob = None  # of a list: the SEGMENTS before its first that the one before had; null for none
 
     @property
     def log(self) -> LogKey:
@@ -92,6 +92,3 @@ EVENT = pa.schema(columns_of(Event))
 
 EVENTS = pa.schema([*(each for each in columns_of(EventRow) if each.name not in EVENT.names), *EVENT])
 """One row for each event, its place first; but a census becomes one row for every log and a closing one."""
-
-MISSING = later_of(Event)
-"""The columns that are `streaming.common.column_types.LATER`, with the default of each. Every other column has to be there."""

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from streaming.broker.agent import call_answers
-from streaming.broker.agent.call_answers import PRINCIPALS_SCANS, SCANS, ScanRoom, answers, excerpt_messages, scan_messages
+from streaming.broker.agent.call_answers import PRINCIPALS_SCANS, SCANS, ScanRoom, excerpt_messages, scan_messages
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.excerpts.excerpt_listing import list_excerpts
-from streaming.broker.protocol.agent_calls import Call, Reason
+from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.excerpt_messages import MOST_EXCERPTS, Excerpt, ExcerptsRequest, Scan, ScanRequest, UnreadPart
 from streaming.broker.protocol.selection import EVERYTHING_SELECTED
 from streaming.broker.protocol.versions import OLDEST_JOB
@@ -21,7 +21,7 @@ from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, VersionError
 from streaming.simulator.log import PartitionLog
 from streaming.spark.client.agent_client import AgentClient
-from tests.agents import Agent, served
+from tests.agents import Agent
 from tests.builders import NOW, batch, commit, log_dir, partition
 from tests.excerpts.drained import drained
 
@@ -108,18 +108,6 @@ def test_an_open_transaction_begins_before_what_is_read(client: AgentClient, log
     _, second = client.excerpts(WHOLE).excerpts
     (row,) = scanned(client, Scan.TRANSACTIONS, [second])[0].to_pylist()
     assert (row["producer_id"], row["first_offset"], row["bytes"]) == (8, 7, log.segments[0].entries[-1].size)
-
-
-@pytest.mark.parametrize("call", [Call.EXCERPTS, Call.SCAN])
-def test_an_agent_of_an_earlier_version_is_refused_with_what_to_do(agent: Agent, call: Call) -> None:
-    known = {name: answer for name, answer in answers(agent.service).items() if name != call}
-    with served(known) as address:
-        client = AgentClient(address)
-        ask = client.topics if call is Call.EXCERPTS else lambda: list(client.scan(ScanRequest(scan=Scan.BATCHES, excerpts=[])))
-        with pytest.raises(AgentError, match="upgrade the older one") as refused:
-            ask()
-        assert refused.value.reason == Reason.AGENT_VERSION
-        client.close()
 
 
 def test_requests_have_bounds(tmp_path: Path) -> None:

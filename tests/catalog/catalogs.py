@@ -5,12 +5,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from streaming.common.catalog.catalog_tables import LOGS, PARTITIONS, TOPICS, Catalog
+from streaming.common.catalog.catalog_tables import LOGS, PARTITIONS, TOPICS, UNREADABLE, Catalog
 
 Row = Mapping[str, Any]
 
 _PARTITION = {"topic": "orders", "topic_id": "", "partition": 0, "leader": -2, "leader_epoch": -1, "leader_metadata_version": -1}
-_LOG = {"broker": 1, "topic": "orders", "topic_id": "", "partition": 0, "high_watermark": -1, "cleaner_checkpoint": -1}
+_LOG = {
+    **{"broker": 1, "topic": "orders", "topic_id": "", "partition": 0, "high_watermark": -1, "cleaner_checkpoint": -1},
+    **{"recovery_point": UNREADABLE, "recovery_position": 0, "moving": 0, "epochs": b""},
+}
 
 
 def catalog(*, topics: list[Row] = [], partitions: list[Row] = [], logs: list[Row] = []) -> Catalog:  # noqa: B006 - read only

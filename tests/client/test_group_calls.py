@@ -1,4 +1,4 @@
-"""What a client makes of the answers of agents about groups: of this version, of an earlier one, and of wrong ones."""
+"""What a client makes of the answers of agents about groups: of this version, and of wrong ones."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -55,10 +55,10 @@ CALLS: dict[str, Callable[[AgentClient], object]] = {
 
 
 @each_row("call", CALLS)
-def test_an_agent_of_an_earlier_version_is_distinguished(call: str) -> None:
-    with served({}) as address, pytest.raises(AgentError, match=address) as refused:
+def test_an_agent_that_does_not_know_the_call_is_named(call: str) -> None:
+    with served({}) as address, pytest.raises(AgentError, match=f"{address}: this agent knows no call") as refused:
         CALLS[call](AgentClient(address))
-    assert refused.value.reason == Reason.AGENT_VERSION
+    assert refused.value.reason == Reason.PROTOCOL
 
 
 @each_row("call", CALLS)

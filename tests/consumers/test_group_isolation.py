@@ -110,25 +110,3 @@ def test_it_is_forgotten_with_the_group() -> None:
     job.put(end=10, transactional=True)
     job.play("4 +15")
     assert isolations(job) == [""]
-
-
-def test_of_an_earlier_agent_the_next_record_is_not_known_where_it_may_be_an_aborted_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    job = held_back(4, kinds=["data"] * 4 + ["aborted"] * 5 + ["data"])
-    agent = job.agents["a1"]
-    answer = agent.positions
-
-    def earlier(asked):  # type: ignore[no-untyped-def]
-        found = answer(
-            asked.set_column(asked.column_names.index("reads_uncommitted"), asked.schema.field("reads_uncommitted"), [[0] * len(asked)])
-        )
-        return found.set_column(found.column_names.index("reads_uncommitted"), found.schema.field("reads_uncommitted"), [[-1] * len(found)])
-
-    monkeypatch.setattr(agent, "positions", earlier)
-    job.play("6")
-    later(job)
-    assert [of.unknown for of in job.about().partitions] == ["agent_version"]
-    asked = len(agent.asked)
-    job.play("+15")
-    assert len(agent.asked) == asked  # it is not asked again and again
-    job.play("9 +15")
-    assert [(of.unknown, of.next_offset) for of in job.about().partitions] == [("", 9)]

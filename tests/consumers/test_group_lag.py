@@ -132,14 +132,14 @@ def test_a_group_that_reads_uncommitted_is_judged_by_the_records_that_it_gets_an
 
 @given(logs(), st.integers(0, 35))
 @within_log
-def test_what_an_earlier_agent_does_not_look_up_is_not_known(log: Log, offset: int) -> None:
+def test_what_was_not_looked_up_among_aborted_records_is_asked_before_it_is_known(log: Log, offset: int) -> None:
     """Its next record is none of an aborted transaction."""
     start = max(offset, log.log_start)
     found = lags(
         commit_of(offset, reads_uncommitted=True, log_start=log.log_start), ends_of(log), place_of(log, start, reads_uncommitted=-1)
     )
     sure = start >= log.high_watermark or not log.between(start, log.high_watermark, ABORTED)
-    assert found.reason == (KNOWN if sure else CODES[LagReason.VERSION])
+    assert found.reason == (KNOWN if sure else CODES[LagReason.FILLING])
     assert not sure or found.next_offset == log.next(start, DATA, ABORTED)
 
 

@@ -4,20 +4,17 @@ import threading
 from dataclasses import replace
 
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.broker.protocol.agent_calls import Reason as Problem
 from streaming.broker.protocol.group_messages import FollowedLog, Following, GroupsRequest, RecordsRequest
 from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer
 from streaming.cluster.consumers.group_lag import REASONS, RETRIED_ROUNDS, LagReason
 from streaming.cluster.consumers.group_questions import CHECKED_ROUNDS
-from streaming.cluster.consumers.group_rounds import FIRST_ASKED, HEARD_SECONDS, KEPT_SECONDS, REFUSED_SECONDS
+from streaming.cluster.consumers.group_rounds import FIRST_ASKED, HEARD_SECONDS, KEPT_SECONDS
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_tracker import UNREAD_MS
 from streaming.cluster.view.exported import RetentionResults
-from streaming.errors import AgentError
 from tests.consumers.group_agents import GROUP, WAITING, FakeAgent, Records
 from tests.consumers.group_world import MIXED, STOPPED_MS, TOPIC_ID, GroupJob, world
 from tests.exposition.reading import named
@@ -287,17 +284,6 @@ def test_commits_of_a_log_that_its_agent_reads_again_are_not_known_now(following
         assert reasons(job.round(1)) == [expected]
 
 
-def test_an_agent_of_an_earlier_version_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
-    job = world()
-    job.agents["a2"] = FakeAgent(coordinator=None, error=AgentError("what?", Problem.AGENT_VERSION))
-    job.agents["a1"].commit(3, topic="other")
-    job.put("other", agent="a2", end=10)
-    job.round()
-    assert reasons(job.round(1)) == [str(LagReason.VERSION)]
-    assert caplog.text.count("earlier version") == 1
-    assert job.page()["group_lag_offsets{g,other}"] == 7
-
-
 def test_an_agent_that_follows_a_coordinator_s_log_which_grows_all_the_time_is_not_behind() -> None:
     job = world("3")
     for end in range(1000, 1500, 100):
@@ -457,18 +443,6 @@ def test_what_an_agent_has_sent_counts_for_as_long_whatever_the_clock_is_set_to(
     job = world("3 +0 away")
     job.ahead = step
     assert [reasons(each) for each in job.play(f"+5 +{HEARD}")] == [[""], [str(LagReason.NOT_OBSERVED)]]
-
-
-@each_row("step", [-3600.0, 3600.0])
-def test_an_agent_of_an_earlier_version_is_asked_again_as_soon_whatever_the_clock_is_set_to(step: float) -> None:
-    job = world("3")
-    job.agents["a1"].error = AgentError("what?", Problem.AGENT_VERSION)
-    job.round()
-    job.agents["a1"].error, job.ahead = None, step
-    job.round(REFUSED_SECONDS - 1)
-    assert not job.page().get("group_lag_offsets{g,orders}")
-    job.play("+2 +1")
-    assert job.page()["group_lag_offsets{g,orders}"] == 7
 
 
 def test_a_group_that_stops_after_the_clock_is_set_back_is_found_as_soon() -> None:

@@ -140,14 +140,6 @@ def test_a_group_is_in_danger_by_the_times_of_files_alone(
     assert found.partitions[0].undated
 
 
-def test_an_agent_that_says_nothing_of_files_knows_no_more_than_that_the_record_is_there() -> None:
-    job = stamped(losing(3_600), NOW_MS - DAY, earliest_ms=-1, latest_ms=-1)
-    job.play("+0")
-    assert (job.about().summary.verdict, job.about().partitions[0].undated) == ("unknown", True)
-    job.round(40 * 60)
-    assert job.about().summary.verdict == "will_lose"  # it has been there for longer than it has left
-
-
 @pytest.mark.parametrize("stamp_ms", [NOW_MS - DAY, NOW_MS + DAY, -1])
 def test_it_has_stopped_after_the_time_for_which_the_job_has_seen_it_stand(stamp_ms: int) -> None:
     job = stamped(now(), stamp_ms, earliest_ms=0, latest_ms=NOW_MS)

@@ -36,12 +36,6 @@ def test_the_notes_are_what_stands_below_the_heading_of_the_version() -> None:
     assert notes(CHANGELOG, "0.1.0") == ("- One.\n", "unreleased")
 
 
-def test_what_changed_from_build_to_build_before_the_first_release_is_no_part_of_its_notes() -> None:
-    text, _ = notes((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), "0.1.0")
-    assert "BREAKING" not in text
-    assert notes("## 0.1.0\n- One.\n\n### If you run an earlier build\n\n- Two\n\n## 0.0.1\n- Zero\n", "0.1.0") == ("- One.\n", None)
-
-
 @pytest.mark.parametrize("version", ["0.0.9", "0.2", "0.3.0", "Small"])
 def test_a_version_that_nobody_described_has_no_notes(version: str) -> None:
     with pytest.raises(

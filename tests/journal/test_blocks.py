@@ -3,9 +3,7 @@
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
-from zlib import crc32
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,18 +22,11 @@ from streaming.broker.journal.blocks import (
     unpack,
 )
 from streaming.broker.journal.journal import Journal
-from streaming.common.column_types import defaults_of, widths_of
-from streaming.common.event_row import EVENT, MISSING, Event
+from streaming.common.event_row import Event
 from streaming.common.rows import Kind
 from tests.builders import CLUSTER_ID
 from tests.clocks import Clock
 from tests.watcher.journalled import events_of
-
-GOLDEN = Path(__file__).parents[1] / "golden" / "block_10.bin"
-"""A block as a journal of version 10 has stored it: of each column a value that its name makes, and a second row of defaults."""
-
-LAST = "topics"
-"""The last column that it has."""
 
 blobs = st.none() | st.binary(max_size=40)
 nine = st.tuples(*[st.integers(0, 2**63 - 1)] * 9)
@@ -134,24 +125,3 @@ def test_a_block_has_its_bounds(tmp_path: Path, event: Event, count: int) -> Non
     with journal.database.reading() as run:
         assert run.execute("SELECT count(*) FROM blocks").fetchone() == (3,)
     assert events_of(journal, 0, count) == [(seq, event) for seq in range(1, count + 1)]
-
-
-def by_name(column: pa.Field, width: int) -> object:
-    if column.name == "kind":
-        return Kind.APPENDED
-    number = crc32(column.name.encode()) & 0x7FFF_FFFF
-    texts = {pa.string(): column.name, pa.binary(): column.name.encode(), pa.bool_(): True}
-    return tuple(range(number, number + width)) if width else texts.get(column.type, number)
-
-
-def test_a_block_that_version_10_has_stored_is_read_whatever_columns_came_since() -> None:
-    """So a column that is added is the last one: anywhere else it would take the values of its neighbour."""
-    first, second = rows_of(unpack(GOLDEN.read_bytes()))
-    then = EVENT.names[: EVENT.names.index(LAST) + 1]
-    assert len(then) == 40
-    widths, defaults = widths_of(Event), defaults_of(Event)
-    expected = {name: by_name(EVENT.field(name), widths.get(name, 0)) if name in then else defaults[name] for name in EVENT.names}
-    assert {name: getattr(first.event, name) for name in EVENT.names} == expected
-    assert (first.seq, first.total, second.seq) == (3, 400, 4)
-    assert second.event == Event(kind=Kind.FOUND, segments=b"x" * 32)
-    assert set(EVENT.names) - set(then) <= set(MISSING)

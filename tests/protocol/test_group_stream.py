@@ -129,14 +129,3 @@ def test_numbers_of_records_arrive_as_they_were(count: int, most: int, whole: bo
     assert (answer.process, answer.number, answer.whole, answer.rows.to_pylist()) == ("p", 3, whole, rows(RECORDS, count).to_pylist())
     with pytest.raises(AgentError, match="cut off"):
         read_records(messages[:-1])
-
-
-def test_a_column_that_an_earlier_agent_does_not_send_is_none() -> None:
-    whole = rows(PENDING, 2)
-    earlier = whole.select([name for name in PENDING.names if name != "commit_ms"])
-    assert read_table(table_message(earlier), PENDING)["commit_ms"].to_pylist() == [-1, -1]
-    commits = rows(COMMITS, 2)
-    without = commits.select([name for name in COMMITS.names if name != "done"])
-    assert read_table(table_message(without), COMMITS)["done"].to_pylist() == [None, None]
-    with pytest.raises(AgentError, match="its rows cannot be read"):
-        read_table(table_message(whole.select(["commit_ms"])), PENDING)

@@ -14,9 +14,7 @@ from streaming.broker.protocol.excerpt_messages import Excerpt, Excerpts, Excerp
 from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.json_values import MOST_VALUES
 from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, Status
-from streaming.broker.protocol.versions import PROTOCOL, UNNAMED
 from streaming.errors import AgentError
-from streaming.rules.broker_process import LockState
 from tests.protocol.built import JSON, built
 from tests.tables import each_row
 
@@ -132,10 +130,6 @@ def test_a_field_of_a_later_version_is_passed_over() -> None:
     assert Register.decode(reported) == Register("job", "latest", resumed=True, protocol=7)
 
 
-def test_a_side_that_names_no_protocol_is_of_the_version_before_there_was_one() -> None:
-    assert Register.decode(b'{"consumer": "job", "start_from": "latest", "resumed": true}').protocol == UNNAMED < PROTOCOL
-
-
 @each_row("data", [b"", b"not JSON", b"[1]", b"7", b"{}", b'{"consumer": "job"}'])
 def test_what_is_no_such_message_is_an_error_that_shows_it(data: bytes) -> None:
     with pytest.raises(AgentError, match="not a message of kind Register"):
@@ -145,20 +139,3 @@ def test_what_is_no_such_message_is_an_error_that_shows_it(data: bytes) -> None:
 def test_a_broken_list_of_excerpts_is_an_error() -> None:
     with pytest.raises(AgentError, match="not a message of kind Excerpts"):
         Excerpts.decode(b'{"last": true, "excerpts": [{"broker": 1}]}')
-
-
-def test_an_earlier_agent_does_not_know_whether_a_broker_runs() -> None:
-    """What it does not send is not known, and nothing that it does send is refused."""
-    broker = {
-        "broker": 1,
-        "readable": True,
-        "metadata_offset": 5,
-        "registered": [],
-        "controller": 1,
-        "led": [],
-        "transaction_partitions": 0,
-    }
-    sizes = dict.fromkeys(("checkpoint_ms", "free", "capacity", "deleted", "delete", "stray", "future", "index", "metadata"), 0)
-    log_dir = {"broker": 1, "log_dir": "/d0", "up": True, "registered": True} | sizes
-    assert BrokerStatus.decode(json.dumps(broker).encode()).process is None
-    assert LogDirStatus.decode(json.dumps(log_dir).encode()).lock == LockState.UNKNOWN

@@ -10,10 +10,9 @@ import streaming
 from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import PlanRequest, Range, Register
 from streaming.broker.protocol.status_messages import Status
-from streaming.broker.protocol.versions import OLDEST_AGENT, OLDEST_JOB, PROTOCOL, UNNAMED
-from streaming.common.event_row import EVENTS, MISSING
+from streaming.broker.protocol.versions import OLDEST_AGENT, OLDEST_JOB, PROTOCOL
+from streaming.common.event_row import EVENTS
 from streaming.errors import AgentError, VersionError
-from streaming.spark.client import column_versions
 from streaming.spark.client.agent_client import AgentClient
 from tests.agents import Agent, event_rows
 from tests.builders import batch, log_dir, partition
@@ -81,17 +80,6 @@ def test_columns_go_by_name(client: AgentClient, agent: OtherVersion, change: Ca
     assert counted(client.read(agent.asked)) == expected
 
 
-def test_what_stands_for_a_column_that_came_later_is_its_default(
-    client: AgentClient, agent: OtherVersion, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As the first version sees it that has a column more than this one."""
-    agent.rows = agent.rows.drop_columns(["leader_epoch"])
-    with pytest.raises(VersionError, match="column leader_epoch is missing"):
-        client.read(agent.asked)
-    monkeypatch.setattr(column_versions, "MISSING", {"leader_epoch": -7})
-    assert set(client.read(agent.asked)["leader_epoch"].to_pylist()) == {-7}
-
-
 # --- what cannot
 
 
@@ -121,7 +109,7 @@ def test_rows_that_cannot_be_used_are_refused_and_have_not_arrived(
     assert agent.received == []
 
 
-@pytest.mark.parametrize("name", sorted({*EVENTS.names} - {*MISSING}))
+@pytest.mark.parametrize("name", sorted(EVENTS.names))
 def test_a_missing_column_that_would_count_something_else_is_found_without_any_row(
     client: AgentClient, agent: OtherVersion, name: str
 ) -> None:
@@ -134,12 +122,6 @@ def test_a_missing_column_that_would_count_something_else_is_found_without_any_r
 def test_an_agent_of_another_protocol_is_refused(client: AgentClient, agent: OtherVersion, protocol: int, upgrade: str) -> None:
     agent.says |= {"protocol": protocol, "version": "9.9.9"}
     with pytest.raises(VersionError, match=f"segtail 9.9.9 and speaks protocol {protocol}, .* segtail .* upgrade {upgrade}"):
-        client.check(client.status())
-
-
-def test_an_agent_that_names_no_protocol_is_to_be_upgraded(client: AgentClient, agent: OtherVersion) -> None:
-    del agent.says["protocol"]
-    with pytest.raises(VersionError, match=f"speaks protocol {UNNAMED}, this job .* reads {PROTOCOL}: upgrade the agent"):
         client.check(client.status())
 
 

@@ -509,7 +509,7 @@ def test_no_partition_has_most_of_a_lag_while_an_agent_does_not_answer() -> None
     assert skews(unanswered, READING) == []
 
 
-REASONS_BESIDE = ("leader_not_observed", "filling", "remote_log_start", "damaged", "commit_newer", "agent_version")
+REASONS_BESIDE = ("leader_not_observed", "filling", "remote_log_start", "damaged", "commit_newer")
 
 
 @pytest.mark.parametrize("reason", REASONS_BESIDE)

@@ -16,7 +16,7 @@ from tornado.iostream import StreamClosedError
 from streaming.broker.agent.call_answers import Answer, Messages
 from streaming.broker.agent.health_server import AgentMetrics
 from streaming.broker.agent.security import OPEN, Security
-from streaming.broker.protocol.agent_calls import PATH, REQUEST_BYTES, UNKNOWN_CALL, Call, Reason, Refusal, end_of, head_of
+from streaming.broker.protocol.agent_calls import PATH, REQUEST_BYTES, Call, Reason, Refusal, end_of, head_of
 from streaming.broker.protocol.tokens import HEADER, accepted
 from streaming.common.logs import RareLog
 from streaming.common.units import Address
@@ -193,8 +193,8 @@ class _Call(Handler):
             self._refuse(Refusal(HTTPStatus.UNAUTHORIZED, "this agent asks for a token that it knows", Reason.UNAUTHORIZED))
         elif self.request.method == "POST" and (answer := server.answers.get(self._call)) is None:
             server.count("unknown", "failed")
-            what = f"{UNKNOWN_CALL} {self._call[:40]!r}: are job and agent of the same version?"
-            self._refuse(Refusal(HTTPStatus.NOT_FOUND, what, Reason.AGENT_VERSION))
+            what = f"this agent knows no call {self._call[:40]!r}: are job and agent of the same version?"
+            self._refuse(Refusal(HTTPStatus.NOT_FOUND, what, Reason.PROTOCOL))
         elif self.request.method == "POST":
             if not self.port.places.ask(self.place, self.port.monotonic(), False) or not server.begin(principal):
                 server.count(self._call, "refused")

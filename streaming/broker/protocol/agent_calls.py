@@ -131,14 +131,10 @@ class Reason(StrEnum):
     STUCK = "stuck"  # its watcher gives no sign of life
     BUSY = "busy"  # it answers, and refuses what is more than one of its limits
     GONE = "gone"  # what it is asked for was deleted or replaced since it was listed
-    AGENT_VERSION = "agent_version"  # it does not know the question: it is of an earlier version, and everything else of it can be used
 
 
 TWIN = "another run of this job's query is served"
 """The beginning of the error that refuses a second job with the same id."""
-
-UNKNOWN_CALL = "this agent knows no call"
-"""The beginning of the error for a call that an agent does not know."""
 
 _CLOSED = "it closed the connection: it may ask for TLS (https://) or for a certificate that it trusts (--agent-cert), or be no agent"
 _EXPIRED, _OTHER_NAME = 10, (62, 64)  # X509_V_ERR_CERT_HAS_EXPIRED, ..._HOSTNAME_MISMATCH, ..._IP_ADDRESS_MISMATCH

@@ -52,7 +52,6 @@ class Registered(Message):
 class TopicCounts(Message):
     """How many partitions a topic has, and how many of them are offline, under min ISR, under-replicated.
 
-    ``topic_id`` is "" from an earlier agent.
     ``in_sync`` is set where neither the topic nor a dynamic configuration sets min.insync.replicas. It counts partitions by their in-sync
     replicas: "2/3" for two of three, or "2/" where the broker ignores how many replicas there are (before Kafka 3.7). ``under_min_isr`` is
     0 then.

@@ -1,10 +1,8 @@
 """The messages by which a job, or a query of somebody, registers as a consumer, plans ranges of a journal, and commits them."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
-from streaming.broker.protocol.json_message import UNNAMED_SENDER, Message
+from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.json_values import AnyName, Name, Natural
 from streaming.broker.protocol.selection import Selection
 from streaming.broker.protocol.versions import PROTOCOL
@@ -19,8 +17,6 @@ class Register(Message):
 
     ``protocol``: the protocol of its job, see `streaming.broker.protocol.versions`; the same in other messages.
     """
-
-    DEFAULTS: ClassVar[Mapping[str, object]] = UNNAMED_SENDER
 
     consumer: AnyName
     start_from: str
@@ -37,8 +33,6 @@ class PlanRequest(Message):
     first); ``budget``: bytes of logs, None for no limit; ``wait_ms``: how long to wait if there is nothing new; ``total``: of the last
     plan, -1 before the first.
     """
-
-    DEFAULTS: ClassVar[Mapping[str, object]] = UNNAMED_SENDER
 
     consumer: AnyName
     run: AnyName
@@ -80,8 +74,6 @@ class Range(Message):
     ``run`` names one run of the consumer's query. Events that an earlier run received do not count, because they may never have been
     committed.
     """
-
-    DEFAULTS: ClassVar[Mapping[str, object]] = UNNAMED_SENDER
 
     consumer: AnyName
     run: AnyName

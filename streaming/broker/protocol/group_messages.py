@@ -3,17 +3,15 @@
 Units: offsets are Kafka's own, times are Unix milliseconds, -1 means "none".
 """
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import ClassVar, Self
+from typing import Self
 
 import pyarrow as pa
 
-from streaming.broker.protocol.json_message import UNNAMED_SENDER, Message
+from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.json_values import AnyName, Natural, Small
 from streaming.broker.protocol.versions import PROTOCOL
-from streaming.common.column_types import LATER
 from streaming.errors import AgentError
 from streaming.kafka.formats.names import METADATA_TOPIC
 
@@ -22,17 +20,12 @@ _TEXT, _INT, _LONG = pa.string(), pa.int32(), pa.int64()
 _OF_LOG = [("broker", _INT), ("topic", _TEXT), ("topic_id", _TEXT), ("partition", _INT)]
 
 
-def _later(name: str) -> pa.Field:
-    return pa.field(name, _LONG, metadata={LATER: ""})
-
-
 MOST_POSITIONS = 4_096
 """The most offsets that are asked at once: each may take a read of a megabyte."""
 
-POSITIONS_ASKED = pa.schema([*_OF_LOG, ("offset", _LONG), ("upto", _LONG), _later("reads_uncommitted")])
+POSITIONS_ASKED = pa.schema([*_OF_LOG, ("offset", _LONG), ("upto", _LONG), ("reads_uncommitted", _LONG)])
 """One row for each offset; ``upto``: where the next record is looked for at most, the high watermark. ``reads_uncommitted``: 1 if that may
-be one of an aborted transaction, too, as for consumers with ``read_uncommitted``; in an answer -1 if the agent does not know that
-question."""
+be one of an aborted transaction, too, as for consumers with ``read_uncommitted``."""
 
 POSITIONS = pa.schema(
     [
@@ -47,12 +40,12 @@ POSITIONS = pa.schema(
         ("next_timestamp_ms", _LONG),  # its own
         ("next_append_ms", _LONG),  # when it was appended, where that was seen or the broker wrote it
         ("next_batch_bytes", _LONG),  # of its batch, as for the next two
-        ("next_segment", _LONG),  # of an offset before the first segment on disk that segment, -1 from an earlier agent
+        ("next_segment", _LONG),  # of an offset before the first segment on disk that segment
         ("next_position", _LONG),
-        _later("deleted_least"),  # of the offsets from it on that were deleted before the first segment, so many were records at least
-        _later("deleted_most"),  # and at most
-        _later("next_earliest_ms"),  # where the append of the next record was not seen, the files show that it was not before
-        _later("next_latest_ms"),  # and not after; -1 from an earlier agent
+        ("deleted_least", _LONG),  # of the offsets from it on that were deleted before the first segment, so many were records at least
+        ("deleted_most", _LONG),  # and at most
+        ("next_earliest_ms", _LONG),  # where the append of the next record was not seen, the files show that it was not before
+        ("next_latest_ms", _LONG),  # and not after
     ]
 )
 """The answer, in the order of the question."""
@@ -61,7 +54,7 @@ RECORDS = pa.schema(
     [
         *_OF_LOG,
         *[(name, _LONG) for name in ("log_start", "next_offset", "data", "aborted", "control")],
-        pa.field("error", _TEXT, metadata={LATER: ""}),
+        ("error", _TEXT),
     ]
 )
 """The records of each log from its log start to ``next_offset``; ``aborted`` are counted in ``data``, too.
@@ -133,8 +126,6 @@ class PositionsRequest(Message):
 @dataclass(frozen=True, slots=True)
 class GroupsRequest(Message):
     """The question for what has changed in the coordinators' logs; ``known`` is what the job has."""
-
-    DEFAULTS: ClassVar[Mapping[str, object]] = UNNAMED_SENDER
 
     known: list[KnownLog] = field(default_factory=list)
     protocol: int = PROTOCOL

@@ -8,7 +8,6 @@ import pyarrow as pa
 from streaming.broker.protocol.group_messages import RECORDS, FollowedLog, Following, JournalEnd, RecordsHeader
 from streaming.broker.protocol.json_values import load
 from streaming.common.arrow_streams import cast_columns, read_stream
-from streaming.common.column_types import LATER
 from streaming.errors import AgentError
 from streaming.kafka.groups.group_rows import COMMITS, GROUPS, PENDING, GroupChanges
 
@@ -66,18 +65,13 @@ def row_messages(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Buffer]:
 
 
 def read_table(message: pa.Buffer, schema: pa.Schema) -> pa.Table:
-    """The table of a message, with the columns of ``schema`` by their names; others are dropped, and those that are `LATER` are added.
+    """The table of a message, with the columns of ``schema`` by their names; others are dropped.
 
     Raises:
         AgentError: it is no table, or a column is missing.
     """
     try:
-        found = read_stream(message)
-        for field in schema:
-            if field.name not in found.schema.names and LATER.encode() in (field.metadata or {}):
-                absent = pa.scalar(-1 if pa.types.is_integer(field.type) else None, field.type)
-                found = found.append_column(field, pa.repeat(absent, len(found)))
-        return cast_columns(found, schema)
+        return cast_columns(read_stream(message), schema)
     except (pa.ArrowException, KeyError) as error:
         raise AgentError(f"its rows cannot be read ({error}): are job and agent of the same version?", "protocol") from error
 

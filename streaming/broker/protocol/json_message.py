@@ -1,22 +1,18 @@
 """Messages are small JSON objects, each a frozen value: what all of them share, and how those for people write what is not known."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import MISSING, Field, asdict, dataclass, fields
 from functools import cache
 from typing import Annotated, Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 from streaming.broker.protocol.json_values import MOST_VALUES, Reader, load, reader_of
-from streaming.broker.protocol.versions import UNNAMED
 from streaming.errors import AgentError, quoted
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
     """A value that is sent as JSON. The types of its fields are all that a message of its kind may hold (`json_values`)."""
-
-    DEFAULTS: ClassVar[Mapping[str, object]] = {}
-    """The values of fields that an earlier version does not send, where they differ from the field's default."""
 
     MOST_VALUES: ClassVar[int] = MOST_VALUES
     """The most values of such a message, lists and objects in it included."""
@@ -66,10 +62,6 @@ class PublicMessage(Message):
         return json.dumps(self.fields()).encode()
 
 
-UNNAMED_SENDER: Mapping[str, object] = {"protocol": UNNAMED}
-"""The defaults of a message from a version that does not send its protocol's number."""
-
-
 @cache
 def _reader(kind: Any) -> Reader:
     """Makes a message of this kind of an object of JSON."""
@@ -78,7 +70,6 @@ def _reader(kind: Any) -> Reader:
     if issubclass(kind, PublicMessage):
         readers = {each.name: _from_public(each, hints[each.name], readers[each.name]) for each in fields(kind)}
     needed = [each.name for each in fields(kind) if each.default is MISSING and each.default_factory is MISSING]
-    needed = [name for name in needed if name not in kind.DEFAULTS]
 
     def read(value: Any) -> Any:
         if type(value) is not dict:
@@ -86,7 +77,7 @@ def _reader(kind: Any) -> Reader:
         missing = [name for name in needed if name not in value]
         if missing:
             raise ValueError(f"{missing[0]} of {kind.__name__} is missing")
-        found = dict(kind.DEFAULTS)
+        found = dict[str, object]()
         for name in value.keys() & readers.keys():
             try:
                 found[name] = readers[name](value[name])

@@ -1,11 +1,10 @@
 """The status of an agent: its log dirs and brokers, what it cannot read, and the changes of its catalog."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from streaming.broker.protocol.cluster_messages import Led, Registered
-from streaming.broker.protocol.json_message import UNNAMED_SENDER, Message
+from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.json_values import AnyName, Name, Natural, Packed, Small, Text
 from streaming.broker.protocol.versions import PROTOCOL
 from streaming.rules.broker_process import LockState, ProcessState
@@ -81,7 +80,7 @@ class LogDirStatus(Message):
     ``registered``: the registration of its broker lists its directory.id, None if that is not known. ``checkpoint_ms``: when
     ``replication-offset-checkpoint`` was written (Unix milliseconds, -1 never). ``hosts``: it has a replica, so that a running broker
     writes that file. ``free``, ``capacity``: of its file system, ``device`` the number of that on its host. ``lock``: whether a process
-    holds the lock of the log dir; an earlier agent does not ask. The other fields are the sizes of everything besides segments of live
+    holds the lock of the log dir. The other fields are the sizes of everything besides segments of live
     logs: segments renamed to ``.deleted``, directories that end in ``-delete``, ``-stray`` and ``-future``, indexes and other small files
     of live logs, and the metadata log.
 
@@ -206,7 +205,7 @@ class BrokerStatus(Message):
     time; otherwise, or if that is not known, -1. ``log_dirs``: directory ids that the broker is registered with, as far as the agent knows;
     none before Kafka 3.7. ``expected``: False where the broker has no metadata log, because its cluster is of before KRaft. ``snapshot``:
     False where the newest snapshot cannot be read, so that the agent knows nothing after its next start. ``clean``: its log dirs show that
-    it was shut down cleanly and has not started since. ``process``: None from an earlier agent, which does not look.
+    it was shut down cleanly and has not started since.
     """
 
     broker: Small
@@ -284,8 +283,6 @@ class Status(Message):
     requested transactions, those whose log is here and could be read. ``catalog``: a part of the catalog if it was requested, else none;
     it contains the decisions up to this end of the journal. ``started_ms``: when its process began, by its clock, -1 not known.
     """
-
-    DEFAULTS: ClassVar[Mapping[str, object]] = UNNAMED_SENDER
 
     agent: Name
     version: AnyName

@@ -8,9 +8,6 @@ refused. A job can read agents of earlier protocols, but an agent does not serve
 PROTOCOL = 5
 """The protocol of this version."""
 
-UNNAMED = 0
-"""Stands for the protocol of a side that sends no number."""
-
 OLDEST_AGENT = 5
 """The earliest protocol of an agent that this version's job reads."""
 

@@ -32,7 +32,6 @@ class LagReason(StrEnum):
     MADE_ANEW = "topic_made_anew"  # the commit is of an earlier topic with this name
     LEADER = "leader_not_observed"  # no agent reads the partition's leader, or it does not answer
     UNREADABLE = "log_unreadable"  # its log dir is read, but not its log: it may not be, or cannot be now
-    VERSION = "agent_version"  # the leader's agent is of a version that counts no records
     NEWER = "commit_newer"  # the committed offset is after the end of the log as it is known, which is perhaps older
     BEYOND = "beyond_end"  # the committed offset is after the end of the log: where the consumer will begin is not on disk
     REMOTE = "remote_log_start"  # the next record is only in remote storage
@@ -184,10 +183,10 @@ def lags(committed: Committed, ends: Ends, places: Places) -> Lags:
     outside = coded(beyond, LagReason.BEYOND), coded(after_end, LagReason.NEWER)
     blocked = first(committed.reason, ends.reason, coded(cut_short, LagReason.DAMAGED), *outside)
     at_end = (start >= ends.high_watermark) & (ends.high_watermark >= 0)
+    aborted = ends.data - ends.end_kept > places.aborted  # one of them may be next, and is looked up only if it was asked for
     missing = (places.offset != start) | ((places.reason == KNOWN) & (places.edition != ends.edition))
-    aborted = ends.data - ends.end_kept > places.aborted  # one of them may be next: only agents that are asked for it look it up
-    not_looked_up = committed.reads_uncommitted & (places.reads_uncommitted < 1) & aborted
-    uncounted = first(ends.counted, coded(missing, LagReason.FILLING), places.reason, coded(not_looked_up, LagReason.VERSION))
+    missing |= (places.reason == KNOWN) & committed.reads_uncommitted & (places.reads_uncommitted < 1) & aborted
+    uncounted = first(ends.counted, coded(missing, LagReason.FILLING), places.reason)
     reason = first(blocked, np.where(at_end, KNOWN, uncounted))
     known = reason == KNOWN
     left = known & ~at_end
@@ -336,8 +335,7 @@ class PlaceMemory:
             moved: whether the last stable offset or the high watermark of its log is another one than in the round before.
             reads_uncommitted: whether the group reads records of aborted transactions, too.
         """
-        can = (ends.reason == KNOWN) & (ends.counted != CODES[LagReason.VERSION])
-        needed = can & (start < ends.high_watermark) & (start >= 0)
+        needed = (ends.reason == KNOWN) & (start < ends.high_watermark) & (start >= 0)
         known = self._reason == KNOWN
         other = needed & ((self._columns["offset"] != start) | (self._for_all != reads_uncommitted))
         old = needed & ~other & known & (self._columns["edition"] != ends.edition) & (ends.edition != ABSENT)

@@ -161,15 +161,12 @@ def edition_numbers(names: pa.ChunkedArray) -> Longs:
     return of[np.asarray(encoded.indices)] if len(names) else np.empty(0, np.int64)
 
 
-def read_answer(question: Question, answer: pa.Table, now_ms: int) -> Answered:
-    """The positions in the order of the question. Of an append that an earlier agent has not seen, it is known that it was before now."""
+def read_answer(question: Question, answer: pa.Table) -> Answered:
+    """The positions in the order of the question."""
     edition = edition_numbers(answer["edition"])
     reason = np.where(edition == ABSENT, CODES[LagReason.FILLING], _reasons(answer["state"]))
     numbers = {name: answer[name].to_numpy().astype(np.int64) for name in NUMBERS}
     following = numbers["next_offset"]
-    unbounded = (following >= 0) & (numbers["next_append_ms"] < 0) & (numbers["next_latest_ms"] < 0)
-    for name, bound_ms in (("next_earliest_ms", 0), ("next_latest_ms", now_ms)):
-        numbers[name] = np.where(unbounded, bound_ms, numbers[name])
     decided = (following >= 0) & ((following < question.stable) | (numbers["reads_uncommitted"] > 0))
     return Answered(reason=reason, edition=np.where(reason == KNOWN, edition, ABSENT), decided=decided, numbers=numbers)
 
@@ -256,11 +253,6 @@ class EndMemory:
         }
         for name, values in found.items():
             self._columns[name][items] = values
-
-    def refuse(self, items: Longs, reason: LagReason) -> None:
-        """Nothing can be asked about some logs."""
-        self._counted[items] = CODES[reason]
-        self._columns["high_watermark"][items] = ABSENT
 
     def ends(self, logs: GroupLogs) -> Ends:
         """The ends of the logs. Where no answer is as new as the offsets, the reason is that the leader's agent does not answer."""

@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.group_messages import Following, GroupsRequest, KnownLog, RecordsRequest
 from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer
 from streaming.broker.protocol.history_json import KeptCommit
@@ -275,9 +274,6 @@ KEPT_SECONDS = 3600.0
 """What an agent that is away has sent of commits is kept for so long, though it does not count: a group that stands still when the agent is
 back has stood since before."""
 
-REFUSED_SECONDS = 300.0
-"""An agent of an earlier version is asked again after so long."""
-
 
 class Agent(Protocol):
     """The calls of an agent's client that rounds need."""
@@ -330,7 +326,6 @@ class GroupRounds:
         self._most: dict[str, int] = {}
         self._pause = PAUSE_SECONDS
         self._heard: dict[str, float] = {}
-        self._refused: dict[str, float] = {}
         self._answered: set[str] = set()  # about groups, in this round
         self._due, self._ended = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
@@ -400,14 +395,14 @@ class GroupRounds:
     def take_groups(self, agents: Mapping[str, Agent], now: float) -> None:
         """Ask agents what has changed, and take over what counts by now."""
         self._changes.forget(self._silent(self._changes.agents - {*agents}, now, KEPT_SECONDS))
-        free = {agent: each for agent, each in agents.items() if self._groups.free(agent) and not self._is_refused(agent, now)}
+        free = {agent: each for agent, each in agents.items() if self._groups.free(agent)}
         calls = {agent: partial(each.groups, self._changes.request(agent)) for agent, each in free.items()}
         answers, errors = self._groups.call(calls, GROUPS_SECONDS)
         for agent, answer in answers.items():
             self._changes.take(agent, answer)
             self._heard[agent] = now
         self._answered = {*answers}
-        self._note(errors, now)
+        self._note(errors)
         self._changes.settle()
 
     def _take_queries(self) -> None:
@@ -421,8 +416,7 @@ class GroupRounds:
         self._ask_questions(self._tracker.begin(self.view(self._around.clock())), self._end_calls, POSITIONS_SECONDS, agents, now, take)
         asked = self._tracker.ask(lambda agent: self._most.get(agent, FIRST_ASKED))
         self._ask_questions(asked, self._place_calls, PLACES_SECONDS, agents, now, take)
-        moves = [each for each in self._tracker.ask_moves() if not self._is_refused(each.agent, now)]
-        self._ask_questions(moves, self._move_calls, PLACES_SECONDS, agents, now, self._tracker.answer_moves)
+        self._ask_questions(self._tracker.ask_moves(), self._move_calls, PLACES_SECONDS, agents, now, self._tracker.answer_moves)
         self._pause = BACKLOG_SECONDS if self._tracker.left else PAUSE_SECONDS
 
     def _ask_questions(
@@ -436,15 +430,13 @@ class GroupRounds:
     ) -> None:
         fitting: dict[str, Callable[[], _Positions]] = {}
         for question in questions:
-            if self._is_refused(question.agent, now):
-                self._tracker.refuse(question)
-            elif question.agent in agents and calls.free(question.agent):
+            if question.agent in agents and calls.free(question.agent):
                 fitting[question.agent] = partial(_positions, agents[question.agent], question)
         answers, errors = calls.call(fitting, seconds)
         for answer in answers.values():
             take(answer.question, answer.positions)
             self._adapt(answer)
-        self._note(errors, now)
+        self._note(errors)
 
     def _adapt(self, answer: _Positions) -> None:
         """Ask an agent for more at once if it was quick, and for less if it was slow."""
@@ -459,28 +451,20 @@ class GroupRounds:
     def _ask_records(self, agents: Mapping[str, Agent], now: float) -> None:
         self._records.forget(self._silent(self._records.agents - {*agents}, now, HEARD_SECONDS))
         self._records.settle()
-        free = {agent: each for agent, each in agents.items() if self._record_calls.free(agent) and not self._is_refused(agent, now)}
+        free = {agent: each for agent, each in agents.items() if self._record_calls.free(agent)}
         calls = {agent: partial(each.records, self._records.request(agent)) for agent, each in free.items()}
         answers, errors = self._record_calls.call(calls, RECORDS_SECONDS)
         for agent, answer in answers.items():
             self._records.take(agent, answer)
-        self._note(errors, now)
+        self._note(errors)
 
     def _silent(self, agents: set[str], now: float, seconds: float) -> set[str]:
         """Those of some agents that have sent nothing for so long."""
         return {agent for agent in agents if now - self._heard.get(agent, -seconds) >= seconds}
 
-    def _is_refused(self, agent: str, now: float) -> bool:
-        return now - self._refused.get(agent, -REFUSED_SECONDS) < REFUSED_SECONDS
-
-    def _note(self, errors: Mapping[str, AgentError], now: float) -> None:
+    def _note(self, errors: Mapping[str, AgentError]) -> None:
         for agent, error in errors.items():
-            if error.reason == Reason.AGENT_VERSION:
-                if agent not in self._refused:
-                    log.warning("an agent of an earlier version says nothing of consumer groups: upgrade it", extra={"agent": agent})
-                self._refused[agent] = now
-            else:
-                log.debug("an agent does not answer about consumer groups", extra={"agent": agent, "error": str(error)})
+            log.debug("an agent does not answer about consumer groups", extra={"agent": agent, "error": str(error)})
 
     def view(self, now: float) -> RoundView:
         """The logs as they are in the table ``now``, in Unix seconds."""
@@ -494,7 +478,7 @@ class GroupRounds:
             retention=cache(partial(keep, observed, snapshot)),
             topic_ids=[snapshot.topic_ids[slot] for slot in there["slot"].tolist()],
             agents=snapshot.agents,
-            heard={agent for agent, at in self._heard.items() if steady - at < HEARD_SECONDS} | {*self._refused},
+            heard={agent for agent, at in self._heard.items() if steady - at < HEARD_SECONDS},
             silent={*snapshot.agents} - self._answered,
             now_ms=snapshot.now_ms,
             steady_ms=round(steady * 1000),

@@ -268,7 +268,7 @@ class GroupTracker:
     def answer_moves(self, question: Question, positions: pa.Table) -> None:
         """Take an agent's answer. What comes in a later round is asked again."""
         if question.logs is self._round.logs:
-            self._moved.answer(question, read_answer(question, positions, self._round.view.now_ms))
+            self._moved.answer(question, read_answer(question, positions))
 
     def _with_deletions(self) -> tuple[GroupLogs, Places]:
         """The logs, as far on as positions show that they begin, and the positions."""
@@ -277,7 +277,7 @@ class GroupTracker:
 
     def answer(self, question: Question, positions: pa.Table) -> None:
         """Take an agent's answer. What comes in a later round still says where commits are, but not where logs end."""
-        found, count = read_answer(question, positions, self._round.view.now_ms), len(question.ends)
+        found, count = read_answer(question, positions), len(question.ends)
         key, current = self._round.commits.rows.key, question.logs is self._round.logs
         rows, there = carried(key, question.key)
         for of, memory in ((OF_START, self._places), (OF_DELETED, self._deleted), (OF_PARTED, self._parted)):
@@ -303,12 +303,6 @@ class GroupTracker:
         A log that has lost its end is one of them: its high watermark is what its broker has noted before.
         """
         return {log for log, unread in self._unread.items() if view.steady_ms - unread.since_ms > UNREAD_MS} | {*view.cut}
-
-    def refuse(self, question: Question) -> None:
-        """The agent is of a version that cannot answer."""
-        if question.logs is not self._round.logs:
-            return
-        self._ends.refuse(np.unique(question.log), LagReason.VERSION)
 
     def _stopped_after(self, commits: Commits) -> Longs:
         """After how long without a move each partition has stopped: a group that pauses is between its runs."""

@@ -29,7 +29,6 @@ REASONS = {
     "not_in_cluster": "this partition, or its topic, is not in this cluster: perhaps the query reads another (a checkpoint names none)",
     "topic_gone": "the topic is gone",
     "topic_made_anew": "the topic was deleted and made anew after the commit",
-    "agent_version": "the agent of the partition's leader is of an earlier version",
     "not_understood": "the commit is damaged, or of a later version of Kafka",
     "not_committed": "nothing is committed yet",
     "commit_newer": "what it has committed is newer than what is known of the end of the partition, for a moment",

@@ -339,7 +339,7 @@ def topic_partitions(newest: BrokerStatus | None) -> dict[str, int] | None:
 
 
 def topic_ids(newest: BrokerStatus | None) -> dict[str, str] | None:
-    """The id of each topic of the cluster, "" where an earlier agent counts; None if that is not known."""
+    """The id of each topic of the cluster; None if that is not known."""
     counts = None if newest is None else _unpacked(newest.counts)
     return None if counts is None else {each.topic: each.topic_id for each in counts.topics}
 

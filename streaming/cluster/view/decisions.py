@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
-from streaming.common.catalog.catalog_tables import LATER, SCHEMAS, UNREADABLE, Catalog, key_of, spelled, together
+from streaming.common.catalog.catalog_tables import SCHEMAS, UNREADABLE, Catalog, key_of, spelled, together
 from streaming.common.log_key import KEY
 from streaming.rules.leaders import LEADER_UNKNOWN
 
@@ -37,10 +37,9 @@ class Decisions:
         self.eligible: pa.ListArray = together(partitions["eligible"])
         self.eligible_replicas = _lengths(partitions["eligible"])
         self.high_watermark, self.cleaner_checkpoint = _longs(logs["high_watermark"]), _longs(logs["cleaner_checkpoint"])
-        self.recovery_point, self.recovery_position, self.moving = (
-            _longs(pc.fill_null(logs[name], LATER[name])) for name in ("recovery_point", "recovery_position", "moving")
-        )
-        self.epochs: NDArray[np.object_] = together(pc.fill_null(logs["epochs"], LATER["epochs"])).to_numpy(zero_copy_only=False)
+        self.recovery_point, self.recovery_position = _longs(logs["recovery_point"]), _longs(logs["recovery_position"])
+        self.moving = _longs(logs["moving"])
+        self.epochs: NDArray[np.object_] = together(logs["epochs"]).to_numpy(zero_copy_only=False)
 
     def is_same(self, other: "Decisions") -> bool:
         """Whether both have the same table objects, which means that nothing was sent between them. Contents are not compared."""
@@ -110,7 +109,10 @@ _OF_PARTITIONS = {
     "in_sync_replicas": -1,
     "eligible_replicas": -1,
 }
-_OF_LOGS: Mapping[str, int | bytes] = {"high_watermark": UNREADABLE, "cleaner_checkpoint": UNREADABLE, **LATER}
+_OF_LOGS: Mapping[str, int | bytes] = {
+    **dict.fromkeys(("high_watermark", "cleaner_checkpoint", "recovery_point"), UNREADABLE),
+    **{"recovery_position": 0, "moving": 0, "epochs": b""},
+}
 _NOT_KNOWN: Mapping[str, int | bytes] = {**_OF_PARTITIONS, **_OF_LOGS}
 
 

@@ -83,10 +83,6 @@ UNREADABLE = -2
 """In place of an offset: the checkpoint file exists but cannot be read, or its version is not known."""
 
 
-LATER: Mapping[str, int | bytes] = {"recovery_point": UNREADABLE, "recovery_position": 0, "moving": 0, "epochs": b""}
-"""Columns that earlier agents do not send, with what is taken for them: that nothing is known."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Catalog:
     """All decided values that one agent knows. A topic without an id ("") is identified by its name. No key occurs twice."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.common.arrow_streams import cast_columns, inflate, read_stream
-from streaming.common.catalog.catalog_tables import LATER, NOTHING_DECIDED, SCHEMAS, Catalog, key_of, spelled
+from streaming.common.catalog.catalog_tables import NOTHING_DECIDED, SCHEMAS, Catalog, key_of, spelled
 from streaming.errors import FormatError
 
 MOST_CATALOG_BYTES = 256 << 20
@@ -57,7 +57,7 @@ class Changes:
 
 
 def unpack(packed: str, version: Version, *, whole: bool) -> Changes:
-    """Decode the text that `Changes.pack` made. Columns that are not known here are ignored; those that came later may be missing.
+    """Decode the text that `Changes.pack` made. Columns that are not known here are ignored.
 
     Raises:
         FormatError: the text is something else, or a column is missing.
@@ -68,7 +68,7 @@ def unpack(packed: str, version: Version, *, whole: bool) -> Changes:
         stream = io.BytesIO(inflate(b64decode(packed), MOST_CATALOG_BYTES))
         lengths = [int.from_bytes(stream.read(4), "little") for _ in SCHEMAS]
         found = [read_stream(stream.read(length)) for length in lengths]
-        tables = tuple(cast_columns(_with_later(table, schema), _schema(schema)) for table, schema in zip(found, SCHEMAS, strict=True))
+        tables = tuple(cast_columns(table, _schema(schema)) for table, schema in zip(found, SCHEMAS, strict=True))
     except (ValueError, KeyError, pa.ArrowException) as error:
         raise FormatError(f"a catalog is not understood: {packed[:80]!r} ({error})") from error
     return Changes(version=version, whole=whole, tables=tables)
@@ -77,14 +77,6 @@ def unpack(packed: str, version: Version, *, whole: bool) -> Changes:
 def with_gone(rows: pa.Table, *, gone: bool) -> pa.Table:
     """Rows of a catalog's table, marked as present or as gone."""
     return rows.append_column(_GONE, pa.array([gone] * len(rows), _GONE.type))
-
-
-def _with_later(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """A table with the columns that came later, where its sender does not know them."""
-    for name in LATER.keys() & set(schema.names) - set(table.column_names):
-        kind = schema.field(name).type
-        table = table.append_column(name, pa.array([LATER[name]] * len(table), kind))
-    return table
 
 
 def _schema(schema: pa.Schema) -> pa.Schema:

@@ -12,23 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streaming.common.column_types import LATER, Flag, Int, Long, Text, columns_of, later_of
+from streaming.common.column_types import Flag, Int, Long, Text, columns_of
 from streaming.kafka.groups.offset_moves import OffsetMove
 
 Texts = Annotated[tuple[str, ...], pa.list_(pa.string())]
-NewLong = Annotated[Long, LATER]
-NewTexts = Annotated[Texts, LATER]
-NewLongs = Annotated[tuple[int, ...], pa.list_(pa.int64()), LATER]
-NewRanges = Annotated[tuple[int, ...] | None, pa.list_(pa.int64()), LATER]
-NewBytes = Annotated[bytes, pa.binary(), LATER]
-NewMoves = Annotated[tuple[OffsetMove, ...] | None, pa.list_(pa.struct(columns_of(OffsetMove))), LATER]
-
-
-def _schema(declared: type) -> pa.Schema:
-    """The columns of a class. Those that agents of earlier versions do not send are marked: then a number is -1, and a list is null."""
-    later = later_of(declared)
-    return pa.schema([each.with_metadata({LATER: ""}) if each.name in later else each for each in columns_of(declared)])
-
+Longs = Annotated[tuple[int, ...], pa.list_(pa.int64())]
+Ranges = Annotated[tuple[int, ...] | None, pa.list_(pa.int64())]
+Moves = Annotated[tuple[OffsetMove, ...] | None, pa.list_(pa.struct(columns_of(OffsetMove)))]
 
 REMOVED = -1
 """Used instead of a committed offset, or of a number of members: the coordinator has deleted it."""
@@ -56,9 +46,9 @@ class CommittedOffset:
     effective_offset: Long  # of the record that made it count: its own, or the COMMIT marker of its transaction
     share: Flag = False  # the start offset of a share group
     delivered: Long = 0  # of a share group: how many offsets after that one it is done with
-    done: NewRanges = None  # which ones: the first and the last of each range, ascending; null of other groups
-    leader_epoch: NewLong = -1  # of the record before the offset, as its consumer knew it
-    former_ms: NewLong = -1  # when a commit of this partition was made that was deleted since, or of another topic of that name
+    done: Ranges = None  # which ones: the first and the last of each range, ascending; null of other groups
+    leader_epoch: Long = -1  # of the record before the offset, as its consumer knew it
+    former_ms: Long = -1  # when a commit of this partition was made that was deleted since, or of another topic of that name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +63,7 @@ class PendingCommit:
     producer_id: Long
     offset: Long
     record_offset: Long
-    commit_ms: NewLong = -1  # by the coordinator's clock
+    commit_ms: Long = -1  # by the coordinator's clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +79,7 @@ class GroupColumns:
     clients: Texts = ()  # client ids of its first members
     hosts: Texts = ()
     topics: Texts = ()  # that it subscribes to, where that is stored
-    assigned: NewTexts = ()  # the partitions of its members, as `assignments.packed`
+    assigned: Texts = ()  # the partitions of its members, as `assignments.packed`
 
     def facts(self, group: str, coordinator: int, effective_offset: int) -> "GroupFacts":
         """It as a row, of which nothing else is known."""
@@ -104,16 +94,16 @@ class GroupFacts(GroupColumns):
     group: Text
     coordinator: Int
     effective_offset: Long
-    interval_ms: NewLong = -1  # the usual one between two of its commits
-    moves: NewMoves = None  # of its committed offsets within a day, in the order of the log; None: not known
-    raised: NewLong = -1  # its generation or epoch without a sign: how often it has rebalanced; none of a group without records of its own
-    raised_by_metadata: NewLong = -1  # how many of these are known to be so, of the records that are there
-    raised_unfinished: NewLong = -1
-    rebalance_ms: NewLong = -1  # when it last rebalanced
-    rebalance_minutes: NewLongs = ()  # as `RebalanceLog.minutes`, one after the other
-    rebalances: NewBytes = b""  # its last ones, and whom they name: as `packed_rebalances`
-    rebalance_clients: NewTexts = ()
-    rebalance_hosts: NewTexts = ()
+    interval_ms: Long = -1  # the usual one between two of its commits
+    moves: Moves = None  # of its committed offsets within a day, in the order of the log; None: not known
+    raised: Long = -1  # its generation or epoch without a sign: how often it has rebalanced; none of a group without records of its own
+    raised_by_metadata: Long = -1  # how many of these are known to be so, of the records that are there
+    raised_unfinished: Long = -1
+    rebalance_ms: Long = -1  # when it last rebalanced
+    rebalance_minutes: Longs = ()  # as `RebalanceLog.minutes`, one after the other
+    rebalances: Annotated[bytes, pa.binary()] = b""  # its last ones, and whom they name: as `packed_rebalances`
+    rebalance_clients: Texts = ()
+    rebalance_hosts: Texts = ()
 
     @property
     def removed(self) -> bool:
@@ -121,7 +111,7 @@ class GroupFacts(GroupColumns):
         return self.members == REMOVED
 
 
-COMMITS, PENDING, GROUPS = _schema(CommittedOffset), _schema(PendingCommit), _schema(GroupFacts)
+COMMITS, PENDING, GROUPS = pa.schema(columns_of(CommittedOffset)), pa.schema(columns_of(PendingCommit)), pa.schema(columns_of(GroupFacts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -346,7 +346,7 @@ class AgentClient:
                 some = Excerpts.decode(message)
                 excerpts += some.excerpts
         except AgentError as error:
-            raise self._not_at_once(error) from error
+            raise self._named(error) from error
         if some is None or not some.last:
             raise self._error("its answer about excerpts has no end", Reason.PROTOCOL)
         return replace(some, excerpts=excerpts)
@@ -366,7 +366,7 @@ class AgentClient:
                 else:
                     yield self._scanned(message, schema)
         except AgentError as error:
-            raise self._not_at_once(error) from error
+            raise self._named(error) from error
         if end is None:
             raise self._error("its rows have no end", Reason.PROTOCOL)
         return end.unread
@@ -377,11 +377,6 @@ class AgentClient:
             return as_events(rows) if schema is EVENTS else cast_columns(rows, schema)
         except (pa.ArrowException, KeyError, ValueError) as error:
             raise self._error(f"its rows cannot be read ({error}): are both of the same version?", Reason.PROTOCOL) from error
-
-    def _not_at_once(self, error: AgentError) -> AgentError:
-        if error.reason != Reason.AGENT_VERSION:
-            return self._named(error)
-        return self._error("it is of a version whose logs cannot be read at once by this one: upgrade the older one", Reason.AGENT_VERSION)
 
     # --- readers
 
@@ -397,7 +392,7 @@ class AgentClient:
         """Report that everything up to a position is in the reader's sink."""
         self._one(Call.READER_COMMIT, message.encode(), ANSWER_SECONDS)
 
-    # --- consumer groups. An agent of an earlier version refuses these calls: an AgentError with reason `Reason.AGENT_VERSION`
+    # --- consumer groups
 
     def groups(self, request: GroupsRequest | None = None) -> GroupsAnswer:
         """The changes of the coordinators' logs since the versions that the request names; everything without one."""
