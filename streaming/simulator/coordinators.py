@@ -204,10 +204,8 @@ class Coordinator:
         return self._logs[partition_for(transactional_id, len(self._logs))]
 
 
-# --- the group coordinator: groups and their committed offsets in ``__consumer_offsets`` (`GroupCoordinatorShard`).
-
-
-# --- records about groups in ``__consumer_offsets``, of both protocols, as Kafka 4.3 writes them (`GroupCoordinatorRecordHelpers`).
+# --- the group coordinator: groups and their committed offsets in ``__consumer_offsets`` (`GroupCoordinatorShard`), with records of both
+# protocols as Kafka 4.3 writes them (`GroupCoordinatorRecordHelpers`).
 
 
 SESSION_TIMEOUT_MS = 300_000

@@ -17,6 +17,8 @@ from streaming.errors import DescriptorsError, FormatError, LogDirError, UsageEr
 from streaming.kafka.formats import names
 from streaming.kafka.formats.properties import ServerProperties, known_clusters, parse_meta_properties, parse_server_properties
 
+log = logging.getLogger(__name__)
+
 # --- reads files of properties: the identity of a log dir (``meta.properties``), and each ``server.properties`` that an option names.
 
 
@@ -97,9 +99,6 @@ def read_server_properties(paths: Iterable[Path]) -> tuple[ServerProperties, ...
             raise UsageError(f"{path} and {other} are both of node {properties.node_id}: name one for each broker")
         read.append(properties)
     return tuple(read)
-
-
-log = logging.getLogger(__name__)
 
 
 class LogDirs(Sequence[LogDir]):

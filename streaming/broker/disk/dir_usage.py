@@ -22,6 +22,8 @@ from streaming.broker.disk.calls import Calling
 from streaming.kafka.formats import names
 from streaming.kafka.formats.names import METADATA_TOPIC, DirState, PartitionDir, parse_partition_dir
 
+log = logging.getLogger(__name__)
+
 # --- the uses of the files below a log dir, by the names of their directories and their own.
 
 
@@ -51,8 +53,6 @@ LEFTOVERS = frozenset({DiskFileKind.FUTURE, DiskFileKind.DELETED, DiskFileKind.D
 """The kinds of files that go by themselves after some time, if all is well; a stray never does."""
 
 OF_STATE = {DirState.DELETE: DiskFileKind.DELETE, DirState.FUTURE: DiskFileKind.FUTURE, DirState.STRAY: DiskFileKind.STRAY}
-
-log = logging.getLogger(__name__)
 
 _SEGMENT_FILES = {
     "log": DiskFileKind.SEGMENT,

@@ -13,6 +13,8 @@ from os import PathLike
 from streaming.broker.disk.calls import Calling
 from streaming.errors import TooLargeError
 
+log = logging.getLogger(__name__)
+
 NAMES_BYTES = 64 << 10
 """The most bytes of `meta.properties`, `partition.metadata` and `quorum-state`, which have some hundred."""
 
@@ -95,8 +97,6 @@ def _read(fd: int, size: int) -> bytes:
         data += more
     return data
 
-
-log = logging.getLogger(__name__)
 
 _SHORT = (errno.EMFILE, errno.ENFILE)
 

@@ -36,6 +36,8 @@ from streaming.kafka.formats.properties import known_clusters
 from streaming.kafka.formats.segment_indexes import read_time_entries
 from streaming.kafka.scan.walk import Bytes
 
+log = logging.getLogger(__name__)
+
 # --- finds where a time begins in a log: the first batch that holds a record of that time or a later one. The rule is that of
 # `UnifiedLog.fetchOffsetByTimestamp`. Time indexes only say where to begin to look, so the result is the same without.
 
@@ -92,8 +94,6 @@ def _older_upto(segment: Segment, timestamp: int) -> int:
     largest, offset = int(entries.timestamps[count - 1]), segment.base_offset + int(entries.offsets[count - 1])
     return offset if is_there(segment, largest, offset) else before
 
-
-log = logging.getLogger(__name__)
 
 UNREADABLE = "?"
 """In place of a topic id that cannot be read: only those who want the partition have to know."""

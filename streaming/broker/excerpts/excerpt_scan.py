@@ -26,6 +26,8 @@ from streaming.kafka.scan.sums import COUNTS
 from streaming.kafka.scan.transaction_steps import Steps, understood_steps
 from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions
 
+log = logging.getLogger(__name__)
+
 # --- the record batches of an excerpt as rows, one for each, made when they are read.
 
 
@@ -173,8 +175,6 @@ def open_rows(log: LogKey, log_dir: str, transactions: Transactions) -> pa.Recor
     rows["end_ms"] = -1
     return ended_rows(log, log_dir, rows)
 
-
-log = logging.getLogger(__name__)
 
 DELETED = "deleted"
 CORRUPT = "corrupt: {}"

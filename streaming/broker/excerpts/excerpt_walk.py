@@ -22,6 +22,8 @@ from streaming.kafka.scan.sums import sum_ranges
 from streaming.kafka.scan.transaction_steps import AppendTimes
 from streaming.kafka.scan.walk import Bytes, Stop
 
+log = logging.getLogger(__name__)
+
 # --- opens the segment of an excerpt, by its names alone: a log dir with very many partitions is not listed for it.
 
 
@@ -193,8 +195,6 @@ def _unread(segment: OpenExcerpt, position: int, next_offset: int, scanned: Scan
         return None
     return Unread(begin, end - begin, next_offset, reason)
 
-
-log = logging.getLogger(__name__)
 
 _MOST_LOGGED = 100
 """So many places of one task are logged one by one: a damaged disk may have a million."""

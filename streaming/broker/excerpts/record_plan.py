@@ -30,6 +30,8 @@ from streaming.kafka.formats.records import MAX_RECORDS_BYTES
 from streaming.kafka.scan.walk import Bytes
 from streaming.rules.broker_process import LockState
 
+log = logging.getLogger(__name__)
+
 
 def first_offset_at(segments: Sequence[Segment], timestamp: int, start: int, buffer: Bytes) -> int | None:
     """The offset of the first record at ``start`` or after it whose timestamp is ``timestamp`` or later; None if there is none.
@@ -69,9 +71,6 @@ def _first_of(window: Window, item: int, timestamp: int, start: int) -> int | No
     except FormatError:  # damage is said when records are read: here the batch counts from its beginning
         return max(start, int(window.batches.base_offset[item]))
     return None
-
-
-log = logging.getLogger(__name__)
 
 
 def choose_replicas(partitions: Iterable[Partition]) -> tuple[Partition, ...]:

@@ -33,6 +33,8 @@ from streaming.kafka.scan.record_fields import (
 )
 from streaming.kafka.scan.walk import Bytes, Positions
 
+log = logging.getLogger(__name__)
+
 # --- records as Arrow columns: those of Spark's Kafka source, by name (`KafkaRecordToRowConverter`). What is not wanted is not copied. A
 # record without headers has null there. A message of magic 0 has the timestamp -1 and the timestamp type -1, as in Kafka's consumer.
 
@@ -354,8 +356,6 @@ def _timestamp_type(buffer: Bytes, position: int, magic: int, attributes: int) -
         attributes = int(buffer[position + _OLD_ATTRIBUTES_AT])
     return LOG_APPEND_TIME if attributes & TIMESTAMP_TYPE_BIT else CREATE_TIME
 
-
-log = logging.getLogger(__name__)
 
 _MOST_TRIES = 3
 """So often segments are listed again that were renamed before they could be opened."""

@@ -21,6 +21,8 @@ from streaming.kafka.formats.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT, TI
 from streaming.kafka.scan.headers import Batches, find_flaws, read_headers
 from streaming.kafka.scan.walk import Bytes, walk
 
+log = logging.getLogger(__name__)
+
 _OLD_ATTRIBUTES_AT = 17
 _FIRST = np.zeros(1, np.intp)
 
@@ -166,8 +168,6 @@ def _times(batches: Batches) -> tuple[Longs, NDArray[np.bool_]]:
 
 MOST_ANSWERS = 4096
 """How many answers are remembered; the one that was not asked for longest is forgotten."""
-
-log = logging.getLogger(__name__)
 
 Answer = tuple[int, int]
 """Two numbers, by the question."""

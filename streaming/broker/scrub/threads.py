@@ -36,6 +36,8 @@ from streaming.kafka.scan.headers import columns_of, raw_headers
 from streaming.kafka.scan.soundness import CheckPosition, Damage, Fault, SegmentFacts, check_batches, check_end, check_order
 from streaming.kafka.scan.walk import Bytes, Stop
 
+log = logging.getLogger(__name__)
+
 # --- checks one closed segment window by window. The file is open only while a window is read: it may be deleted meanwhile.
 
 
@@ -241,8 +243,6 @@ class ScrubPace:
 
 # --- checks a log dir, pass after pass: every closed segment of every live replica, in the order of their names.
 
-
-log = logging.getLogger(__name__)
 
 SWEEP_EVERY_MS = 60_000
 """How often the findings are checked for segments that are gone."""

@@ -15,6 +15,8 @@ from itertools import takewhile
 
 from streaming.common.column_types import Int, Long, Text
 
+log = logging.getLogger(__name__)
+
 MOST_BY_HAND = 3
 """Commits of one partition while its group is empty; if there are more, a program makes them."""
 
@@ -117,8 +119,6 @@ def not_taken_back(moves: Iterable[OffsetMove]) -> list[OffsetMove]:
 
 # --- the moves of committed offsets in one coordinator's log, while that is replayed: a bounded number, those of the last day.
 
-
-log = logging.getLogger(__name__)
 
 MOST_OF_GROUP, MOST_OF_LOG = 4_096, 8_192
 """So many moves are kept; of more, those go first that need no words, the oldest first."""

@@ -16,13 +16,11 @@ from streaming.kafka.formats.segment_indexes import OffsetEntries, TimeEntries
 from streaming.kafka.scan.headers import Batches, first_broken, read_headers
 from streaming.kafka.scan.walk import Bytes, Positions, Stop, walk
 
-# --- finds the batches of a segment that do not have the CRC of their header, all at the library's speed (`RecordBatch.isValid`).
-
-
-# --- checks the CRC-32C of many small batches in a row with one call, because a call for each costs several times as much as its bytes. A
-# CRC whose register begins with 0 is linear. So the CRC of a stretch is the sum (xor) of the CRCs of its parts, each shifted by as many
-# zero bytes as there are bytes after the part. The stored CRCs of the batches are shifted and summed with numpy. The result must equal the
-# CRC of the whole stretch, in which all bytes that the batches' CRCs do not cover are set to zero. One wrong batch is always found; several
+# --- finds the batches of a segment that do not have the CRC of their header, all at the library's speed (`RecordBatch.isValid`). The
+# CRC-32C of many small batches in a row is checked with one call, because a call for each costs several times as much as its bytes. A CRC
+# whose register begins with 0 is linear. So the CRC of a stretch is the sum (xor) of the CRCs of its parts, each shifted by as many zero
+# bytes as there are bytes after the part. The stored CRCs of the batches are shifted and summed with numpy. The result must equal the CRC
+# of the whole stretch, in which all bytes that the batches' CRCs do not cover are set to zero. One wrong batch is always found; several
 # wrong ones pass in one stretch of 2^32. A shift is a linear map of 32 bits, stored as four tables for the four bytes of a register.
 
 

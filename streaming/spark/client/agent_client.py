@@ -57,6 +57,8 @@ from streaming.errors import AgentError, UsageError, VersionError
 from streaming.spark.client.address_lookup import NO_FILES, ClientFiles
 from streaming.spark.client.column_versions import as_events, check_origin
 
+log = logging.getLogger(__name__)
+
 # --- connections to one agent, by the standard library's client: one for each call that runs, kept for the next.
 
 
@@ -178,8 +180,6 @@ class _Tls(http.client.HTTPConnection):
         except (TimeoutError, ssl.SSLEOFError) as error:  # a server without TLS waits for the rest of a request, or ends
             raise ssl.SSLError("no handshake") from error
 
-
-log = logging.getLogger(__name__)
 
 ANSWER_SECONDS = 3.0
 """How long an agent may take to answer a message."""

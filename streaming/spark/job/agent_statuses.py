@@ -28,6 +28,8 @@ from streaming.spark.client.agent_client import credentials
 from streaming.spark.source import agent_connections
 from streaming.spark.source.job_data_source import SourceOptions
 
+log = logging.getLogger(__name__)
+
 GONE_SECONDS = 3600.0
 """An agent without an address for so long was taken away, if its broker does not run either."""
 
@@ -72,8 +74,6 @@ def _running(statuses: Iterable[AgentStatus]) -> set[int]:
     brokers = each_broker(each for status in up for each in status.broker_statuses)
     return {each.broker for each in broker_phases(brokers) if each.phase is Phase.RUNNING} - watched
 
-
-log = logging.getLogger(__name__)
 
 CLOCK_SECONDS = 10.0
 """Clocks that differ by more than this make ages wrong by as much. With one time service, agents and job differ by milliseconds."""

@@ -15,6 +15,8 @@ from streaming.common.settings import OPTIONS, Settings
 from streaming.common.whole_files import write_whole
 from streaming.errors import AgentError
 
+log = logging.getLogger(__name__)
+
 
 class BackOff:
     """The pauses of one thing that is started again and again: longer each time it ends soon, short again after it has run well.
@@ -75,8 +77,6 @@ class Wellness:
         """Whether the query is well."""
         return self._failures < FAILURES and self._clock() - self._checked_at < self._seconds
 
-
-log = logging.getLogger(__name__)
 
 NAME = "local"
 """Name of a job's own agent. It stays the same on every host, so that a checkpoint may be moved."""

@@ -22,6 +22,8 @@ from streaming.common.pace.schedule import Freshness, last_check
 from streaming.common.rows import Change
 from streaming.spark.source.offsets import AgentOffset, parse
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(slots=True)
 class Reached:
@@ -66,8 +68,6 @@ class Reached:
                 self._through.add(agent)
         return frozenset(self._through)
 
-
-log = logging.getLogger(__name__)
 
 _Offsets = dict[str, AgentOffset]
 _NO_OFFSET = ("None", "null", "")  # how a progress report spells "no offset yet"

@@ -39,8 +39,7 @@ from streaming.spark.source.public_rows import (
 )
 from streaming.spark.source.relations import Relation, schema_of
 
-# --- plans how far a public stream goes at each agent. An agent that is away is planned no further, and holds nobody up.
-
+log = logging.getLogger(__name__)
 
 # --- the offset of a public stream: how far each agent has been planned. All arithmetic on it is here, without Spark or network. An offset
 # is JSON. Spark compares it as text, so its keys are always in the same order. Beside the agents it holds the reader's own id, under which
@@ -122,7 +121,10 @@ _PAUSE_SECONDS = 0.25
 
 
 class ReaderPlanner:
-    """Of one run of a query. ``run``: its id, by which agents tell it from an earlier one."""
+    """Plans how far a run of a query goes at each agent. An agent that is away is planned no further, and holds nobody up.
+
+    ``run``: the id of the run, by which agents tell it from an earlier one.
+    """
 
     def __init__(
         self, options: PublicOptions, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
@@ -378,8 +380,6 @@ def _skips(relation: Relation, events: pa.Table) -> pa.Table:
         columns["first_offset"] = known(rows["base_offset"])
     return pa.Table.from_batches([pa.RecordBatch.from_arrays([columns[each] for each in schema.names], schema=schema)])
 
-
-log = logging.getLogger(__name__)
 
 READ_SECONDS = 120.0
 """How long a task waits for an agent whose rows were planned."""

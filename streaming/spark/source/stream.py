@@ -35,6 +35,8 @@ from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.source import agent_connections, offsets
 from streaming.spark.source.job_data_source import SCHEMA, SourceOptions
 
+log = logging.getLogger(__name__)
+
 
 def shard_of(topic: str, partition: int, shards: int) -> int:
     """The shard that holds all replicas of a partition. It never changes, because it is part of the checkpoint."""
@@ -88,8 +90,6 @@ def _packed(rows: pa.Table) -> bytes:
     (batch,) = rows.combine_chunks().to_batches()
     return pack_rows(batch)
 
-
-log = logging.getLogger(__name__)
 
 ARROW_SCHEMA = to_arrow_schema(SCHEMA, timezone="UTC")
 
