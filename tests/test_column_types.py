@@ -1,11 +1,13 @@
 """What follows from a class of columns."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import pyarrow as pa
 import pytest
 
 from streaming.common.column_types import (
+    LATER,
     Blob,
     Count,
     Counts,
@@ -16,6 +18,7 @@ from streaming.common.column_types import (
     columns_of,
     counts_of,
     defaults_of,
+    later_of,
     plus,
     widths_of,
 )
@@ -25,7 +28,7 @@ from streaming.common.column_types import (
 class Range:
     topic: Text
     partition: Int = -1
-    offset: Long = -1
+    offset: Annotated[Long, LATER] = -1
     settled: Flag = False
     records: Count = 0
     buckets: Counts = (0,) * 3
@@ -35,7 +38,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Sent(Range):
-    seq: Count = 0
+    seq: Annotated[Count, LATER] = 0
 
 
 def test_a_class_declares_columns_in_its_order_those_of_its_base_first() -> None:
@@ -53,6 +56,7 @@ def test_what_is_added_is_a_count() -> None:
 
 def test_defaults() -> None:
     assert "topic" not in defaults_of(Sent)
+    assert later_of(Sent) == {"offset": -1, "seq": 0}
     assert widths_of(Sent) == {"buckets": 3}
 
 

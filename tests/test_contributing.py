@@ -38,7 +38,6 @@ from streaming.common.state_row import STATES
 from tests.builders import batch, commit
 from tests.events import Item, batch_of, batches_of, row
 from tests.formats.segments import written
-from tests.journal.test_blocks import test_a_block_that_version_10_has_stored_is_read_whatever_columns_came_since
 from tests.exposition.reading import page
 from tests.view.rows import EVER, untold_table
 
@@ -81,7 +80,6 @@ table.apply(changed)
 assert line == 'segtail_partition_control_batches_total{broker="1",topic="orders",partition="0"} 2', line
 
 # a journal, and an agent, of before
-test_a_block_that_version_10_has_stored_is_read_whatever_columns_came_since()
 (found,) = rows_of(unpack((scratch / "before.block").read_bytes()))
 assert (found.event.records, found.event.control_batches) == (3, 0)
 sent = pa.Table.from_batches([batch_of(rows)]).drop_columns(["control_batches"])

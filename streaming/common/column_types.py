@@ -32,6 +32,13 @@ Count = Annotated[int, pa.int64(), _ADDED]
 Counts = Annotated[tuple[int, ...], pa.list_(pa.int64()), _ADDED]
 """Several such numbers: as many as the default of the column has."""
 
+LATER = "later"
+"""Marks a column that earlier versions do not send or store. Its default has to mean "not known", and to make no number wrong.
+
+When such a column is added, it is the last one of its class (`streaming.common.rows.unpack_rows`).
+"""
+
+
 MOST_SUM = 1 << 62
 """Where sums of counts end. No broker comes near; an agent that lies may, and another one's sum beside it has to fit the column too."""
 
@@ -75,6 +82,12 @@ def _marked(declared: type, mark: str) -> tuple[str, ...]:
 def defaults_of(declared: type) -> dict[str, object]:
     """The defaults of the columns that have one."""
     return {each.name: each.default for each in fields(declared) if each.default is not MISSING}
+
+
+def later_of(declared: type) -> dict[str, object]:
+    """The defaults of the columns that are `LATER`."""
+    defaults = defaults_of(declared)
+    return {name: defaults[name] for name in _marked(declared, LATER)}
 
 
 def widths_of(declared: type) -> dict[str, int]:

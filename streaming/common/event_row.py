@@ -9,7 +9,7 @@ from typing import Annotated
 import pyarrow as pa
 
 from streaming.common.codecs import CODECS
-from streaming.common.column_types import Blob, Count, Counts, Flag, Int, Long, Text, columns_of
+from streaming.common.column_types import Blob, Count, Counts, Flag, Int, Long, Text, columns_of, later_of
 from streaming.common.log_key import LogKey, key_of
 from streaming.common.rows import APPEND_DELAY_SECONDS_BOUNDS, BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS, Kind
 
@@ -92,3 +92,6 @@ EVENT = pa.schema(columns_of(Event))
 
 EVENTS = pa.schema([*(each for each in columns_of(EventRow) if each.name not in EVENT.names), *EVENT])
 """One row for each event, its place first; but a census becomes one row for every log and a closing one."""
+
+MISSING = later_of(Event)
+"""The columns that are `streaming.common.column_types.LATER`, with the default of each. Every other column has to be there."""

@@ -3,6 +3,7 @@
 Units: offsets and positions are Kafka's own (a position is a byte in a ``.log``), times are Unix milliseconds, -1 means "none".
 """
 
+from collections.abc import Mapping
 from enum import IntEnum, StrEnum
 
 import numpy as np
@@ -226,18 +227,33 @@ class Change(StrEnum):
     ARRIVED = "arrived"  # an agent's journal, up to some point, is in the states of this micro-batch and earlier ones
 
 
+NONE_LATER: Mapping[str, object] = {}
+
+
 def pack_rows(rows: pa.RecordBatch) -> bytes:
     """Pack rows of `EVENTS` or `STATES` into one value for `PACKED`."""
     packed: bytes = rows.serialize().to_pybytes()
     return packed
 
 
-def unpack_rows(packed: bytes, schema: pa.Schema) -> pa.RecordBatch:
-    """Unpack a value of `pack_rows`. Raises pa.ArrowInvalid: the value is something else."""
+def unpack_rows(packed: bytes, schema: pa.Schema, later: Mapping[str, object] = NONE_LATER) -> pa.RecordBatch:
+    """Unpack a value of `pack_rows`.
+
+    Args:
+        later: the columns at the end of the schema that an earlier version may not have had when it packed the rows, with their defaults.
+            Columns that a later version has added after those of the schema are left out.
+
+    Raises:
+        pa.ArrowInvalid: the value is something else.
+    """
     try:
         return pa.ipc.read_record_batch(pa.py_buffer(packed), schema)
-    except NOT_ARROW as error:
-        raise pa.ArrowInvalid(str(error)) from error
+    except (pa.ArrowInvalid, *NOT_ARROW) as error:
+        last = schema.field(len(schema) - 1)
+        if last.name not in later:
+            raise pa.ArrowInvalid(str(error)) from error
+        earlier = unpack_rows(packed, schema.remove(len(schema) - 1), later)
+    return pa.RecordBatch.from_arrays([*earlier.columns, pa.array([later[last.name]] * len(earlier), last.type)], schema=schema)
 
 
 def unpack_entries(packed: bytes) -> pa.RecordBatch:

@@ -11,8 +11,9 @@ from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import PlanRequest, Range, Register
 from streaming.broker.protocol.status_messages import Status
 from streaming.broker.protocol.versions import OLDEST_AGENT, OLDEST_JOB, PROTOCOL
-from streaming.common.event_row import EVENTS
+from streaming.common.event_row import EVENTS, MISSING
 from streaming.errors import AgentError, VersionError
+from streaming.spark.client import column_versions
 from streaming.spark.client.agent_client import AgentClient
 from tests.agents import Agent, event_rows
 from tests.builders import batch, log_dir, partition
@@ -80,6 +81,17 @@ def test_columns_go_by_name(client: AgentClient, agent: OtherVersion, change: Ca
     assert counted(client.read(agent.asked)) == expected
 
 
+def test_what_stands_for_a_column_that_came_later_is_its_default(
+    client: AgentClient, agent: OtherVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the first version sees it that has a column more than this one."""
+    agent.rows = agent.rows.drop_columns(["leader_epoch"])
+    with pytest.raises(VersionError, match="column leader_epoch is missing"):
+        client.read(agent.asked)
+    monkeypatch.setattr(column_versions, "MISSING", {"leader_epoch": -7})
+    assert set(client.read(agent.asked)["leader_epoch"].to_pylist()) == {-7}
+
+
 # --- what cannot
 
 
@@ -109,7 +121,7 @@ def test_rows_that_cannot_be_used_are_refused_and_have_not_arrived(
     assert agent.received == []
 
 
-@pytest.mark.parametrize("name", sorted(EVENTS.names))
+@pytest.mark.parametrize("name", sorted({*EVENTS.names} - {*MISSING}))
 def test_a_missing_column_that_would_count_something_else_is_found_without_any_row(
     client: AgentClient, agent: OtherVersion, name: str
 ) -> None:

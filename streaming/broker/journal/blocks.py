@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from streaming.broker.journal.tables import StoredTable, value
 from streaming.common.arrays import Longs
 from streaming.common.column_types import values_of
-from streaming.common.event_row import EVENT, Event
+from streaming.common.event_row import EVENT, MISSING, Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind, pack_rows, unpack_rows
 
@@ -109,7 +109,7 @@ def pack(block: pa.RecordBatch) -> bytes:
 
 def unpack(packed: bytes) -> pa.RecordBatch:
     """The block that `pack` was given."""
-    return unpack_rows(lz4.frame.decompress(packed), BLOCK)
+    return unpack_rows(lz4.frame.decompress(packed), BLOCK, MISSING)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

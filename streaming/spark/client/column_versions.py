@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from streaming.broker.protocol.consumer_messages import Range
 from streaming.common.column_types import counts_of, widths_of
-from streaming.common.event_row import EVENT, EVENTS, Event
+from streaming.common.event_row import EVENT, EVENTS, MISSING, Event
 from streaming.common.rows import SEGMENTS, TRANSACTION_STEPS, Kind
 from streaming.errors import quoted
 
@@ -48,6 +48,8 @@ def as_events(rows: pa.Table) -> pa.Table:
 def _column(rows: pa.Table, wanted: pa.Field) -> pa.ChunkedArray:
     name = wanted.name
     count = rows.schema.names.count(name)
+    if count == 0 and name in MISSING:
+        return pa.chunked_array([pa.array([MISSING[name]] * len(rows), wanted.type)])
     if count != 1:
         raise ValueError(f"column {name} is missing" if count == 0 else f"column {name} is there {count} times")
     column = rows[name]
