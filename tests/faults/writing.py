@@ -74,7 +74,7 @@ def written(broker: WritingBroker) -> dict[tuple[str, int], Counts]:
     """The counts of every partition, as the broker knows them."""
     return {
         (each.topic, each.partition): Counts(each.appended.bytes, each.appended.batches, each.appended.records, each.log_end_offset)
-        for each in facts_of_all(broker)
+        for each in broker.facts()
     }
 
 

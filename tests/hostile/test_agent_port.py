@@ -16,7 +16,6 @@ from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, 
 from streaming.common.units import Address
 from streaming.errors import AgentError
 from streaming.spark.client.agent_client import AgentClient
-from tests.facts import facts_of_all
 from tests.faults.writing import WritingBroker, writing_broker
 from tests.hostile.http1 import CALL, Flood, bare_call
 from tests.hostile.processes import STRANGERS_TOKEN, Attacked, attacked_agent
@@ -84,7 +83,7 @@ def test_strangers_whose_calls_are_refused_displace_each_other_and_no_job(agent:
     """From the job's own address."""
     job = Reader(agent.client(), "job")
     until("the job has begun", job.step)
-    until("it has all", lambda: not job.step() and job.appended == sum(each.appended.bytes for each in facts_of_all(broker)))
+    until("it has all", lambda: not job.step() and job.appended == sum(each.appended.bytes for each in broker.facts()))
     with ThreadPoolExecutor(1) as pool, ExitStack() as strangers:
         plan = pool.submit(job.client.plan, PlanRequest("job", "run", job.journal, job.seq, None, 30_000, total=job.total))
         for _ in range(2 * MOST_OF_CLIENT):
@@ -194,7 +193,7 @@ def test_foreign_plans_renew_nothing_of_a_job(agent: Attacked, broker: WritingBr
         if number % 10 == 0:
             broker.write_on(50)
             job.catch_up()
-    until("the job has it all", lambda: job.step() or job.appended == sum(each.appended.bytes for each in facts_of_all(broker)))
+    until("the job has it all", lambda: job.step() or job.appended == sum(each.appended.bytes for each in broker.facts()))
     assert len(job.journals) == 1
 
 
@@ -206,7 +205,7 @@ def test_made_up_consumers_get_no_room_of_others(agent: Attacked, broker: Writin
     broker.write_on(100)
     another = Reader(agent.client(), "another")
     until("another job begins", another.step)
-    until("the job has it all", lambda: job.step() or job.appended == sum(each.appended.bytes for each in facts_of_all(broker)))
+    until("the job has it all", lambda: job.step() or job.appended == sum(each.appended.bytes for each in broker.facts()))
 
 
 @pytest.mark.slow
