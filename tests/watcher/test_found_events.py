@@ -141,6 +141,11 @@ def test_a_log_start_that_no_checkpoint_confirms_is_taken_back_when_one_is_writt
     disk.write_checkpoint("log-start-offset-checkpoint", [])
     (event,) = reported(station, hinted=False)
     assert event.log_start_offset == 0
+    epochs = log.directory / "leader-epoch-checkpoint"
+    before = epochs.read_text()
+    epochs.unlink()
+    epochs.write_text(before)  # as each later start writes it again, newer than the checkpoint
+    assert reported(station) == []
 
 
 def test_with_remote_storage_the_checkpoint_alone_says_where_a_log_starts(station: Station, disk: LogDir) -> None:

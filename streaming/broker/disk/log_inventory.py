@@ -394,6 +394,7 @@ class _InventoriedLog:
     _scanned: bool = False  # a scan has found something since the last inventory
     _active: Segment | None = None  # as it was at the last inventory
     _own_start: int = -1
+    _refuted_start: int = -1  # of the leader epochs: a checkpoint has shown that the broker does not know of it
     _active_created_ms: int = -1
     _leftovers: tuple[int, int] = (0, 0)
     _checkpoints: tuple[int, int] = (-1, -1)
@@ -407,9 +408,12 @@ class _InventoriedLog:
         changed = self._list(listing, now_ms, buffer)
         if self._active is None:
             return None
-        if not changed and self._inventory is not None and self._inventory.start_is_young:
-            before, self._own_start = self._own_start, log_start_offset(self.partition.path, list_segments(self.partition.path))
-            changed = before != self._own_start
+        if self._inventory is not None and self._inventory.start_is_young:
+            before = self._inventory.own_start_offset
+            if not changed:
+                self._own_start = log_start_offset(self.partition.path, list_segments(self.partition.path))
+            if self._own_start < before:
+                self._refuted_start, changed = before, True
         changed = self._read_active(self._active, buffer, listed=changed) or changed
         changed = self.closed.check_one(buffer) or self._scanned or changed
         self._scanned = False
@@ -437,7 +441,8 @@ class _InventoriedLog:
         segments = list_segments(self.partition.path) if known is None else known.segments
         self._active = segments[-1] if segments else None
         if segments:
-            self._own_start = log_start_offset(self.partition.path, segments) if known is None else known.log_start
+            found = log_start_offset(self.partition.path, segments) if known is None else known.log_start
+            self._own_start = segments[0].base_offset if found == self._refuted_start else found
             self._leftovers = _leftovers(self.partition.path)
             self._active_created_ms = _created_ms(self.partition.path, segments[-1].base_offset)
             self.closed.take(segments, self.read, buffer)
