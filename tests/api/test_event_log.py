@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from streaming.broker.protocol.history_json import KeptChanges
-from streaming.broker.protocol.status_json import ClusterEvent
+from streaming.broker.protocol.status_json import ClusterEvent, EventKind
 from streaming.cluster.verdicts.cluster_changes import SURE_MS
 from streaming.errors import UsageError
 from streaming.pages.api.event_log import MOST_EVENTS, EventLog
@@ -52,6 +52,13 @@ def test_the_newest_change_is_first_and_a_filter_finds_one() -> None:
     assert [each for each, _ in kinds(events, "filter=orders&limit=1&offset=1")] == ["problem_began"]
     with pytest.raises(UsageError, match="sort"):
         events.page("sort=at_ms", judged(fine()))
+
+
+def test_what_was_seen_later_and_ended_before_is_below() -> None:
+    events = EventLog()
+    events._add([ClusterEvent(kind=EventKind.BROKER_RESTARTED, at_ms=NOW_MS, what="Broker 1 was started again")])
+    events._add([ClusterEvent(kind=EventKind.PROBLEM_ENDED, at_ms=NOW_MS - 1, what="Broker 1 is down")])
+    assert [each for each, _ in kinds(events)] == ["broker_restarted", "problem_ended"]
 
 
 def test_looks_a_moment_apart_are_not_compared() -> None:

@@ -98,6 +98,7 @@ class EventLog:
         wanted, offset, limit = filter_of(given).casefold(), offset_of(given), limit_of(given, largest=LARGEST_LIMIT)
         with self._lock:
             events, since_ms = self._events[::-1], self._since_ms
+        events.sort(key=lambda each: -each.at_ms)  # what a look finds may be of before what the look before has found
         matched = [each for each in events if not wanted or wanted in _text(each).casefold()]
         return EventPage(
             at_ms=judged.at_ms,
