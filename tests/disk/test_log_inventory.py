@@ -476,3 +476,14 @@ def test_a_log_dir_that_cannot_be_asked_does_not_say_that_its_broker_was_shut_do
     (here.path / ".kafka_cleanshutdown").touch()
     assert was_shut_down_cleanly(here.path)
     assert not was_shut_down_cleanly(here.path / ("x" * 5000))
+
+
+def test_a_log_start_that_fell_with_a_truncation_is_believed_again(log: PartitionLog) -> None:
+    """Only what a checkpoint takes back is not."""
+    looking = inventory()
+    log.delete_records(log.log_end_offset)
+    start = look(log, looking).log_start_offset()
+    log.truncate(log.log_start_offset)
+    assert look(log, looking).log_start_offset() < start
+    log.append(batch(1))
+    assert look(log, looking).log_start_offset() == look(log).log_start_offset()

@@ -29,6 +29,7 @@ from streaming.broker.disk.segment_files import (
     directory_stamp,
     list_segments,
     log_start_offset,
+    read_leader_epochs,
 )
 from streaming.broker.disk.segment_times import (
     ActiveRead,
@@ -413,7 +414,10 @@ class _InventoriedLog:
             if not changed:
                 self._own_start = log_start_offset(self.partition.path, list_segments(self.partition.path))
             if self._own_start < before:
-                self._refuted_start, changed = before, True
+                epochs = read_leader_epochs(self.partition.path)
+                if epochs and epochs[0].start_offset == before:  # else it was truncated
+                    self._refuted_start = before
+                changed = True
         changed = self._read_active(self._active, buffer, listed=changed) or changed
         changed = self.closed.check_one(buffer) or self._scanned or changed
         self._scanned = False
