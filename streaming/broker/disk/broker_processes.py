@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from streaming.broker.disk.calls import Calling
+from streaming.broker.disk.calls import Calling, written_ns
 from streaming.broker.disk.logdirs import LogDir
 from streaming.broker.disk.opening import PROPERTIES_BYTES, is_short, open_file, read_small
 from streaming.common.formatting import format_name
@@ -279,24 +279,13 @@ def last_write_ms(log_dir: Path) -> int:
 
     Every five seconds it writes its high watermarks if it has a replica there, and twice a second its metadata log.
     """
-    written = -1
-    for name in (*OFFSET_CHECKPOINTS, CLEAN_SHUTDOWN):
-        path = log_dir / name
-        with Calling(path):
-            written = max(written, _modified_ms(path))
+    written = max(written_ns(log_dir / name) // 1_000_000 for name in (*OFFSET_CHECKPOINTS, CLEAN_SHUTDOWN))
     metadata = log_dir / f"{METADATA_TOPIC}-0"
     try:
         with Calling(metadata), os.scandir(metadata) as entries:
-            return max([written, *(_modified_ms(entry) for entry in entries if entry.name.endswith(".log"))])
+            return max([written, *(written_ns(entry) // 1_000_000 for entry in entries if entry.name.endswith(".log"))])
     except OSError:  # it is in another log dir, or this one cannot be listed, which is reported elsewhere
         return written
-
-
-def _modified_ms(path: Path | os.DirEntry[str]) -> int:
-    try:
-        return path.stat().st_mtime_ns // 1_000_000
-    except OSError:
-        return -1
 
 
 def was_shut_down_cleanly(log_dir: Path) -> bool:

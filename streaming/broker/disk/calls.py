@@ -5,6 +5,7 @@ A file system call may not return, and then only another thread can detect it.
 
 import threading
 from os import PathLike
+from pathlib import Path
 from types import TracebackType
 
 
@@ -57,6 +58,15 @@ class Calling:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._calls.path = self._outer
         self._calls.count += 1
+
+
+def written_ns(path: str | PathLike[str]) -> int:
+    """When a file or directory was written last, Unix nanoseconds; -1 if it is not there or cannot be asked."""
+    try:
+        with Calling(path):
+            return Path(path).stat().st_mtime_ns
+    except OSError:
+        return -1
 
 
 class _Count(threading.local):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streaming.broker.disk.broker_processes import process_directories
-from streaming.broker.disk.calls import Calling
+from streaming.broker.disk.calls import Calling, written_ns
 from streaming.broker.disk.logdirs import LogDir
 from streaming.kafka.formats.names import (
     CLEAN_SHUTDOWN,
@@ -90,7 +90,7 @@ class ContentsReader:
             free=system.f_bavail * system.f_frsize,
             capacity=system.f_blocks * system.f_frsize,
             device=self._path.stat().st_dev,
-            checkpoint_ms=_modified_ms(self._path / HIGH_WATERMARK_CHECKPOINT),
+            checkpoint_ms=written_ns(self._path / HIGH_WATERMARK_CHECKPOINT) // 1_000_000,
             delete=taken[DirState.DELETE],
             stray=taken[DirState.STRAY],
             future=taken[DirState.FUTURE],
@@ -143,13 +143,6 @@ def _files(path: str, unlisted: dict[str, str], *, inside: bool) -> Iterator[int
         return
     except OSError as error:
         unlisted[path] = str(error)
-
-
-def _modified_ms(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns // 1_000_000
-    except OSError:
-        return -1
 
 
 # --- files of log dirs that are deleted and that a process still holds open: their space is taken, and no directory shows them. By the

@@ -409,15 +409,7 @@ class _InventoriedLog:
         changed = self._list(listing, now_ms, buffer)
         if self._active is None:
             return None
-        if self._inventory is not None and self._inventory.start_is_young:
-            before = self._inventory.own_start_offset
-            if not changed:
-                self._own_start = log_start_offset(self.partition.path, list_segments(self.partition.path))
-            if self._own_start < before:
-                epochs = read_leader_epochs(self.partition.path)
-                if epochs and epochs[0].start_offset == before:  # else it was truncated
-                    self._refuted_start = before
-                changed = True
+        changed = self._ask_young_start(self._active) or changed
         changed = self._read_active(self._active, buffer, listed=changed) or changed
         changed = self.closed.check_one(buffer) or self._scanned or changed
         self._scanned = False
@@ -427,6 +419,17 @@ class _InventoriedLog:
             self._find_oldest()
             self._inventory = self._as_found()
         return self._inventory
+
+    def _ask_young_start(self, active: Segment) -> bool:
+        """Ask whether a checkpoint has taken a young log start back; returns whether it is another one."""
+        last = self._inventory
+        if last is None or not last.start_is_young:
+            return False
+        before, epochs = last.own_start_offset, read_leader_epochs(self.partition.path)
+        self._own_start = log_start_offset(self.partition.path, (*self.closed.segments(), active), epochs)
+        if self._own_start < before and epochs and epochs[0].start_offset == before:  # else it was truncated
+            self._refuted_start = before
+        return self._own_start != before
 
     def scan(self, buffer: Bytes, budget: int) -> None:
         self._scanned = True

@@ -11,7 +11,7 @@ from mmap import PAGESIZE
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from streaming.broker.disk.calls import Calling, ThreadCalls, note_read
+from streaming.broker.disk.calls import Calling, ThreadCalls, note_read, written_ns
 from streaming.broker.disk.index_file import last_entry_below, last_entry_upto, positions_between
 from streaming.broker.disk.opening import EPOCHS_BYTES, open_file, read_small
 from streaming.errors import FormatError
@@ -271,7 +271,7 @@ def log_start_offset(directory: Path, segments: tuple[Segment, ...], stored: Seq
     first, epochs = segments[0], read_leader_epochs(directory) if stored is None else stored
     if not epochs or epochs[0].start_offset <= first.base_offset:
         return first.base_offset
-    if _written_ns(directory.parent / names.LOG_START_OFFSET_CHECKPOINT) > _written_ns(directory / names.LEADER_EPOCH_CHECKPOINT) >= 0:
+    if written_ns(directory.parent / names.LOG_START_OFFSET_CHECKPOINT) > written_ns(directory / names.LEADER_EPOCH_CHECKPOINT) >= 0:
         return first.base_offset
     try:
         file = first.open()
@@ -282,15 +282,6 @@ def log_start_offset(directory: Path, segments: tuple[Segment, ...], stored: Seq
     with_epoch = len(head) > MAGIC_AT and head[MAGIC_AT] == CURRENT_MAGIC
     start = epochs[0].start_offset
     return start if with_epoch and int.from_bytes(head[:LENGTH_AT]) < start else first.base_offset
-
-
-def _written_ns(path: Path) -> int:
-    """When a file was written last; -1 if there is none."""
-    try:
-        with Calling(path):
-            return path.stat().st_mtime_ns
-    except OSError:
-        return -1
 
 
 class OpenSegment:

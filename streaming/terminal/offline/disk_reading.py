@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from streaming.broker.agent.strays import StrayKind, strays_in
 from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.availability import LogDir, LogDirs
 from streaming.broker.disk.broker_processes import was_shut_down_cleanly
+from streaming.broker.disk.calls import written_ns
 from streaming.broker.disk.contents import deleted_open
 from streaming.broker.disk.dir_usage import DirUsage, DiskFileKind, read_log_dir
 from streaming.broker.disk.logdirs import load_offset_checkpoint
@@ -114,7 +114,7 @@ class _Reading:
             else:
                 self._take(log_dir, usage)
         self._leftovers += [
-            LeftoverFiles(path=path, kind=kind, taken=0, since_ms=_modified_ms(Path(path)))
+            LeftoverFiles(path=path, kind=kind, taken=0, since_ms=written_ns(path) // 1_000_000)
             for path, kind in self._strays.items()
             if kind == StrayKind.UNNAMED
         ]
@@ -193,7 +193,7 @@ class _Reading:
                 device=usage.device,
                 free=usage.free if self._question.free is None else self._question.free,
                 capacity=usage.capacity if self._question.free is None else -1,
-                checkpoint_ms=_modified_ms(log_dir.path / names.HIGH_WATERMARK_CHECKPOINT),
+                checkpoint_ms=written_ns(log_dir.path / names.HIGH_WATERMARK_CHECKPOINT) // 1_000_000,
                 kinds={kind.word: (taken[kind], apparent[kind]) for kind in DiskFileKind},
                 unread=unread,
                 waiting=sum(
@@ -212,7 +212,7 @@ class _Reading:
                 continue
             if is_foreign(self._cluster, LogKey(log_dir.broker, name.topic, name.partition, "")):
                 path = _directory(log_dir, name)
-                yield LeftoverFiles(path=path, kind="foreign", taken=int(usage.taken[row].sum()), since_ms=_modified_ms(Path(path)))
+                yield LeftoverFiles(path=path, kind="foreign", taken=int(usage.taken[row].sum()), since_ms=written_ns(path) // 1_000_000)
 
     def _read_logs(self, log_dir: LogDir, usage: DirUsage, items: dict[int, int], unread: dict[str, str]) -> None:
         ends = load_offset_checkpoint(log_dir, names.HIGH_WATERMARK_CHECKPOINT).offsets
@@ -359,10 +359,3 @@ def _points(logs: Sequence[_Log]) -> RecoveryPoints:
 
 def _entry(checkpoint: Mapping[tuple[str, int], int] | None, place: tuple[str, int]) -> int:
     return UNREADABLE if checkpoint is None else checkpoint.get(place, NO_ENTRY)
-
-
-def _modified_ms(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns // 1_000_000
-    except OSError:
-        return -1
