@@ -487,3 +487,17 @@ def test_a_log_start_that_fell_with_a_truncation_is_believed_again(log: Partitio
     assert look(log, looking).log_start_offset() < start
     log.append(batch(1))
     assert look(log, looking).log_start_offset() == look(log).log_start_offset()
+
+
+def test_a_log_start_that_fell_with_what_a_compaction_has_left_is_believed_again(directory: LogDir) -> None:
+    """While no batch is below it, the leader epochs show nothing; but no checkpoint has taken it back."""
+    log, looking = partition(directory, "t"), inventory()
+    log.append(batch(1), batch(1), batch(1))
+    log.roll()
+    log.delete_records(1)
+    assert look(log, looking).log_start_offset() == 1
+    compact(log, 0, set())
+    assert look(log, looking).log_start_offset() == 0
+    log.truncate(2)
+    log.append(batch(1), leader_epoch=1)
+    assert look(log, looking).log_start_offset() == look(log).log_start_offset() == 1

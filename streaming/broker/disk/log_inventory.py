@@ -27,6 +27,7 @@ from streaming.broker.disk.segment_files import (
     SegmentListing,
     another_file,
     directory_stamp,
+    has_later_checkpoint,
     list_segments,
     log_start_offset,
     read_leader_epochs,
@@ -425,9 +426,11 @@ class _InventoriedLog:
         last = self._inventory
         if last is None or not last.start_is_young:
             return False
-        before, epochs = last.own_start_offset, read_leader_epochs(self.partition.path)
-        self._own_start = log_start_offset(self.partition.path, (*self.closed.segments(), active), epochs)
-        if self._own_start < before and epochs and epochs[0].start_offset == before:  # else it was truncated
+        path, before = self.partition.path, last.own_start_offset
+        epochs = read_leader_epochs(path)
+        self._own_start = log_start_offset(path, (*self.closed.segments(), active), epochs)
+        still_there = epochs and epochs[0].start_offset == before  # else the log was truncated
+        if self._own_start < before and still_there and has_later_checkpoint(path):  # or else it was compacted
             self._refuted_start = before
         return self._own_start != before
 

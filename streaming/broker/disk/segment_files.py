@@ -271,7 +271,7 @@ def log_start_offset(directory: Path, segments: tuple[Segment, ...], stored: Seq
     first, epochs = segments[0], read_leader_epochs(directory) if stored is None else stored
     if not epochs or epochs[0].start_offset <= first.base_offset:
         return first.base_offset
-    if written_ns(directory.parent / names.LOG_START_OFFSET_CHECKPOINT) > written_ns(directory / names.LEADER_EPOCH_CHECKPOINT) >= 0:
+    if has_later_checkpoint(directory):
         return first.base_offset
     try:
         file = first.open()
@@ -282,6 +282,11 @@ def log_start_offset(directory: Path, segments: tuple[Segment, ...], stored: Seq
     with_epoch = len(head) > MAGIC_AT and head[MAGIC_AT] == CURRENT_MAGIC
     start = epochs[0].start_offset
     return start if with_epoch and int.from_bytes(head[:LENGTH_AT]) < start else first.base_offset
+
+
+def has_later_checkpoint(directory: Path) -> bool:
+    """Whether the log starts of the log dir were written after the leader epochs of this log."""
+    return written_ns(directory.parent / names.LOG_START_OFFSET_CHECKPOINT) > written_ns(directory / names.LEADER_EPOCH_CHECKPOINT) >= 0
 
 
 class OpenSegment:
