@@ -240,6 +240,7 @@ def _logs(logs: Sequence[tuple[str, int]], by_log: Mapping[tuple[str, int], Grou
         agents=["a1"] * len(logs),
         reason=np.full(len(logs), KNOWN, np.int8),
         log_start=column("log_start"),
+        start_after_crash=np.full(len(logs), -1),
         log_end=column("high_watermark"),
         high_watermark=column("high_watermark"),
         last_stable=column("last_stable_offset"),

@@ -56,6 +56,7 @@ class Event:
     active_first_timestamp: Long = -1  # of the first batch of the active segment
     active_created_ms: Long = -1  # when the active segment was created
     log_start_offset: Long = -1
+    start_after_crash: Long = -1  # where the log begins again if its broker is killed now; -1: there
     leader: Int = -2  # by the metadata log; -1 none, -2 not known. Decides what counts if another agent reads no metadata
     leader_epoch: Int = -1  # by the metadata log; -1 not known
     reason: Text = ""

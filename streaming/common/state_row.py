@@ -31,6 +31,7 @@ class StateRow:
     log_dir: Text = ""
     settled: Flag = False
     log_start_offset: Long = -1
+    start_after_crash: Long = -1  # where the log begins again if its broker is killed now; -1: there
     log_end_offset: Long = -1
     log_epoch: Int = -1
     high_watermark: Long = -1  # the last entry that was read: `transactions` has no closed one before it

@@ -25,7 +25,7 @@ _SHARES = tuple(
 
 
 FOUND_COLUMNS = (
-    *("leader", "leader_epoch", "log_start_offset", "local_log_start_offset"),
+    *("leader", "leader_epoch", "log_start_offset", "start_after_crash", "local_log_start_offset"),
     *("oldest_timestamp", "active_first_timestamp", "active_created_ms"),
 )
 """The columns of a log that stay as last published with its list of segments."""

@@ -6,6 +6,7 @@ A test may tell what happens as a script: each word is a commit, something that 
 |---|---|
 | `3`, `z:3/1@900` | group g commits offset 3 of orders-0; group z commits it of orders-1, with a stamp of second 900 |
 | `end=14`, `start=4`, `hw=9` | the log of orders-0 has grown by data records to this offset, begins there, is replicated up to there |
+| `crash=2`, `crash=-1` | it begins there again if its broker is killed; where it begins now |
 | `open=4`, `open=` | in orders-0 a transaction is open from this offset on, since 400 seconds before second 1000; none is any more |
 | `state=FILLING`, `edition=e2` | what the agent answers about the counts of orders-0 |
 | `away`, `back` | the agent answers with an error; it answers again |
@@ -44,7 +45,7 @@ MIXED = ["data", "aborted", "control", "data", "gone", "data", "data", "control"
 """Ten offsets with all that may be at one: from 2 on five data records, seven batches."""
 
 _COMMIT = re.compile(r"(?:(\w+):)?(-?\d+)(?:/(\d+))?(?:@(-?\d+))?")
-_MARKS = {"start": "log_start_offset", "hw": "high_watermark"}
+_MARKS = {"start": "log_start_offset", "crash": "start_after_crash", "hw": "high_watermark"}
 
 
 @dataclass

@@ -137,15 +137,23 @@ def test_a_log_start_that_no_checkpoint_confirms_is_taken_back_when_one_is_writt
     log.delete_records(1)
     station.look()
     (seen,) = (event for event in station.events if event.kind is Kind.FOUND)
-    assert (seen.log_start_offset, reported(station, hinted=False)) == (1, [])
+    assert (seen.log_start_offset, seen.start_after_crash, reported(station, hinted=False)) == (1, 0, [])
     disk.write_checkpoint("log-start-offset-checkpoint", [])
     (event,) = reported(station, hinted=False)
-    assert event.log_start_offset == 0
+    assert (event.log_start_offset, event.start_after_crash) == (0, -1)
     epochs = log.directory / "leader-epoch-checkpoint"
     before = epochs.read_text()
     epochs.unlink()
     epochs.write_text(before)  # as each later start writes it again, newer than the checkpoint
     assert reported(station) == []
+
+
+def test_a_log_start_that_a_checkpoint_has_is_taken_back_by_no_crash(station: Station, log: PartitionLog, disk: LogDir) -> None:
+    log.delete_records(1)
+    station.look()
+    disk.write_checkpoint("log-start-offset-checkpoint", [("t", 0, 1)])
+    (event,) = reported(station, hinted=False)
+    assert (event.log_start_offset, event.start_after_crash) == (1, -1)
 
 
 def test_with_remote_storage_the_checkpoint_alone_says_where_a_log_starts(station: Station, disk: LogDir) -> None:

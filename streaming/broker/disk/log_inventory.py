@@ -248,9 +248,10 @@ class LogInventory:
         return int(self.segments["size"].sum())
 
     @property
-    def start_is_young(self) -> bool:
-        """Whether the log start is known from the log's directory alone, inside a segment: the next checkpoint may take it back."""
-        return self.own_start_offset > max(self.start_checkpoint, int(self.segments["base_offset"][0]))
+    def start_after_crash(self) -> int:
+        """Where the log begins again if its broker is killed now: before its log start, which no checkpoint has yet; -1 where it begins."""
+        lasts = max(self.start_checkpoint, int(self.segments["base_offset"][0]))
+        return lasts if lasts < self.own_start_offset else -1
 
     def log_start_offset(self, *, remote_storage: bool = False) -> int:
         """The first offset that the log serves. With remote storage it may be far before the first offset on this disk."""
@@ -424,7 +425,7 @@ class _InventoriedLog:
     def _ask_young_start(self, active: Segment) -> bool:
         """Ask whether a checkpoint has taken a young log start back; returns whether it is another one."""
         last = self._inventory
-        if last is None or not last.start_is_young:
+        if last is None or last.start_after_crash < 0:
             return False
         path, before = self.partition.path, last.own_start_offset
         epochs = read_leader_epochs(path)

@@ -363,7 +363,7 @@ class FoundPublisher:
             last = tail.last_found
             assert last is not None
             tail.note_high_watermark(high_watermark)
-            if starts != [last.inventory.start_checkpoint, last.inventory.cleaner_checkpoint] or last.inventory.start_is_young:
+            if starts != [last.inventory.start_checkpoint, last.inventory.cleaner_checkpoint] or last.inventory.start_after_crash >= 0:
                 tail.make_list_due()
             elif tail.high_watermark == last.high_watermark:
                 del self._unequal[tail]
@@ -421,7 +421,7 @@ class FoundPublisher:
             return None
         if self.inventory.unfinished(tail.partition):
             self._unfinished[tail] = None
-        if inventory.start_is_young:
+        if inventory.start_after_crash >= 0:
             self._unequal[tail] = None
         last = self._last_found(tail, inventory)
         event = last.event(tail.event(Kind.FOUND), None if tail.owes_list else tail.last_found, self._clock_ms())
@@ -441,6 +441,7 @@ class FoundPublisher:
             judges_expiry=limits.judges_expiry,
             log_start_offset=inventory.log_start_offset(remote_storage=remote),
             local_log_start_offset=inventory.own_start_offset if remote else -1,
+            start_after_crash=-1 if remote else inventory.start_after_crash,
             high_watermark=tail.high_watermark,
             active_producers=tail.producers.active,
             leader=leader,

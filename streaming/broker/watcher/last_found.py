@@ -17,6 +17,7 @@ class LastFound:
     judges_expiry: bool
     log_start_offset: int
     local_log_start_offset: int
+    start_after_crash: int
     high_watermark: int
     leader: int
     leader_epoch: int
@@ -40,6 +41,7 @@ class LastFound:
         return {
             "log_start_offset": self.log_start_offset,
             "local_log_start_offset": self.local_log_start_offset,
+            "start_after_crash": self.start_after_crash,
             "oldest_timestamp": inventory.oldest_record_ms,
             "active_first_timestamp": inventory.active_first_ms,
             "active_created_ms": inventory.active_created_ms,

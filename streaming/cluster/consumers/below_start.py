@@ -1,4 +1,5 @@
-"""What lies between the committed offsets of groups and the log starts: lost once it is known that no consumer has it in memory.
+"""What lies between the committed offsets of groups and the log starts: lost once no consumer has it in memory, and no crash of the broker
+brings it back.
 
 Consumers fetch ahead of what they process, so what is deleted may be processed and committed later. A commit that goes on below the log
 start shows that. Who has nothing left goes on at the log start of that moment: so a commit that passes a log start by far more than the
@@ -134,13 +135,14 @@ class BelowStart:
             self._read(self.pieces[0], offset, Step() if far and self.pieces[0].told else step)
         self.begin = offset
 
-    def give_up(self, step: Step) -> None:
-        """Nobody has any of it."""
-        begin = self.begin
-        for each in self.pieces:
+    def give_up(self, upto: int, step: Step) -> None:
+        """Nobody has any of it, and no crash brings back what is before an offset."""
+        gone = [each for each in self.pieces if each.end <= upto]
+        begin, records = self.begin, 0
+        for each in gone:
             step.lose(each, begin)
-            begin = each.end
-        self.pieces = [] if not self.pieces else [Piece(self.end, self.records, told=True)]
+            begin, records = each.end, ABSENT if min(each.records, records) < 0 else records + each.records
+        self.pieces = [*([Piece(begin, records, told=True)] if gone else []), *self.pieces[len(gone) :]]
 
     def _read(self, piece: Piece, upto: int, step: Step) -> None:
         """A piece is read up to an offset. Where there are fewer records than offsets, nobody knows which of them are left."""

@@ -314,9 +314,9 @@ class CountingMemory:
         rate, looked = np.maximum(self._rates.now(steady_ms), 0), (steady_ms - at["looked_ms"]) / 1000
         for row in np.flatnonzero(changed | (at_once & (rate > 0))).tolist():
             log_start, upto = int(ends.log_start[row]), int(at["start"][row])
-            state, step = self._step(
-                row, rows, log_start, int(passed.deleted[row]), Pace(rate[row], stood[row], looked[row]), holds=bool(holds[row])
-            )
+            pace, after_crash = Pace(rate[row], stood[row], looked[row]), int(ends.start_after_crash[row])
+            lasting = log_start if after_crash == ABSENT else after_crash
+            state, step = self._step(row, rows, log_start, lasting, int(passed.deleted[row]), pace, holds=bool(holds[row]))
             unseen = max(log_start - upto, 0) if holds[row] and not below[row] and upto != ABSENT else 0
             self._below[int(rows.key[row])] = state  # without pieces it is kept for its moves: how the group reads is known the next time
             if below[row]:
@@ -327,12 +327,21 @@ class CountingMemory:
             passed.records[row] = max(passed.records[row] - (unseen if step.jumped else 0), 0) + step.read_records
             passed.offsets[row] = max(step.read_offsets - (0 if step.jumped else unseen), 0)
 
-    def _step(self, row: int, rows: CommitRows, log_start: int, deleted: int, pace: Pace, *, holds: bool) -> tuple[BelowStart, Step]:
-        """What is deleted after a commit by now. ``deleted``: records since the round before, `ABSENT` if they are not counted."""
+    def _step(
+        self, row: int, rows: CommitRows, log_start: int, lasting: int, deleted: int, pace: Pace, *, holds: bool
+    ) -> tuple[BelowStart, Step]:
+        """What is deleted after a commit by now.
+
+        Args:
+            lasting: the log start that no crash takes back.
+            deleted: records since the round before, `ABSENT` if they are not counted.
+        """
         offset, before = int(rows.offset[row]), int(self._columns["start"][row])
         state, step = self._below.get(int(rows.key[row]), BelowStart(offset)), Step()
-        begins = bool(state.pieces) and log_start < state.end  # as of a topic that was made anew
-        if begins or not state.pieces:
+        begins = bool(state.pieces) and log_start < state.end  # as of a topic that was made anew, or where a crash has brought records back
+        if begins:
+            state.pieces = [each for each in state.pieces if each.end <= log_start]
+        if not state.pieces:
             state = BelowStart(offset if before == ABSENT or begins else before, moves=state.moves)
         if log_start > state.end:
             told = before == ABSENT or begins or (offset >= log_start and not holds)
@@ -340,7 +349,7 @@ class CountingMemory:
         if offset != state.begin:
             state.move(offset, log_start, None if before == ABSENT else pace, step)
         if not holds:
-            state.give_up(step)
+            state.give_up(lasting, step)
         return state, step
 
     def _add(self, rows: CommitRows, passed: _Passed, now_ms: int, steady_ms: int) -> None:

@@ -56,6 +56,7 @@ class Ends:
     reason: Codes  # the code of why nothing can be known of it
     counted: Codes  # why its records cannot be
     log_start: Longs
+    start_after_crash: Longs  # where it begins again if its broker is killed now, `ABSENT`: there
     log_end: Longs
     high_watermark: Longs
     last_stable: Longs

@@ -35,6 +35,7 @@ class GroupLogs:
     agents: list[str]
     reason: Codes  # the code of why nothing can be known of it. The offsets are those of that replica
     log_start: Longs
+    start_after_crash: Longs  # as in `Ends`
     log_end: Longs
     high_watermark: Longs
     last_stable: Longs
@@ -124,6 +125,7 @@ def group_logs(
         agents=["" if each == ABSENT else agents[each] for each in agent_numbers.tolist()],
         reason=first(coded(gone, LagReason.TOPIC_GONE), coded(unread, LagReason.UNREADABLE), coded(unheard, LagReason.LEADER)),
         log_start=_taken(observed.columns["log_start_offset"], item),
+        start_after_crash=_taken(observed.columns["start_after_crash"], item),
         log_end=log_end,
         high_watermark=high_watermark,
         last_stable=last_stable,

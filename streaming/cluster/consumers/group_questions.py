@@ -263,6 +263,7 @@ class EndMemory:
             reason=logs.reason,
             counted=first(self._counted, stale),
             log_start=logs.log_start,
+            start_after_crash=logs.start_after_crash,
             log_end=logs.log_end,
             high_watermark=logs.high_watermark,
             last_stable=logs.last_stable,
