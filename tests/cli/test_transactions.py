@@ -213,4 +213,15 @@ def test_what_a_job_cannot_tell_yet_is_not_known_and_no_zero() -> None:
     page = TransactionPage(at_ms=NOW, total=1, matched=1, offset=0, sort="", order="asc", rows=[row])
     with answering(lambda _: (200, page.encode())) as url:
         done = run_command("transactions", "--job", url)
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (4, "1 open, of 1 it is not known whether they hang")
+    counted, why = done.stdout.splitlines()[-2:]
+    assert (done.returncode, counted) == (4, "1 open, of 1 it is not known whether they hang")
+    assert why.startswith("The logs of all coordinators (__transaction_state) decide that: a job reads them once more")
+
+
+def test_without_the_logs_of_all_coordinators_it_says_what_to_give(cluster: Frozen) -> None:
+    """One log dir of two has the metadata log, and some of the coordinators' logs; its transactions are seconds old."""
+    done = segtail_transactions(cluster.log_dirs[:1], *at(cluster, -3600))
+    assert done.returncode == 4
+    assert done.stdout.splitlines()[-1].startswith(
+        "- 2 of 4 partitions of __transaction_state are not read to the end from a current replica: 0, 2."
+    )

@@ -20,6 +20,10 @@ HANGING, UNKNOWN = "hanging", "unknown"
 
 _NAMED = 5
 
+_OF_A_JOB = (
+    "The logs of all coordinators (__transaction_state) decide that: a job reads them once more after its start, where an agent has them."
+)
+
 
 @click.command("transactions")
 @with_list("server_properties", "hanging_after", "stuck_after")
@@ -40,9 +44,10 @@ def command(settings: Settings, wanted: ListRequest) -> int:
     source = source_of(settings, wanted, TRANSACTIONS_PATH)
     page = source.page(TRANSACTIONS_PATH, TransactionPage)
     source.check_names(PARTITIONS_PATH, PartitionPage, page.doubts)
-    print_list(page, wanted, _lines(page, wanted.width), AT_START["transactions"])
-    not_known = page.doubts or any(row.verdict == UNKNOWN for row in page.rows)
-    return FOUND if _wrong(page) else NOT_KNOWN if not_known else NOTHING_FOUND
+    unknown = any(row.verdict == UNKNOWN for row in page.rows)
+    why = [*([_OF_A_JOB] if unknown and wanted.job else [])]
+    print_list(page, wanted, (*_lines(page, wanted.width), *why), AT_START["transactions"])
+    return FOUND if _wrong(page) else NOT_KNOWN if page.doubts or unknown else NOTHING_FOUND
 
 
 def _wrong(page: TransactionPage) -> list[TransactionRow]:
