@@ -156,11 +156,13 @@ def test_a_word_that_is_a_log_dir_or_holds_one_is_asked_about(command: str, old:
     assert f"did you mean ./{old.parent.name}?" in run_command(command, old.parent.name).stderr
 
 
-@each_row("command", ["disk", "count", "page"])
-def test_a_list_of_paths_as_the_option_takes_it_says_how_to_write_it(command: str, old: Path) -> None:
-    done = run_command(command, f"{old},/data/2")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert f"write {old} /data/2, or --log-dirs {old},/data/2" in done.stderr
+@each_row("command", ["disk", "count", "groups", "transactions"])
+def test_paths_are_written_as_the_option_takes_them_too(command: str, old: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir(exist_ok=True)
+    both = f"{old},{tmp_path / 'empty'}"
+    word, option = run_command(command, both, "--at", "2026-01-01"), run_command(command, "--log-dirs", both, "--at", "2026-01-01")
+    assert (word.returncode, word.stdout, word.stderr) == (option.returncode, option.stdout, option.stderr)
+    assert f"{tmp_path / 'empty'} is not a Kafka log dir" in word.stdout + word.stderr
 
 
 @each_row(

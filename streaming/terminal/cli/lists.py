@@ -20,7 +20,7 @@ from streaming.common.settings import Settings
 from streaming.errors import UsageError
 from streaming.kafka.formats.names import META_PROPERTIES
 from streaming.terminal.cli.job_answers import ask, shown
-from streaming.terminal.cli.options import keep_paths
+from streaming.terminal.cli.options import as_paths, keep_paths
 from streaming.terminal.cli.output_options import width_of
 from streaming.terminal.cli.printing import echo_lines
 from streaming.terminal.cli.source import check_source, with_source
@@ -117,7 +117,7 @@ def _without_paths(noun: str, context: click.Context, _parameter: click.Paramete
 def _is_path(noun: str, word: str) -> bool:
     """No topic's name has a slash. A group's may have anything, so what looks like a path is one if it is a directory."""
     looks_so = "/" in word or word in (".", "..")
-    return looks_so and (noun == TOPIC or Path(word).is_dir())
+    return looks_so and (noun == TOPIC or all(Path(each).is_dir() for each in as_paths(word)))
 
 
 def with_list(*of_log_dirs: str) -> Callable[[Callable[..., R]], Callable[..., R]]:

@@ -110,20 +110,19 @@ def with_paths(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def keep_paths(context: click.Context, paths: Iterable[str]) -> None:
-    """Count these as log dirs besides those of ``--log-dirs``.
-
-    Raises:
-        UsageError: one is none, but a list as ``--log-dirs`` takes it, or a word.
-    """
-    paths = list(paths)
+    """Count these as log dirs besides those of ``--log-dirs``, lists of them too. Raises UsageError: one is a word that is no path."""
+    paths = [path for each in paths for path in as_paths(each)]
     topics = any("--topic" in each.opts for each in context.command.params)
     for path in paths:
-        if "," in path and not os.path.exists(path):  # noqa: PTH110 - also of a list that is too long for a path
-            raise UsageError(f"PATH {path} does not exist: write {' '.join(path.split(','))}, or --log-dirs {path}")
         if "/" not in path and not os.path.exists(path):  # noqa: PTH110
             topic = f". Is it a topic? Write --topic {path}" if topics else ""
             raise UsageError(f"PATH {path} does not exist: a PATH is a log dir, or a directory that holds some{topic}")
     context.meta.setdefault(_PATHS, []).extend(paths)
+
+
+def as_paths(word: str) -> list[str]:
+    """A path, or those of a list as ``--log-dirs`` takes it."""
+    return [word] if os.path.exists(word) else word.split(",")  # noqa: PTH110 - also of a list that is too long for a path
 
 
 def _keep_paths(context: click.Context, _parameter: click.Parameter, paths: tuple[str, ...]) -> None:
