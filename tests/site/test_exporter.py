@@ -8,6 +8,7 @@ from threading import Event
 
 import pytest
 
+from streaming.cluster.view.observer import AgentStatus
 from streaming.common.web.messages import OPENMETRICS_TYPE, TEXT_TYPE
 from streaming.common.web.places import CONNECTION_SECONDS, HEAD_SECONDS, PROBES, REQUESTS, REQUESTS_PER_CLIENT, SILENT_PER_CLIENT
 from streaming.errors import UsageError
@@ -99,12 +100,14 @@ def test_is_healthy_as_long_as_the_job_says_so(job: Job) -> None:
     assert ask(job, "/-/healthy").status == 503
 
 
-def test_is_ready_when_everything_is_recalled(job: Job) -> None:
+def test_is_ready_when_everything_is_recalled_and_as_long_as_an_agent_answers(job: Job) -> None:
     job.table.recalls(1)
     job.table.set_agents([])
     assert ask(job, "/-/ready").status == 503
     job.table.apply(states(recalled(0)))
-    assert ask(job, "/-/ready").status == 200
+    for up, status in ((False, 503), (True, 200), (False, 503)):
+        job.observer.know([AgentStatus(name="a1", up=up), AgentStatus(name="a2", up=False)])
+        assert ask(job, "/-/ready").status == status
 
 
 def test_the_root_is_a_page_for_people(job: Job) -> None:

@@ -196,7 +196,8 @@ class Exporter:
         if request.path == "/-/healthy":
             return _state(self._healthy(), "healthy", "the query has not checked for work lately, or fails again and again")
         if request.path == "/-/ready":
-            return _state(self._table.ready, "ready", "what is there is still on its way")
+            answers = any(agent.up for agent in self._observer.agents)
+            return _state(self._table.ready and answers, "ready", "what is there is still on its way" if answers else "no agent answers")
         page = self._page_site.answer(request)
         if page is None:
             return sentence(HTTPStatus.NOT_FOUND, "not found")
