@@ -94,13 +94,13 @@ conf: setup ## Regenerate conf/segtail.yaml from the settings in the code
 	@mv conf/segtail.yaml.new conf/segtail.yaml
 
 docs: setup ## Regenerate docs/metrics.md, the fields of docs/api.md and their schema, the columns of docs/spark.md, the tests' golden page, and the outputs of the commands that documents show
-	@$(BIN)/python -m streaming.pages.exposition.reference > docs/metrics.md.new
+	@$(BIN)/python -m docs.generators.metric_reference > docs/metrics.md.new
 	@mv docs/metrics.md.new docs/metrics.md
-	@$(BIN)/python -m streaming.pages.listings.api_reference docs/api.md > docs/api.md.new
+	@$(BIN)/python -m docs.generators.api_reference docs/api.md > docs/api.md.new
 	@mv docs/api.md.new docs/api.md
-	@$(BIN)/python -m streaming.pages.listings.api_reference > docs/api.schema.json.new
+	@$(BIN)/python -m docs.generators.api_reference > docs/api.schema.json.new
 	@mv docs/api.schema.json.new docs/api.schema.json
-	@$(BIN)/python -m streaming.spark.source.relation_reference docs/spark.md > docs/spark.md.new
+	@$(BIN)/python -m docs.generators.relation_reference docs/spark.md > docs/spark.md.new
 	@mv docs/spark.md.new docs/spark.md
 	@$(BIN)/python -m tests.exposition.golden
 	@$(BIN)/python -m tests.docs

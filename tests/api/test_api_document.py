@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from docs.generators.api_reference import ANSWERS, EVERY, OF_COMMANDS, kinds_of, meanings, schema, write_reference
 from streaming.broker.protocol.disk_json import DiskAnswer
 from streaming.broker.protocol.json_message import PublicMessage
 from streaming.broker.protocol.listing_json import PartitionPage, PartitionRow, RetentionPage, TransactionPage
 from streaming.broker.protocol.status_json import DoctorPage, ProblemPage
-from streaming.pages.listings.api_reference import ANSWERS, EVERY, OF_COMMANDS, kinds_of, meanings, schema, write_reference
 from tests.protocol.built import built
 from tests.tables import each_row
 

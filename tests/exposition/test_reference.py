@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from docs.generators.metric_reference import write_reference
 from streaming.common.definitions.metric import Metric
 from streaming.common.definitions.sections import SECTIONS, Section, section_of
-from streaming.pages.exposition.reference import write_reference
 from tests.tables import each_row
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "metrics.md"

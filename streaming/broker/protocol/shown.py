@@ -1,7 +1,7 @@
 """How the fields of messages for people are written and in which columns of their lists: named where a field is declared.
 
 A field is one line of its class: its type, which says its unit; its column, if tables have one; its default; and, behind it, what it means.
-`streaming.pages.listings.api_reference` reads that for docs/api.md and the JSON Schema; it goes on in the comments below.
+`docs.generators.api_reference` reads that for docs/api.md and the JSON Schema; it goes on in the comments below.
 """
 
 from collections.abc import Collection

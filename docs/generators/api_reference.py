@@ -1,4 +1,4 @@
-"""The fields of every answer below `/api/v1/`: ``python -m streaming.pages.listings.api_reference FILE`` writes the file anew.
+"""The fields of every answer below `/api/v1/`: ``python -m docs.generators.api_reference FILE`` writes the file anew.
 
 Without FILE it writes their JSON Schema, and that of the doctor's answer.
 """

@@ -1,4 +1,4 @@
-"""Writes the tables of columns in docs/spark.md: ``python -m streaming.spark.source.relation_reference docs/spark.md``."""
+"""Writes the tables of columns in docs/spark.md: ``python -m docs.generators.relation_reference docs/spark.md``."""
 
 import sys
 from pathlib import Path

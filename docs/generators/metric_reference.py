@@ -1,4 +1,4 @@
-"""The table of all metrics for people, as Markdown: ``python -m streaming.pages.exposition.reference`` writes docs/metrics.md."""
+"""The table of all metrics for people, as Markdown: ``python -m docs.generators.metric_reference`` writes docs/metrics.md."""
 
 import sys
 from collections.abc import Iterable
