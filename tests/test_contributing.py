@@ -91,7 +91,7 @@ assert as_events(sent)["control_batches"].to_pylist() == [0, 0, 0]
 def shown() -> Iterator[tuple[str, str, str]]:
     """The file of each change that is shown, the lines that it has to have, and what these become."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"^## Adding a counter$.*?^```diff\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    (block,) = re.findall(r"^## A first change: a counter$.*?^```diff\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     path = ""
     for part in re.split(r"\n\n", block.rstrip("\n")):
         lines = part.split("\n")

@@ -40,7 +40,6 @@ ELSEWHERE = (
     Elsewhere("systemctl enable --now segtail-agent", "it needs systemd and the package", "tests/install/test_bare_machine.py"),
     Elsewhere("uvx", "it asks an index for packages", "tests/install/test_base_install.py"),
     Elsewhere("pipx", "it asks an index for packages", "tests/install/test_base_install.py"),
-    Elsewhere("git switch", "it changes the working tree"),
     Elsewhere("git checkout", "it changes the working tree"),
     Elsewhere("sed -i", "it changes the working tree"),
     Elsewhere("time make check", "it runs the tests", "tests/check/test_nearest.py"),

@@ -1,4 +1,4 @@
-"""Every document is found from the index, and the alert that the README shows is that of the rule."""
+"""Every document is found from the index, and the alert that docs/alerts.md shows is that of the rule."""
 
 import re
 
@@ -14,8 +14,8 @@ def test_the_index_leads_to_every_document() -> None:
     assert sorted(path.name for path in documents - linked) == []
 
 
-def test_the_alert_that_the_readme_shows_is_worded_as_the_rule() -> None:
-    (shown,) = re.findall(r"^FIRING (\w+): .*\n((?:    .*\n)+)", (ROOT / "README.md").read_text(), re.MULTILINE)
+def test_the_alert_that_is_shown_is_worded_as_the_rule() -> None:
+    (shown,) = re.findall(r"^FIRING (\w+): .*\n((?:    .*\n)+)", (DOCS / "alerts.md").read_text(), re.MULTILINE)
     rule = (ROOT / "conf" / "alerts" / f"{shown[0]}.yaml").read_text()
     sentences = [
         part for part in re.split(r"[.:,] +|\n +|: \d+|topic payments", shown[1]) if len(part.split()) > 4 and "kafka-" not in part
