@@ -10,26 +10,23 @@ _HEAD = """# Metrics
 
 <!-- Made from streaming/common/definitions by `make docs`. -->
 
-Units are base units: bytes, seconds, ratios from 0 to 1. A point in time is a Unix timestamp, never an age: `time()` minus the timestamp
-is the age. A gauge without a value is absent. Counters survive restarts, and begin with 0. A partition's counters first appear when its
-initial backlog has been read, so that `rate()` sees traffic and no backlog.
+What does each metric mean? For example, the age of a partition's last append is
+`time() - segtail_partition_last_append_timestamp_seconds`: a point in time is a Unix timestamp, never an age.
 
-Series about transactions and producers exist only for partitions on which a transactional batch has been seen.
-
-One replica of each partition is exported, the leader where it is known, so `sum()` is right; `replicas: all` exports every replica.
-
-The column *by topic* shows what replaces a partition's series where only topics are exported (`export.granularity: topic`, or more than
-`series_limit` series): a series with the same name but without the label `partition`, as the sum over the topic or the largest of its
-partitions. Metrics without an entry there are omitted then, except that series of late and hanging transactions stay as long as they fit.
+- Units are bytes, seconds, ratios from 0 to 1. A gauge without a value is absent.
+- Counters survive restarts, and begin with 0. A partition's first appear when its initial backlog has been read.
+- Series about transactions and producers exist once a transactional batch has been seen.
+- One replica of each partition is exported, the leader where it is known, so `sum()` is right; `replicas: all` exports every replica.
+- *By topic* is what replaces a partition's series with `export.granularity: topic`, or above `series_limit` series: the same name without
+  the label `partition`, the sum or the largest. Without an entry it is omitted then; late and hanging transactions stay while they fit.
 """
 
 _INTRODUCTIONS = {
     Section.CONSUMERS: """
-How much groups have left to read, from `__consumer_offsets` and the logs themselves; see [groups.md](groups.md). Series by group and topic
-are always there. `segtail_group_partition_` series are there for partitions that are later than `group_late_after`, or for all with
-`export.group_granularity: partition`. What is not known exactly is absent, never 0 and never old; the reason is a label of
-`segtail_group_lag_unknown_partitions`. Share groups have no isolation: their records are an upper bound, with an empty label `isolation`.
-Counters begin with 0 when the job starts.
+See [groups.md](groups.md). Series by group and topic are always there, `segtail_group_partition_` series for partitions later than
+`group_late_after`, or all with `export.group_granularity: partition`. What is not exact is absent, never old; the reason is a label of
+`segtail_group_lag_unknown_partitions`. Records of share groups are an upper bound, with an empty label `isolation`. Counters begin with 0
+when the job starts.
 """,
     Section.AGENT: """
 Each agent serves a page about itself at the address of `segtail agent --metrics-listen HOST:PORT`. Besides these metrics it has
