@@ -168,6 +168,16 @@ def test_nothing_has_to_be_scrolled_sideways_at_any_width(browser: Browser, path
     assert [each for each in browser.console() if "404" not in each] == []
 
 
+def test_on_a_phone_the_first_problem_is_in_sight_and_figures_come_after_all(browser: Browser) -> None:
+    browser.resize(390, 844)
+    browser.open("/")
+    problem, figures, height = browser.run(
+        "return [...['.problem', '.figures'].map((each) => document.querySelector(each).getBoundingClientRect().top), innerHeight]"
+    )
+    assert problem < height < figures
+    assert browser.run("return document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
 def test_where_it_gets_narrow_columns_go_first_and_rows_are_cards_only_below_640_pixels(browser: Browser) -> None:
     heads = "return [...document.querySelectorAll('#rows thead th')].filter(each => each.checkVisibility()).map(each => each.innerText)"
     browser.open("/partitions")
