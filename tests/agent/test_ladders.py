@@ -27,6 +27,7 @@ from streaming.broker.ladder.segment_ladder import RUNG_BYTES
 from streaming.broker.protocol.group_messages import POSITIONS_ASKED, RecordsRequest
 from streaming.errors import JournalError
 from streaming.kafka.scan.headers import Batches
+from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log import PartitionLog, clean
 from streaming.spark.client.agent_client import AgentClient
 from tests.agents import Agent, Reader
@@ -216,6 +217,29 @@ def test_an_abort_of_data_in_a_closed_segment_counts_although_nothing_is_listed_
         if deleted:  # what lies before the log start has to be found again
             agent.count()
         assert each.totals() == (deleted, log.log_end_offset, 10 - deleted, 3, 1)
+
+
+@pytest.mark.parametrize("rolled", [False, True])
+@pytest.mark.parametrize("last", [abort, commit])
+def test_the_end_of_a_transaction_that_was_open_before_the_log_start_changes_what_lies_before_it(
+    tmp_path: Path, rolled: bool, last: Callable[[int], Batch]
+) -> None:
+    log = partition(log_dir(tmp_path), "orders")
+    log.append(batch(2), batch(3, producer=5, transactional=True), batch(1), batch(2, producer=5, transactional=True))
+    if rolled:
+        log.roll()
+        log.append(batch(4))
+    with beside(tmp_path, log) as agent:
+        log.delete_records(7)
+        agent.look()
+        agent.count()
+        log.append(last(5))
+        agent.watcher.poll(set())
+        agent.count()
+        check(agent, log)
+        log.append(batch(1))
+        agent.look()
+        check(agent, log)
 
 
 def test_columns_of_a_range_that_cannot_be_made_cost_the_ladder_and_not_the_watcher(tmp_path: Path, log: PartitionLog) -> None:
@@ -596,8 +620,12 @@ class Ladders(RuleBasedStateMachine):
 
     @rule(back=st.integers(1, 8))
     def truncate(self, back: int) -> None:
-        self.log.truncate(max(self.log.segments[0].base_offset, self.log.log_end_offset - back))
-        self.epoch += 1
+        first, to = self.log.segments[0].base_offset, self.log.log_end_offset - back
+        if (
+            self.log.log_start_offset in range(first + 1) or to > self.log.log_start_offset
+        ):  # else only a later checkpoint has the log start
+            self.log.truncate(max(first, to))
+            self.epoch += 1
 
     @precondition(lambda self: len(self.log.segments) > 1)
     @rule(keep=st.integers(0, 3))
@@ -605,6 +633,11 @@ class Ladders(RuleBasedStateMachine):
         """Batches outside of transactions may go."""
         entries = [entry for segment in self.log.segments for entry in segment.entries]
         clean(self.log, {entry.base_offset for entry in entries if entry.producer_id >= 0 or entry.base_offset % 4 >= keep}, 0)
+
+    @rule(part=st.floats(0, 1))
+    def delete_records(self, part: float) -> None:
+        start = self.log.log_start_offset
+        self.log.delete_records(start + int(part * (self.log.log_end_offset - start)))
 
     @rule()
     def delete_old(self) -> None:

@@ -190,11 +190,14 @@ class LogLadder:
         active: the ladder of the last segment, up to where the log is read.
     """
 
-    __slots__ = ("_active", "_before", "_closed", "_lock", "_recent", "_zero", "edition")  # there is one for each log
+    __slots__ = ("_active", "_before", "_closed", "_lock", "_recent", "_zero", "edition", "log_start")  # there is one for each log
 
     def __init__(self, active: ActiveLadder) -> None:
         self.edition = token_hex(8)
         """Positions can be compared if they are of one edition."""
+        self.log_start = 0
+        """The log start. DeleteRecords may have passed data of a transaction that is open: if that is aborted, other counts than those that
+        were given out lie before the log start, so the edition is another."""
         self._lock = threading.Lock()
         self._active = active
         self._closed: tuple[SegmentLadder, ...] = ()
@@ -277,7 +280,12 @@ class LogLadder:
         with self._lock:
             if not self.is_at(base_offset, position):
                 return False
-            return all(self._end(one) for one in self._active.append(batches, seen_ms, steps))
+            known = len(self._active.aborted)
+            good = all(self._end(one) for one in self._active.append(batches, seen_ms, steps))
+            aborted = self._active.aborted
+            if len(aborted) > known and (aborted.entries["first_offset"][known:] < self.log_start).any():
+                self.edition = token_hex(8)
+            return good
 
     def append_plain(self, base_offset: int, position: int, next_offset: int, records: int, size: int, seen_ms: int) -> bool:
         """Add a range by its sums: see `RungBuilder.add_plain`; otherwise as `append`."""
