@@ -33,9 +33,7 @@ from streaming.broker.watcher.beginnings import Beginning
 from streaming.broker.watcher.found_events import partitions_of, topics_of
 from streaming.broker.watcher.unreadable import StuckTail
 from streaming.broker.watcher.watcher import Doubt
-from streaming.common.catalog.catalog_tables import LOGS, Catalog
-from streaming.common.catalog.changes import Changes, Version
-from streaming.common.catalog.editions import Editions
+from streaming.common.catalog import LOGS, Catalog, Changes, Editions, Version
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind

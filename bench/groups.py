@@ -18,7 +18,7 @@ from streaming.cluster.consumers.group_questions import MOST_ASKED
 from streaming.cluster.consumers.group_rounds import GroupRounds, Surroundings
 from streaming.cluster.consumers.group_snapshot import GroupBoard, PartitionListing
 from streaming.cluster.consumers.group_tracker import GroupTracker
-from streaming.cluster.view.export import EVERYTHING
+from streaming.cluster.view.family import EVERYTHING
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.group_rows import COMMITS, GROUPS, PENDING, GroupChanges
 from streaming.pages.exposition.render import render

@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from streaming.cluster.view.export import EVERYTHING, Export
+from streaming.cluster.view.family import EVERYTHING, Export
 from streaming.cluster.view.observer import Observer, Versions
 from streaming.cluster.view.page_context import context_of
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.value_matrix import LISTS
-from streaming.common.catalog.catalog_tables import PARTITIONS, UNREADABLE, Catalog
+from streaming.common.catalog import PARTITIONS, UNREADABLE, Catalog
 from streaming.common.rows import SEGMENTS, TRANSACTIONS
 from streaming.common.settings import Settings
 from streaming.common.state_row import STATES, StateRow

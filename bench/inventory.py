@@ -19,8 +19,7 @@ from streaming.rules.config_values import topic_configs
 from streaming.rules.inventory_changes import listed
 from streaming.rules.limits import effective_limits
 from streaming.rules.log_state import LogState
-from streaming.rules.retention_rule import RetentionRule
-from streaming.rules.segment_columns import LogFacts, SegmentColumns
+from streaming.rules.retention_rule import LogFacts, RetentionRule, SegmentColumns
 from tests.builders import NOW, batch, log_dir, partition
 
 T = TypeVar("T")

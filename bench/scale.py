@@ -30,8 +30,8 @@ from bench.running import Cost, RunningJob
 from bench.start import BATCH_BYTES, EARLIER
 from streaming.broker.agent.polling_thread import REST_SECONDS
 from streaming.broker.agent.service import POLL_SECONDS
+from streaming.broker.disk.opening import RESERVED
 from streaming.broker.watcher import structure
-from streaming.broker.watcher.open_files import RESERVED
 from streaming.common.settings import Settings
 from tests.scratch import scratch
 

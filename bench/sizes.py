@@ -9,7 +9,7 @@ import re
 
 from bench.healthy_table import NO_LIMIT, NOW_MS, new_observer, new_table, publish, series_in, states
 from bench.measuring import Bounds, show
-from streaming.cluster.view.export import Export
+from streaming.cluster.view.family import Export
 from streaming.common.settings import Settings
 from streaming.pages.exposition.kept_lines import KeptLines
 from streaming.pages.exposition.render import render, render_packed

@@ -18,7 +18,7 @@ from streaming.cluster.consumers.group_rebalances import RebalanceMemory
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, LabelMaker, pair_sums
 from streaming.cluster.consumers.group_uncommitted import Uncommitted
-from streaming.cluster.view.export import EVERYTHING
+from streaming.cluster.view.family import EVERYTHING
 from streaming.kafka.groups.commit_table import CommitRows
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
 from streaming.kafka.groups.offset_moves import GroupPresence, MoveKind, OffsetMove

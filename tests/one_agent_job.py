@@ -7,7 +7,7 @@ from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.page_context import context_of
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import View, view
-from streaming.common.catalog.catalog_tables import NOTHING_DECIDED
+from streaming.common.catalog import NOTHING_DECIDED
 from streaming.common.rows import pack_rows
 from streaming.common.settings import Settings
 from streaming.common.state_row import STATES

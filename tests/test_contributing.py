@@ -28,7 +28,7 @@ from streaming.spark.client.column_versions import as_events
 from streaming.common.event_row import EVENTS
 from streaming.broker.journal.blocks import PlacedEvent, block_of, pack, rows_of, unpack
 from streaming.broker.journal.forgetting import merged
-from streaming.broker.journal.cutting import cut, overwritten_from
+from streaming.broker.journal.joined_ranges import cut, overwritten_from
 from streaming.common.rows import Kind, unpack_rows
 from streaming.rules.shard import fold_by_columns, fold_by_rows
 from streaming.rules.shard_state import ShardState

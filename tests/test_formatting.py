@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.common.formatting import (
+from streaming.common.units import (
     format_age,
     format_duration,
     format_list,

@@ -7,7 +7,7 @@ import pytest
 
 from streaming.broker.protocol.cluster_messages import PartitionCounts
 from streaming.common.arrow_streams import inflate
-from streaming.common.catalog.changes import Version, unpack
+from streaming.common.catalog import Version, unpack
 from streaming.errors import AgentError, FormatError
 from tests.tables import each_row
 
@@ -33,7 +33,7 @@ def test_more_or_something_else_is_refused(packed: bytes, what: str) -> None:
 
 
 def test_an_agent_cannot_make_a_job_unpack_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streaming.common.catalog.changes.MOST_CATALOG_BYTES", 1000)
+    monkeypatch.setattr("streaming.common.catalog.MOST_CATALOG_BYTES", 1000)
     monkeypatch.setattr("streaming.broker.protocol.cluster_messages.MOST_COUNTS_BYTES", 1000)
     bomb = b64encode(zlib.compress(bytes(1 << 20))).decode()
     with pytest.raises(FormatError, match="more than 1000 bytes"):

@@ -16,7 +16,7 @@ from streaming.cluster.consumers.group_rounds import GroupRounds, Surroundings
 from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.consumers.group_tracker import GroupTracker
 from streaming.cluster.verdicts.group_judge import judge_groups
-from streaming.cluster.view.export import EVERYTHING
+from streaming.cluster.view.family import EVERYTHING
 from streaming.common.rows import ROWS, SHARD
 from streaming.common.settings import Settings
 from streaming.pages.exposition.render import render

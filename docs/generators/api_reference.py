@@ -19,11 +19,9 @@ from streaming.broker.protocol.group_json import GroupDetail
 from streaming.broker.protocol.json_message import PublicMessage, is_absent
 from streaming.broker.protocol.listing_json import COUNT_PATH, CountPage, PartitionDetail, TopicDetail
 from streaming.broker.protocol.status_json import COST_PATH, NUMBERS_PATH, STATUS_PATH, ClusterNumbers, Cost, DoctorPage, Status
-from streaming.pages.listings import details, disk_list, group_list, partition_list, problem_list, transaction_list
-from streaming.pages.listings.answered_lists import LISTS
-from streaming.pages.listings.group_list import GROUPS
+from streaming.pages.listings import declared_lists, details
+from streaming.pages.listings.declared_lists import GROUPS, LISTS, PARTITIONS, TOPICS
 from streaming.pages.listings.listing import Listing
-from streaming.pages.listings.partition_list import PARTITIONS, TOPICS
 
 _FIELD = re.compile(r" {4}(\w+): ")
 
@@ -131,9 +129,9 @@ def _of_hint(hint: Any) -> dict[str, object]:
 
 MARK = "<!-- What follows is made from streaming/broker/protocol by `make docs`. -->\n"
 
-_MODULES = (details, disk_list, group_list, partition_list, problem_list, transaction_list)
+_MODULES = (details, declared_lists)
 _LISTS = [each for module in _MODULES for each in vars(module).values() if isinstance(each, Listing)]
-_ROWS = {each.row: each for each in (*_LISTS, partition_list.COUNTS["partition"], disk_list.DISK["partition"])}
+_ROWS = {each.row: each for each in (*_LISTS, declared_lists.COUNTS["partition"], declared_lists.DISK["partition"])}
 
 
 def write_reference(text: str) -> str:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from threading import Lock
 
-from streaming.common.formatting import format_time, plain
+from streaming.common.units import format_time, plain
 from streaming.errors import SegtailError
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}

@@ -8,7 +8,7 @@ from time import monotonic
 from types import TracebackType
 from typing import Self, TextIO
 
-from streaming.common.formatting import format_duration, format_size
+from streaming.common.units import format_duration, format_size
 
 _AFTER_SECONDS = 1.0
 _EVERY_SECONDS = 0.2

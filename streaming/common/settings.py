@@ -44,7 +44,7 @@ from streaming.common.option_types import (
     several_of,
     text,
 )
-from streaming.common.pace.schedule import LONGEST_SECONDS
+from streaming.common.pace import LONGEST_SECONDS
 from streaming.common.start_from import StartFrom
 from streaming.common.units import Address
 

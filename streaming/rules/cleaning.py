@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
-from streaming.common.catalog.catalog_tables import UNREADABLE
-from streaming.rules.segment_columns import ABSENT, SegmentColumns
+from streaming.common.catalog import UNREADABLE
+from streaming.rules.retention_rule import ABSENT, SegmentColumns
 
 UNCLEANABLE = ("open_transaction", "compaction_lag", "moving")
 """The reasons why closed segments cannot be cleaned yet. A segment counts for one of them only, the first that holds."""

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
-from streaming.rules.retention_rule import FAR, Growth, RetentionPasses, after_start
-from streaming.rules.segment_columns import ABSENT, SegmentColumns
+from streaming.rules.retention_rule import ABSENT, FAR, Growth, RetentionPasses, SegmentColumns, after_start
 
 # --- how fast a reader has to be so that it is always ahead of what deletes the first segments of a log: one pace for each offset. It must
 # have read each segment before that goes, this one and all after it: many records that were appended at once go at once, whenever the first

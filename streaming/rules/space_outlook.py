@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Longs
-from streaming.rules.retention_rule import Growth
-from streaming.rules.segment_columns import SegmentColumns
+from streaming.rules.retention_rule import Growth, SegmentColumns
 
 # --- how fast logs grow, from the times of their own segments: what was appended before anybody watched is known in no other way.
 

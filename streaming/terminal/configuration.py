@@ -19,9 +19,9 @@ import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from streaming.common.formatting import plain
 from streaming.common.query_checkpoints import SameCheckpointError
 from streaming.common.settings import OPTIONS, Settings
+from streaming.common.units import plain
 from streaming.errors import SettingsError
 
 MASK = "*********(masked)"

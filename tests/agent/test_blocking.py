@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from streaming.broker.agent.parts import PATIENCE_POLLS, Blocking
-from streaming.broker.disk.calls import Calling, ThreadCalls, calls_of_this_thread
 from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.disk.opening import Calling, ThreadCalls, calls_of_this_thread
 from streaming.broker.journal.journal import Journal
 from streaming.common.event_row import Event
 from streaming.errors import FencedError, JournalError

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from streaming.broker.protocol.status_messages import Status, StatusRequest
-from streaming.common.catalog.catalog_tables import NOTHING_DECIDED
-from streaming.common.catalog.changes import Version, unpack
+from streaming.common.catalog import NOTHING_DECIDED, Version, unpack
 from tests.agents import Agent, Reader
 from tests.builders import batch, log_dir, partition
 

@@ -12,8 +12,8 @@ from streaming.broker.agent.call_answers import PRINCIPALS_SCANS, SCANS, ScanRoo
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.excerpts.excerpt_listing import list_excerpts
 from streaming.broker.protocol.agent_calls import Reason
+from streaming.broker.protocol.consumer_messages import EVERYTHING_SELECTED
 from streaming.broker.protocol.excerpt_messages import MOST_EXCERPTS, Excerpt, ExcerptsRequest, Scan, ScanRequest, UnreadPart
-from streaming.broker.protocol.selection import EVERYTHING_SELECTED
 from streaming.broker.protocol.versions import OLDEST_JOB
 from streaming.common.event_row import EVENTS
 from streaming.common.rows import BATCHES, TRANSACTION_ROWS

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from streaming.broker.journal import forgetting
-from streaming.broker.journal.blobs import decode_steps
 from streaming.broker.journal.consumers import JournalBounds
+from streaming.broker.journal.joined_ranges import decode_steps
 from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, PlanRequest, Range, Register
 from streaming.common.event_row import Event, EventRow

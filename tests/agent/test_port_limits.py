@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 from streaming.broker.agent import call_server, service
+from streaming.broker.disk import opening
 from streaming.broker.journal import blocks, consumers, journal
 from streaming.broker.protocol import agent_calls
-from streaming.broker.watcher import open_files
 from streaming.common import logs
 from streaming.common.web import places
 
@@ -39,10 +39,10 @@ def test_the_page_shows_the_limits() -> None:
     assert figures("beginnings of jobs") == [service.BEGINNINGS, service.BEGINNING_SECONDS]
     assert figures("ranges that a job reads") == [consumers.MOST_READS]
     assert figures("lines that callers") == [logs.EVERY_SECONDS]
-    assert figures("descriptors") == [open_files.RESERVED]
+    assert figures("descriptors") == [opening.RESERVED]
     assert figures("rows of a range") == [journal.BLOCKS_AT_ONCE, blocks.BLOCK_ROWS]
 
 
 def test_the_descriptors_that_logs_leave_are_enough_for_both_ports_and_some_more() -> None:
     over_http = places.SILENT_CONNECTIONS + places.REQUESTS + places.PROBES + places.READERS
-    assert call_server.CONNECTIONS + call_server.CALLS + over_http + 64 <= open_files.RESERVED
+    assert call_server.CONNECTIONS + call_server.CALLS + over_http + 64 <= opening.RESERVED

@@ -12,6 +12,7 @@ from streaming.broker.agent.reader_service import ReaderService
 from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.journal.consumers import Readers
 from streaming.broker.protocol.consumer_messages import (
+    EVERYTHING_SELECTED,
     ReaderCommit,
     ReaderPlan,
     ReaderPlanRequest,
@@ -21,7 +22,6 @@ from streaming.broker.protocol.consumer_messages import (
     Selected,
 )
 from streaming.broker.protocol.excerpt_messages import Scan
-from streaming.broker.protocol.selection import EVERYTHING_SELECTED
 from streaming.common.event_row import EventRow
 from streaming.common.rows import Kind
 from streaming.simulator.log import PartitionLog

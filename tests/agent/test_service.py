@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.broker.agent.service import POLL_SECONDS
-from streaming.broker.journal.blobs import decode_steps
+from streaming.broker.journal.joined_ranges import decode_steps
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.common.event_row import EventRow
 from streaming.common.rows import SKIP_REASONS, Kind

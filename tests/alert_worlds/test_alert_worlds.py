@@ -11,7 +11,7 @@ from streaming.cluster.verdicts.cluster_problems import NO_CONTROLLER_MS, STOPPE
 from streaming.cluster.verdicts.conditions import STORM_RATIO
 from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
 from streaming.cluster.verdicts.kinds import KINDS
-from streaming.cluster.verdicts.log_dir_problems import LEAST_FREE, SCRUB_WAITS_S
+from streaming.cluster.verdicts.observer_problems import LEAST_FREE, SCRUB_WAITS_S
 from streaming.cluster.view.observer import FAR_LAG_S
 from streaming.kafka.groups.rebalance_log import STORM_PAUSE_MINUTES
 from streaming.rules.cleaning import LONG_MS

@@ -26,7 +26,7 @@ from streaming.broker.protocol.status_messages import (
 from streaming.cluster.verdicts.circumstances import Circumstances, thresholds_of
 from streaming.cluster.verdicts.incidents import problems
 from streaming.cluster.view.disk_use import full_by_dir
-from streaming.cluster.view.export import EVERYTHING, Export
+from streaming.cluster.view.family import EVERYTHING, Export
 from streaming.cluster.view.observer import AgentStatus, Observer, Versions, thresholds
 from streaming.cluster.view.table import Replica, Table
 from streaming.cluster.view.view import view

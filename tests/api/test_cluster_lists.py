@@ -19,12 +19,11 @@ from streaming.errors import UsageError
 from streaming.pages.api.history import MINUTES, RateColumns
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.look import Look
-from streaming.pages.api.looks import Looks
 from streaming.pages.api.state import State
 from streaming.pages.api.status_message import cluster_numbers
-from streaming.pages.listings.group_list import GROUPS
-from streaming.pages.listings.list_cells import Times
-from streaming.pages.site.judged_looks import JudgedLooks
+from streaming.pages.listings.declared_lists import GROUPS
+from streaming.pages.listings.listing import Times
+from streaming.pages.site.judged_looks import JudgedLooks, Looks
 from tests.api.looks import state as read_once
 from tests.group_snapshots import Group, snapshot_of
 from tests.view.reported import Facts

@@ -8,7 +8,7 @@ from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import view
 from streaming.pages.api.history import MINUTE_MS, MINUTES, History
 from streaming.pages.api.look import Look
-from streaming.pages.api.looks import KEEP_SECONDS, Looks
+from streaming.pages.site.judged_looks import KEEP_SECONDS, Looks
 from tests.view.rows import log, new_table, removed, states
 
 START = 1_700_000_040.0 // 60 * 60

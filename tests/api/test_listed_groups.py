@@ -19,9 +19,8 @@ from streaming.common.settings import Settings
 from streaming.errors import NotYetError
 from streaming.pages.api import listed_groups
 from streaming.pages.api.listed_groups import GroupResults, ListedGroups
-from streaming.pages.api.looks import Looks
 from streaming.pages.api.state import State
-from streaming.pages.site.judged_looks import JudgedLooks
+from streaming.pages.site.judged_looks import JudgedLooks, Looks
 from tests.builders import NOW
 from tests.group_snapshots import Group, snapshot_of
 from tests.view.rows import new_observer, new_table

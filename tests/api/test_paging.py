@@ -10,14 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.json_message import ASC, DESC, Bytes, Heading, Name, PublicMessage, Word
 from streaming.broker.protocol.listing_json import DEFAULT_LIMIT, LARGEST_LIMIT
-from streaming.broker.protocol.shown import ASC, DESC, Bytes, Heading, Name, Word
 from streaming.errors import UsageError
 from streaming.pages.api.paging import PageRequest, Sheet, cut, natural_order, page_request, parameters_of, ranks
-from streaming.pages.listings.group_list import GROUPS
+from streaming.pages.listings.declared_lists import GROUPS, RETENTION
 from streaming.pages.listings.listing import Listing
-from streaming.pages.listings.partition_list import RETENTION
 from tests.tables import each_row
 
 SORTABLE = ("topic", "size_bytes", "verdict")

@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from streaming.cluster.consumers.group_tracker import GroupTracker
-from streaming.cluster.view.export import EVERYTHING
+from streaming.cluster.view.family import EVERYTHING
 from streaming.common.settings import Settings
 from tests.broker.clients import create_topic, producer
 from tests.broker.kafka import Kafka

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
 from streaming.cluster.consumers.group_moves import SETTLED_MS
 from streaming.cluster.consumers.group_tracker import GroupTracker
-from streaming.cluster.view.export import EVERYTHING
+from streaming.cluster.view.family import EVERYTHING
 from streaming.common.settings import Settings
 from streaming.kafka.formats.names import OFFSETS_TOPIC, coordinator_partition
 from tests.broker.clients import create_topic

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.group_json import GroupDetail
 from streaming.cluster.consumers.group_tracker import GroupTracker
-from streaming.cluster.view.export import EVERYTHING
+from streaming.cluster.view.family import EVERYTHING
 from streaming.common.settings import Settings
 from streaming.terminal.offline.group_reading import read_groups
 from tests.broker.clients import create_topic

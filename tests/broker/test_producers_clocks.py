@@ -13,7 +13,7 @@ from confluent_kafka import TopicPartition as Partition
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.group_json import GroupDetail, GroupPartition
 from streaming.cluster.consumers.group_tracker import GroupTracker
-from streaming.cluster.view.export import EVERYTHING
+from streaming.cluster.view.family import EVERYTHING
 from streaming.common.settings import Settings
 from streaming.terminal.offline.group_reading import read_groups
 from tests.broker.clients import create_topic

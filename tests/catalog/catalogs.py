@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from streaming.common.catalog.catalog_tables import LOGS, PARTITIONS, TOPICS, UNREADABLE, Catalog
+from streaming.common.catalog import LOGS, PARTITIONS, TOPICS, UNREADABLE, Catalog
 
 Row = Mapping[str, Any]
 

@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.common.catalog import editions
-from streaming.common.catalog.catalog_tables import NOTHING_DECIDED, Catalog
-from streaming.common.catalog.changes import Changes, Version, unpack
-from streaming.common.catalog.editions import Editions
+import streaming.common.catalog
+from streaming.common.catalog import NOTHING_DECIDED, Catalog, Changes, Editions, Version, unpack
 from streaming.errors import FormatError
 from tests.catalog.catalogs import catalog, rows_of
 
@@ -62,7 +60,7 @@ class Asker:
 
 
 def test_who_knows_a_version_from_before_what_is_remembered_is_given_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(editions, "MOST_GONE", 2)
+    monkeypatch.setattr(streaming.common.catalog, "MOST_GONE", 2)
     made, versions = Editions(), []
     for first in range(4):  # one after the other goes
         made.update(catalog(logs=[{"partition": number} for number in range(first, 5)]))
@@ -78,7 +76,7 @@ def test_who_knows_a_version_from_before_what_is_remembered_is_given_the_whole(m
 @given(st.lists(CATALOGS | st.sampled_from(["restart", "first asks", "second asks"]), max_size=20), st.sampled_from([2, 10_000]))
 def test_changes_come_to_the_whole(steps: list[Catalog | str], most_gone: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(editions, "MOST_GONE", most_gone)
+        patch.setattr(streaming.common.catalog, "MOST_GONE", most_gone)
         made, now = new_editions(NOTHING_DECIDED), NOTHING_DECIDED
         askers = {"first asks": Asker(), "second asks": Asker()}
         for step in [*steps, *askers]:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPage, GroupPartition, GroupSummary
-from streaming.pages.listings.group_list import GROUPS, no_groups
-from streaming.pages.listings.list_cells import Times
+from streaming.pages.listings.declared_lists import GROUPS, no_groups
+from streaming.pages.listings.listing import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.cli.group_report import assumed, assumed_groups, partition_tables, reasons
 

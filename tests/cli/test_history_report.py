@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from streaming.broker.protocol.history_json import GroupHistory, HistoryEvent
-from streaming.terminal.cli.history_report import end_of, histories
+from streaming.terminal.cli.group_report import end_of, histories
 
 SECOND = 1000
 NOW_MS = 1_700_000_000_000

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.cluster.verdicts.blocked_remedies import REMEDIES
+from streaming.cluster.verdicts.commands import REMEDIES
 from tests.builders import NOW, batch, log_dir, partition
 from tests.commands import retention_rows, run_command, segtail_retention
 from tests.frozen import FROZEN, LOG_DIRS, as_running, dirs, properties

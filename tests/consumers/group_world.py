@@ -28,7 +28,7 @@ from streaming.cluster.consumers.group_rounds import GroupRounds, Surroundings, 
 from streaming.cluster.consumers.group_snapshot import GroupBoard, GroupSnapshot
 from streaming.cluster.consumers.group_tracker import GroupTracker
 from streaming.cluster.verdicts.group_judge import judge_groups
-from streaming.cluster.view.export import EVERYTHING
+from streaming.cluster.view.family import EVERYTHING
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import view
 from streaming.common.rows import TRANSACTIONS

@@ -7,7 +7,7 @@ import pyarrow as pa
 from streaming.broker.protocol.group_messages import RECORDS
 from streaming.broker.protocol.group_stream import RecordsAnswer
 from streaming.cluster.consumers.group_rounds import CountedRecords
-from streaming.cluster.view.export import Export
+from streaming.cluster.view.family import Export
 from streaming.cluster.view.table import Table
 from streaming.common.log_key import LogKey
 from tests.exposition.reading import named

@@ -6,7 +6,7 @@ from dataclasses import replace
 from streaming.broker.protocol.group_json import GroupFinding
 from streaming.cluster.consumers.group_rebalances import RebalanceMemory, lately
 from streaming.cluster.verdicts.conditions import rebalance_storms
-from streaming.cluster.view.export import EVERYTHING
+from streaming.cluster.view.family import EVERYTHING
 from streaming.kafka.groups.group_rows import GroupFacts
 from streaming.kafka.groups.group_states import SIMPLE
 from streaming.kafka.groups.rebalance_log import COUNTED, MINUTE_MS, MemberName, Rebalance, RebalanceKind, packed_rebalances

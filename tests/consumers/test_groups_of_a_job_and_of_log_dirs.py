@@ -13,7 +13,7 @@ from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.group_json import GroupDetail
 from streaming.cluster.consumers.group_tracker import GroupTracker
 from streaming.cluster.verdicts import conditions
-from streaming.cluster.view.export import EVERYTHING
+from streaming.cluster.view.family import EVERYTHING
 from streaming.common.settings import Settings
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.coordinators import SimulatedMember, classic_group_record, offset_commit_record

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.cluster.consumers.group_tracker import GroupTracker
-from streaming.cluster.view.export import EVERYTHING
+from streaming.cluster.view.family import EVERYTHING
 from streaming.common.settings import Settings
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinators import SimulatedMember, classic_group_record, offset_commit_record

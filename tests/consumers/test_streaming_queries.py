@@ -4,10 +4,10 @@ from typing import Any
 
 from streaming.broker.protocol.group_json import GroupDetail
 from streaming.cluster.consumers.group_tracker import GroupTracker
-from streaming.cluster.view.export import EVERYTHING
+from streaming.cluster.view.family import EVERYTHING
 from streaming.common.query_checkpoints import Isolation, QueryCheckpoint
 from streaming.errors import QueryCheckpointError
-from streaming.queries.query_looks import QueryLook, QueryPosition
+from streaming.queries import QueryLook, QueryPosition
 from tests.consumers.group_agents import GROUP, TRANSACTION
 from tests.consumers.group_world import MIXED, STOPPED_MS, GroupJob, emptied, held_back, world
 from tests.tables import each_row

@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from streaming.broker.disk.availability import UNKNOWN_BROKER, LogDirs, open_log_dirs
-from streaming.broker.disk.calls import calls_of_this_thread
+from streaming.broker.disk.opening import calls_of_this_thread
 from streaming.errors import LogDirError
 from streaming.simulator.log import LogDir
 from streaming.simulator.segment_writer import uuid_text

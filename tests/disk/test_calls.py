@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.disk.calls import Calling, ThreadCalls, calls_of_this_thread
 from streaming.broker.disk.logdirs import open_log_dirs, read_topic_id
+from streaming.broker.disk.opening import Calling, ThreadCalls, calls_of_this_thread
 from streaming.broker.disk.segment_files import OpenSegment, list_segments
 from tests.builders import batch, log_dir, partition
 from tests.limits import SECONDS

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.broker.disk import segment_files
-from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import BatchBoundary, batches_between, find_offset, start_boundary, start_near, walk_on, window
+from streaming.broker.disk.opening import bytes_read
 from streaming.broker.disk.segment_files import OpenSegment, list_segments
 from streaming.kafka.formats.layout import HEADER_BYTES
 from streaming.kafka.scan.pieces import Scanned

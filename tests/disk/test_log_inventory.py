@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from streaming.broker.disk.broker_processes import was_shut_down_cleanly
-from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.contents import ContentsReader
 from streaming.broker.disk.log_inventory import READ_BYTES, Inventory, LogInventory, ScannedTimes
 from streaming.broker.disk.logdirs import Partition, list_partitions, open_log_dirs
+from streaming.broker.disk.opening import bytes_read
 from streaming.broker.disk.segment_files import FileIdentity
 from streaming.broker.disk.segment_times import ActiveRead
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN

@@ -11,7 +11,7 @@ import pytest
 
 from streaming.broker.disk import opening
 from streaming.broker.disk.broker_processes import ask_lock, last_write_ms
-from streaming.broker.disk.calls import calls_of_this_thread
+from streaming.broker.disk.opening import calls_of_this_thread
 from streaming.rules.broker_process import LockState
 from tests.builders import log_dir
 from tests.disk.machine import holder

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streaming.broker.disk.calls import bytes_read
+from streaming.broker.disk.opening import bytes_read
 from streaming.broker.disk.scanning import scan_headers_on, scan_on, window
 from streaming.broker.disk.segment_files import LARGE_BYTES, OpenSegment
 from streaming.kafka.formats.layout import HEADER_BYTES

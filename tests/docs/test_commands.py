@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from streaming.common.settings import OPTIONS
-from streaming.common.web.web_config import read_web_config
+from streaming.common.web.gate import read_web_config
 from streaming.terminal.cli.app import COMMANDS
 from tests.commands import run_command
 from tests.docs.documented import ROOT, Command, blocks, commands, inline

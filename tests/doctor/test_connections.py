@@ -14,9 +14,9 @@ from streaming.broker.protocol.status_json import AgentState, Status
 from streaming.common.settings import Settings
 from streaming.common.targets import Target
 from streaming.common.units import Address
-from streaming.terminal.doctor import agents_check, certificates_check, clocks_check, listening_check
+from streaming.terminal.doctor import connection_checks, log_dir_checks
+from streaming.terminal.doctor.connection_checks import of_job
 from streaming.terminal.doctor.diagnosis import Diagnosis, Setup
-from streaming.terminal.doctor.job_check import of_job
 from tests.agents import LOOPBACK, Agent
 from tests.builders import log_dir
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
@@ -26,27 +26,28 @@ DAY = 86_400.0
 
 
 def asked(address: str, now: float = NOW, **files: Path | None) -> list[Diagnosis]:
-    return examined(agents_check.check, now=now, agents=(Target.parse(address),), **files)
+    return examined(connection_checks.check_agents, now=now, agents=(Target.parse(address),), **files)
 
 
 def test_certificates_that_have_ended_or_soon_will(authority: Authority) -> None:
     old, good = authority.issue("old", expired=True), authority.issue("good")
-    found = only(certificates_check.check, agent_cert=old.cert, agent_key=old.key)
+    found = only(connection_checks.check_certificates, agent_cert=old.cert, agent_key=old.key)
     assert (found.state, found.command) == (FAULT, f"openssl x509 -noout -subject -enddate -in {old.cert}")
     assert f"{old.cert} has ended at 2021-01-01T00:00:00Z" in found.what
-    ends_at = certificates_check.end_of(good.cert.read_bytes())
+    ends_at = connection_checks.end_of(good.cert.read_bytes())
     states = [
-        only(certificates_check.check, now=ends_at - left, tls_cert=good.cert, tls_key=good.key).state for left in (8 * DAY, 6 * DAY, 0)
+        only(connection_checks.check_certificates, now=ends_at - left, tls_cert=good.cert, tls_key=good.key).state
+        for left in (8 * DAY, 6 * DAY, 0)
     ]
     assert states == [FINE, WARNING, FAULT]
 
 
 def test_a_certificate_and_the_key_of_another(authority: Authority) -> None:
     one, other = authority.issue("one"), authority.issue("other")
-    assert "are not a certificate and its key" in only(certificates_check.check, tls_cert=one.cert, tls_key=other.key).what
-    assert only(certificates_check.check, tls_cert=one.cert).what == "--tls-cert, --tls-key belong together: name both"
-    assert only(certificates_check.check, agent_ca=one.key).state is FAULT
-    assert only(certificates_check.check).state == "not applicable"
+    assert "are not a certificate and its key" in only(connection_checks.check_certificates, tls_cert=one.cert, tls_key=other.key).what
+    assert only(connection_checks.check_certificates, tls_cert=one.cert).what == "--tls-cert, --tls-key belong together: name both"
+    assert only(connection_checks.check_certificates, agent_ca=one.key).state is FAULT
+    assert only(connection_checks.check_certificates).state == "not applicable"
 
 
 def test_an_agent_that_answers(agent: Agent, authority: Authority, tmp_path: Path) -> None:
@@ -128,7 +129,7 @@ def test_a_clock_that_was_set_back_behind_the_broker_s_files(tmp_path: Path) -> 
         for path in disk.path.iterdir():
             os.utime(path, (NOW, NOW))
         os.utime(written, (NOW, NOW + seconds))
-        assert only(clocks_check.check, disk.path).state is state
+        assert only(log_dir_checks.check_clocks, disk.path).state is state
 
 
 def test_an_address_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,24 +137,24 @@ def test_an_address_in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         other.bind(("127.0.0.1", 0))
         other.listen()
         address = Address("127.0.0.1", other.getsockname()[1])
-        found = only(listening_check.check, listen=address, checkpoint=tmp_path)
+        found = only(connection_checks.check_listening, listen=address, checkpoint=tmp_path)
         assert (found.state, found.command) == (FAULT, f"ss -ltnp 'sport = :{address.port}'")
         for job, state in ((f"http://localhost:{address.port}", FINE), ("http://localhost:1", FAULT), ("http://localhost:x", FAULT)):
             asked = Setup(settings=Settings(listen=address, checkpoint=tmp_path), environ={}, now=NOW, log_dirs=None, job=job)
-            assert [each.state for each in listening_check.check(asked)] == [state]
-        monkeypatch.setattr(listening_check, "holder_of", lambda _: 1234)
-        assert only(listening_check.check, listen=address, checkpoint=tmp_path).state is FINE
+            assert [each.state for each in connection_checks.check_listening(asked)] == [state]
+        monkeypatch.setattr(connection_checks, "holder_of", lambda _: 1234)
+        assert only(connection_checks.check_listening, listen=address, checkpoint=tmp_path).state is FINE
     monkeypatch.undo()
-    assert only(listening_check.check, listen=address, checkpoint=tmp_path).state is FINE
+    assert only(connection_checks.check_listening, listen=address, checkpoint=tmp_path).state is FINE
 
 
 def test_a_web_config_file_and_its_certificate(authority: Authority, tmp_path: Path) -> None:
     old, path = authority.issue("old", expired=True), tmp_path / "web.yaml"
     path.write_text(f"tls_server_config:\n  cert_file: {old.cert}\n  key_file: {old.key}\n")
-    _, understood, ended = examined(listening_check.check, listen=LOOPBACK, web_config=path)
+    _, understood, ended = examined(connection_checks.check_listening, listen=LOOPBACK, web_config=path)
     assert (understood.state, ended.state) == (FINE, FAULT)
     path.write_text("tls_server_confg: {}\n")
-    found = examined(listening_check.check, listen=LOOPBACK, web_config=path)[1]
+    found = examined(connection_checks.check_listening, listen=LOOPBACK, web_config=path)[1]
     assert found.state is FAULT
     assert "tls_server_confg is not known" in found.what
 
@@ -173,7 +174,7 @@ def test_what_a_job_says() -> None:
 
 
 def test_clocks_agree_within_ten_seconds_either_way() -> None:
-    found = {ahead: agents_check._clock("a1", ahead) for ahead in (-10.5, -10.0, 10.0, 10.5)}
+    found = {ahead: connection_checks._clock("a1", ahead) for ahead in (-10.5, -10.0, 10.0, 10.5)}
     assert [each.state for each in found.values()] == [WARNING, FINE, FINE, WARNING]
     assert "the clock of a1 is 10s behind this one" in found[-10.5].what
     assert "the clock of a1 is 10s ahead of this one" in found[10.5].what
@@ -181,7 +182,7 @@ def test_clocks_agree_within_ten_seconds_either_way() -> None:
 
 def test_of_several_certificates_the_first_end_counts(authority: Authority) -> None:
     old, good = (authority.issue(name, expired=name == "old").cert.read_bytes() for name in ("old", "good"))
-    assert certificates_check.end_of(good + old) == certificates_check.end_of(old) < certificates_check.end_of(good)
+    assert connection_checks.end_of(good + old) == connection_checks.end_of(old) < connection_checks.end_of(good)
 
 
 def test_agents_of_two_clusters_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,11 +190,11 @@ def test_agents_of_two_clusters_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> 
         clusters.setdefault(ids[address], address)
         return iter(())
 
-    monkeypatch.setattr(agents_check, "_of_agent", one_of)
+    monkeypatch.setattr(connection_checks, "_of_agent", one_of)
     for ids, states in (({"h:1": "c1", "h:2": "c1"}, []), ({"h:1": "c1", "h:2": "c2"}, [FAULT])):
-        monkeypatch.setattr(agents_check, "addresses", lambda *_, found=ids, **__: list(found))
+        monkeypatch.setattr(connection_checks, "addresses", lambda *_, found=ids, **__: list(found))
         targets = tuple(Target.parse(f"http://127.0.0.1:{number}") for number in (1, 2))
-        assert [each.state for each in examined(agents_check.check, agents=targets)] == states
+        assert [each.state for each in examined(connection_checks.check_agents, agents=targets)] == states
 
 
 def test_an_agent_lags_that_is_more_than_two_minutes_behind() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from streaming.broker.journal.database import VERSION, Database
 from streaming.spark.job.checkpoint import Checkpoint
-from streaming.terminal.doctor import checkpoint_check, journal_check, space_check
-from streaming.terminal.doctor.locks import holder_of
+from streaming.terminal.doctor import checkpoint_checks
+from streaming.terminal.doctor.checkpoint_checks import holder_of
 from tests.builders import CLUSTER_ID, log_dir
 from tests.doctor.examined import FAULT, FINE, UNKNOWN, WARNING, examined, only
 
@@ -31,20 +31,22 @@ def checkpoint(tmp_path: Path) -> Path:
 
 
 def test_no_checkpoint_yet(tmp_path: Path) -> None:
-    for check in (checkpoint_check.check, journal_check.check):
+    for check in (checkpoint_checks.check_checkpoint, checkpoint_checks.check_journal):
         assert only(check, checkpoint=tmp_path / "new").state == "not applicable"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_checkpoint_that_is_whole_and_free(checkpoint: Path, tmp_path: Path) -> None:
-    found = examined(checkpoint_check.check, log_dir(tmp_path).path, checkpoint=checkpoint)
+    found = examined(checkpoint_checks.check_checkpoint, log_dir(tmp_path).path, checkpoint=checkpoint)
     assert {each.state for each in found} == {FINE}
     assert [each.what for each in found] == [f"{checkpoint} belongs to cluster {CLUSTER_ID}, and can be read", f"no job holds {checkpoint}"]
 
 
 def test_a_running_job_is_named(checkpoint: Path) -> None:
     held = Checkpoint(checkpoint, CLUSTER_ID, 4)
-    assert examined(checkpoint_check.check, checkpoint=checkpoint)[-1].what.startswith(f"process {os.getpid()} holds {checkpoint}")
+    assert examined(checkpoint_checks.check_checkpoint, checkpoint=checkpoint)[-1].what.startswith(
+        f"process {os.getpid()} holds {checkpoint}"
+    )
     held.close()
 
 
@@ -65,7 +67,7 @@ def test_damage_is_found_and_left_as_it_is(checkpoint: Path, name: str, content:
     else:
         (checkpoint / name).write_text(content)
     before = {path: path.read_bytes() for path in checkpoint.rglob("*") if path.is_file()}
-    (found,) = [each for each in examined(checkpoint_check.check, checkpoint=checkpoint) if each.state is not FINE]
+    (found,) = [each for each in examined(checkpoint_checks.check_checkpoint, checkpoint=checkpoint) if each.state is not FINE]
     assert found.state == state
     assert part in found.what
     assert found.command == (f"mv {checkpoint} {checkpoint}.damaged" if state == FAULT else "")
@@ -74,23 +76,23 @@ def test_damage_is_found_and_left_as_it_is(checkpoint: Path, name: str, content:
 
 def test_another_version_and_another_cluster(checkpoint: Path, tmp_path: Path) -> None:
     disk = log_dir(tmp_path, cluster_id="another").path
-    other = examined(checkpoint_check.check, disk, checkpoint=checkpoint)[0]
+    other = examined(checkpoint_checks.check_checkpoint, disk, checkpoint=checkpoint)[0]
     assert (other.state, other.command) == (FAULT, f"segtail run --checkpoint {checkpoint}-another ...")
     identity = json.loads((checkpoint / "job.json").read_text()) | {"version": 99}
     (checkpoint / "job.json").write_text(json.dumps(identity))
-    later = examined(checkpoint_check.check, checkpoint=checkpoint)[0]
+    later = examined(checkpoint_checks.check_checkpoint, checkpoint=checkpoint)[0]
     assert later.state is FAULT
     assert "is of version 99, this segtail reads 1" in later.what
 
 
 def test_a_journal_and_its_holder(tmp_path: Path) -> None:
     journal = Database(tmp_path / "agent", CLUSTER_ID)
-    version, holder = examined(journal_check.check, checkpoint=tmp_path)
+    version, holder = examined(checkpoint_checks.check_journal, checkpoint=tmp_path)
     assert (version.state, holder.state) == (FINE, FINE)
     assert f"process {os.getpid()} holds {tmp_path / 'agent' / 'journal.db'}" in holder.what
     journal.close()
-    assert f"is of version {VERSION} and has" in only(journal_check.check, checkpoint=tmp_path).what
-    small = only(journal_check.check, checkpoint=tmp_path, journal_max_bytes="1KiB")
+    assert f"is of version {VERSION} and has" in only(checkpoint_checks.check_journal, checkpoint=tmp_path).what
+    small = only(checkpoint_checks.check_journal, checkpoint=tmp_path, journal_max_bytes="1KiB")
     assert (small.state, "more than journal_max_bytes, 1.0 KiB" in small.what) == (WARNING, True)
 
 
@@ -106,7 +108,7 @@ def test_a_journal_that_cannot_be_used(tmp_path: Path, position: int, data: byte
     with (tmp_path / "agent" / "journal.db").open("r+b") as file:
         file.seek(position)
         file.write(data)
-    found = only(journal_check.check, checkpoint=tmp_path)
+    found = only(checkpoint_checks.check_journal, checkpoint=tmp_path)
     assert (found.state, found.command) == (FAULT, f"mv {tmp_path}/agent {tmp_path}/agent.damaged")
     assert part in found.what
 
@@ -125,19 +127,19 @@ def test_who_holds_a_lock(tmp_path: Path) -> None:
 
 
 def test_a_kernel_that_does_not_report_locks(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint_check, "holder_of", lambda _: None)
-    assert examined(checkpoint_check.check, checkpoint=checkpoint)[-1].state is UNKNOWN
+    monkeypatch.setattr(checkpoint_checks, "holder_of", lambda _: None)
+    assert examined(checkpoint_checks.check_checkpoint, checkpoint=checkpoint)[-1].state is UNKNOWN
 
 
 @pytest.mark.parametrize(("free", "state"), [((1 << 30) - 1, WARNING), ((64 << 20) - 1, FAULT), (1 << 30, FINE)])
 def test_space_for_the_journal(tmp_path: Path, free: int, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(1 << 40, 0, free))
     wanted = {"checkpoint": tmp_path / "not" / "yet"}
-    (found,) = examined(space_check.check, given=wanted, **wanted)
+    (found,) = examined(checkpoint_checks.check_space, given=wanted, **wanted)
     assert (found.state, bool(found.command)) == (state, state != FINE)
 
 
 def test_the_space_for_a_checkpoint_that_nobody_has_named_is_no_matter_until_it_is_there(tmp_path: Path) -> None:
-    assert only(space_check.check, checkpoint=tmp_path / "default").state == "not applicable"
+    assert only(checkpoint_checks.check_space, checkpoint=tmp_path / "default").state == "not applicable"
     (tmp_path / "default").mkdir()
-    assert only(space_check.check, checkpoint=tmp_path / "default").state != "not applicable"
+    assert only(checkpoint_checks.check_space, checkpoint=tmp_path / "default").state != "not applicable"

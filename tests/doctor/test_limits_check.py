@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from streaming.broker.watcher.structure import Limit
-from streaming.terminal.doctor import limits_check
+from streaming.terminal.doctor import log_dir_checks
 from tests.builders import log_dir, partition
 from tests.doctor.examined import FAULT, FINE, UNKNOWN, WARNING, examined
 
@@ -21,13 +21,13 @@ def disk(tmp_path: Path) -> Path:
 
 def test_too_few_open_files(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 514))
-    found = examined(limits_check.check, disk)[0]
+    found = examined(log_dir_checks.check_limits, disk)[0]
     assert (found.check, found.state, found.command) == ("open files", FAULT, "sudo prlimit --pid $$ --nofile=2048:2048")
     assert found.what.startswith("514 files may be open (the hard limit), and an agent holds one for each of 3 logs")
     monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 515))
-    assert examined(limits_check.check, disk)[0].state is FINE
+    assert examined(log_dir_checks.check_limits, disk)[0].state is FINE
     monkeypatch.setattr(resource, "getrlimit", lambda _: (64, resource.RLIM_INFINITY))
-    assert examined(limits_check.check, disk)[0].what.startswith("any number of files")
+    assert examined(log_dir_checks.check_limits, disk)[0].what.startswith("any number of files")
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,6 @@ def test_too_few_open_files(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None
 )
 def test_too_few_watches(disk: Path, have: int | None, state: str, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bound = None if have is None else Limit("fs.inotify.max_user_watches", have)
-    monkeypatch.setattr(limits_check, "limit", lambda _: bound)
-    found = examined(limits_check.check, disk)[1]
+    monkeypatch.setattr(log_dir_checks, "limit", lambda _: bound)
+    found = examined(log_dir_checks.check_limits, disk)[1]
     assert (found.check, found.state, found.command) == ("inotify watches", state, command)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from streaming.simulator.log import LogDir
-from streaming.terminal.doctor import permissions_check
+from streaming.terminal.doctor import log_dir_checks
 from tests.builders import batch, log_dir, partition
 from tests.doctor.examined import FAULT, FINE, WARNING, examined
 from tests.scratch import scratch
@@ -38,7 +38,7 @@ def as_nobody(disk: LogDir) -> list[tuple[str, str, str]]:
             os.setgroups([])
             os.setgid(NOBODY)
             os.setuid(NOBODY)
-            found = examined(permissions_check.check, disk.path)
+            found = examined(log_dir_checks.check_permissions, disk.path)
             os.write(writes, repr([(str(each.state), each.what, each.command) for each in found]).encode())
         finally:
             os._exit(0)
@@ -94,6 +94,6 @@ def test_many_files_of_one_cost_are_one_finding(disk: LogDir) -> None:
 def test_a_log_dir_that_is_none_is_a_fault(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
     (tmp_path / "empty").mkdir()
-    fault, fine = examined(permissions_check.check, disk.path, tmp_path / "empty")
+    fault, fine = examined(log_dir_checks.check_permissions, disk.path, tmp_path / "empty")
     assert (fault.state, fine.state) == (FAULT, FINE)
     assert f"{tmp_path / 'empty'} is not a Kafka log dir" in fault.what

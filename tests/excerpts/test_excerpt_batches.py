@@ -11,8 +11,8 @@ from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.excerpts.excerpt_listing import list_excerpts
 from streaming.broker.excerpts.excerpt_scan import batches_of
 from streaming.broker.excerpts.excerpt_walk import Unread
+from streaming.broker.protocol.consumer_messages import EVERYTHING_SELECTED
 from streaming.broker.protocol.excerpt_messages import Excerpt
-from streaming.broker.protocol.selection import EVERYTHING_SELECTED
 from streaming.common.rows import BATCHES
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, GoneError

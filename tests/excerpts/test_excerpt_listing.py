@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.excerpts.excerpt_listing import list_excerpts
 from streaming.broker.excerpts.excerpt_scan import batches_of
-from streaming.broker.protocol.selection import EVERYTHING_SELECTED, Selection
+from streaming.broker.protocol.consumer_messages import EVERYTHING_SELECTED, Selection
 from streaming.common.start_from import StartFrom
 from streaming.simulator.log import PartitionLog
 from tests.builders import NOW, batch, delete, log_dir, partition

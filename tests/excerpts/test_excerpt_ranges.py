@@ -10,8 +10,8 @@ from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.excerpts.excerpt_listing import list_excerpts
 from streaming.broker.excerpts.excerpt_scan import ranges_of
 from streaming.broker.excerpts.excerpt_transactions import UNKNOWN, end_transactions, open_at
-from streaming.broker.journal.blobs import decode_steps
-from streaming.broker.protocol.selection import EVERYTHING_SELECTED
+from streaming.broker.journal.joined_ranges import decode_steps
+from streaming.broker.protocol.consumer_messages import EVERYTHING_SELECTED
 from streaming.broker.watcher.bootstrap import Past
 from streaming.common.event_row import Event
 from streaming.common.rows import StartSource

@@ -11,7 +11,7 @@ from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.view.observer import AgentStatus, Observer, Threshold, Versions
 from streaming.cluster.view.table import Table
 from streaming.common.log_key import LogKey
-from streaming.common.pace.schedule import Pace, PaceReason
+from streaming.common.pace import Pace, PaceReason
 from streaming.common.web.places import ServerCounts
 from streaming.kafka.groups.group_rows import PENDING
 from streaming.kafka.groups.offset_moves import GroupPresence

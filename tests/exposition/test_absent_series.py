@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from streaming.cluster.view.table import Table
-from streaming.common.catalog.catalog_tables import UNREADABLE
+from streaming.common.catalog import UNREADABLE
 from streaming.common.log_key import LogKey
 from tests.exposition.reading import page, samples
 from tests.view.rows import Row, new_table, states

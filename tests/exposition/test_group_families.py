@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from streaming.cluster.consumers.group_snapshot import GroupBoard, PartitionListing
-from streaming.cluster.view.export import Export
+from streaming.cluster.view.family import Export
 from streaming.common.definitions.group_metrics import PENDING_COMMITS
 from streaming.pages.exposition.group_families import shown_groups
 from tests.consumers.group_agents import GROUP, WAITING, Records

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streaming.cluster.view.export import Export
-from streaming.cluster.view.family import TEXT, Family, Samples
+from streaming.cluster.view.family import TEXT, Export, Family, Samples
 from streaming.cluster.view.table import Table
 from streaming.common.definitions.sections import METRICS
 from streaming.pages.exposition import kept_lines

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.kafka.groups import group_events, offset_moves
-from streaming.kafka.groups.group_events import GroupEvents
+from streaming.kafka.groups import offset_moves
 from streaming.kafka.groups.group_rows import group_facts
 from streaming.kafka.groups.offset_moves import (
     MOST_BY_HAND,
@@ -20,6 +19,8 @@ from streaming.kafka.groups.offset_moves import (
     not_taken_back,
 )
 from streaming.kafka.scan.group_records import Commit, GroupRecords
+from streaming.terminal.offline import group_history
+from streaming.terminal.offline.group_history import GroupEvents
 from tests.groups.coordinator import LOG, Log, Record, filled, record
 from tests.tables import each_row
 
@@ -238,6 +239,6 @@ def test_the_columns_of_a_history(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [(each.epoch, each.member_count, each.members) for each in newer] == [(1, 1, (("c-a", "/h"),)), (-1, -1, ()), (2, 0, ())]
     ended = history("50^7 +7").events
     assert [(each.record_offset, each.at_ms, each.partition) for each in ended] == [(0, 1000, 0), (1, 1001, 0)]
-    monkeypatch.setattr(group_events, "MOST_EVENTS", 3)
+    monkeypatch.setattr(group_history, "MOST_EVENTS", 3)
     found = history("0 1 2 3 4")
     assert ([each.committed for each in found.events], found.omitted) == ([2, 3, 4], 2)

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from streaming.kafka.groups.rhythm import COUNTS_TIMES, SHORT_MS, Rhythm
+from streaming.kafka.groups.membership import COUNTS_TIMES, SHORT_MS, Rhythm
 from tests.groups.coordinator import Log
 from tests.tables import each_row
 

@@ -11,7 +11,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkRuntimeError
 
-from streaming.common.pace.schedule import WorkCheck, last_check, write_check
+from streaming.common.pace import WorkCheck, last_check, write_check
 from streaming.spark.job.job import Job, repeated
 from streaming.spark.job.jvm import SparkError
 from streaming.spark.job.spark import DEFAULTS, PATIENCE

@@ -8,7 +8,7 @@ from urllib.request import urlopen
 import pytest
 
 from streaming.errors import QueryCheckpointError
-from streaming.queries.checkpoint_reader import CheckpointReader, LocalCheckpoint
+from streaming.queries import CheckpointReader, LocalCheckpoint
 from streaming.spark.job.exporting import HadoopFiles
 from tests.builders import NOW, batch, log_dir, partition
 from tests.jobs import serving

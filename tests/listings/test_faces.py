@@ -13,21 +13,15 @@ from click.testing import CliRunner
 
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.group_json import BatchCheck, GroupPage, HoldingTransaction, MovedOffset, PendingOffset
-from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.json_message import PublicMessage, Unit
 from streaming.broker.protocol.listing_json import PartitionPage, RetentionPage, TransactionPage
-from streaming.broker.protocol.shown import Unit
 from streaming.broker.protocol.status_json import CRITICAL, INFO, WARNING, Consequence, Cost, Status
 from streaming.common.settings import Settings
 from streaming.pages.api.state import State as JobState
 from streaming.pages.listings.cells import plain
-from streaming.pages.listings.disk_list import DISK
-from streaming.pages.listings.group_list import GROUP_PARTITIONS, GROUPS
-from streaming.pages.listings.list_cells import Cell, Times
-from streaming.pages.listings.listing import Listing
-from streaming.pages.listings.partition_list import COUNTS, PARTITIONS, RETENTION
-from streaming.pages.listings.problem_list import PROBLEMS
+from streaming.pages.listings.declared_lists import COUNTS, DISK, GROUP_PARTITIONS, GROUPS, PARTITIONS, PROBLEMS, RETENTION, TRANSACTIONS
+from streaming.pages.listings.listing import Cell, Listing, Times
 from streaming.pages.listings.text_table import text_table
-from streaming.pages.listings.transaction_list import TRANSACTIONS
 from streaming.pages.site.page_site import PageSite
 from streaming.terminal.cli.app import segtail
 from streaming.terminal.offline.everything import read_everything

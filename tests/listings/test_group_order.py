@@ -6,7 +6,7 @@ from streaming.broker.protocol.group_json import GroupPage, GroupPartition
 from streaming.cluster.verdicts.group_judge import judge_groups
 from streaming.pages.api.listed_groups import GroupResults, ListedGroups
 from streaming.pages.api.paging import page_request
-from streaming.pages.listings.group_list import GROUPS
+from streaming.pages.listings.declared_lists import GROUPS
 from tests.builders import NOW
 from tests.group_snapshots import Group, snapshot_of
 

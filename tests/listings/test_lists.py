@@ -9,20 +9,26 @@ import pytest
 
 from streaming.broker.protocol.disk_json import FULL, NEVER, LogDirUse
 from streaming.broker.protocol.group_json import GroupPartition, GroupSummary
-from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.json_message import WIDE, PublicMessage
 from streaming.broker.protocol.listing_json import BrokerRow, PartitionRow, TopicRow, TransactionRow
-from streaming.broker.protocol.shown import WIDE
 from streaming.broker.protocol.status_json import CRITICAL, WARNING, ClusterNumbers, Consequence, Problem
-from streaming.pages.listings.answered_lists import LISTS as LISTS_WITH_PATHS
-from streaming.pages.listings.disk_list import DISK, LOG_DIRS
-from streaming.pages.listings.group_list import GROUP_PARTITIONS, GROUPS
-from streaming.pages.listings.list_cells import Cell, Times, of_partition
-from streaming.pages.listings.listing import Listing, severity_of
-from streaming.pages.listings.partition_list import BROKERS, PARTITIONS, RETENTION, TOPICS
-from streaming.pages.listings.problem_list import CLUSTER_NUMBERS, PROBLEMS
+from streaming.pages.listings.declared_lists import (
+    BROKERS,
+    CLUSTER_NUMBERS,
+    DISK,
+    GROUP_PARTITIONS,
+    GROUPS,
+    LOG_DIRS,
+    PARTITIONS,
+    PROBLEMS,
+    RETENTION,
+    TOPICS,
+    TRANSACTIONS,
+)
+from streaming.pages.listings.declared_lists import LISTS as LISTS_WITH_PATHS
+from streaming.pages.listings.listing import Cell, Listing, Times, of_partition, severity_of
 from streaming.pages.listings.text_table import text_table
-from streaming.pages.listings.transaction_list import TRANSACTIONS
-from streaming.pages.site.page_tables import columns_of
+from streaming.pages.site.page_views import columns_of
 from tests.listings.kept_rows import HOUR, NOW_MS, kept
 from tests.tables import each_row
 

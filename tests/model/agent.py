@@ -14,8 +14,8 @@ from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.host_status import HostStatus
 from streaming.broker.agent.polling_thread import HostWatch, Polls
 from streaming.broker.agent.service import Allowance, Owners, Service
-from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.logdirs import open_log_dirs
+from streaming.broker.disk.opening import Calling
 from streaming.broker.journal.consumers import Consumers, JournalBounds
 from streaming.broker.journal.database import Database
 from streaming.broker.journal.journal import Journal

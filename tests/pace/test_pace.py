@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.common.pace.schedule import FALLBACK_SECONDS, LATE_SECONDS, LONGEST_SECONDS, QUICK_SECONDS, PaceReason
+from streaming.common.pace import FALLBACK_SECONDS, LATE_SECONDS, LONGEST_SECONDS, QUICK_SECONDS, PaceReason
 from tests.pace.world import BEGIN, ScrapedQuery
 from tests.scratch import scratch
 

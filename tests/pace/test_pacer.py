@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from streaming.common.pace.pacer import LIVE_SECONDS, Pacer
-from streaming.common.pace.schedule import Freshness, PaceReason, WorkCheck, write_check
+from streaming.common.pace import LIVE_SECONDS, Freshness, Pacer, PaceReason, WorkCheck, write_check
 from tests.clocks import Clock
 
 

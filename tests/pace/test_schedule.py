@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.common.pace.schedule import (
+from streaming.common.pace import (
     FALLBACK_SECONDS,
     LATE_SECONDS,
     LONGEST_SECONDS,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.common.pace.schedule import FALLBACK_SECONDS, QUICK_SECONDS, ExpectedScrape, Schedule, WorkCheck, write_schedule
-from streaming.common.pace.waiting import Hurry, Turns
+from streaming.common.pace import FALLBACK_SECONDS, QUICK_SECONDS, ExpectedScrape, Schedule, WorkCheck, write_schedule
+from streaming.spark.source.stream import Hurry, Turns
 from tests.clocks import Clock
 
 

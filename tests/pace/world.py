@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from streaming.common.pace.pacer import Pacer
-from streaming.common.pace.waiting import Hurry, Turns
+from streaming.common.pace import Pacer
+from streaming.spark.source.stream import Hurry, Turns
 
 BEGIN = 5_000.0
 

@@ -10,7 +10,7 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from streaming.pages.api.state import State
-from streaming.terminal.top.dir_source import DirSource
+from streaming.terminal.top.answer_sources import DirSource
 from streaming.terminal.top.frame import drawn
 from streaming.terminal.top.top_state import ScreenState, question
 from streaming.terminal.top.watching import answered

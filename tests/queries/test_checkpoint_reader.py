@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from streaming.errors import QueryCheckpointError
-from streaming.queries.checkpoint_reader import CheckpointReader, LocalCheckpoint
-from streaming.queries.query_looks import QueryLook, QueryPosition
+from streaming.queries import CheckpointReader, LocalCheckpoint, QueryLook, QueryPosition
 from tests.queries.written import CHECKPOINTS, Written
 from tests.tables import each_row
 

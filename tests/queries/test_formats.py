@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError, SegtailError
-from streaming.queries.formats import LARGEST_BYTES, SourceOffset, check_commit, parse_offsets, parse_query_id
+from streaming.queries import LARGEST_BYTES, SourceOffset, check_commit, parse_offsets, parse_query_id
 from tests.queries.written import CHECKPOINTS
 from tests.tables import each_row
 

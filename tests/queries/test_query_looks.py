@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from streaming.errors import QueryCheckpointError
-from streaming.queries.query_looks import QueryLook, QueryLooks
+from streaming.queries import QueryLook, QueryLooks
 from tests.limits import SECONDS
 from tests.processes import until
 

@@ -12,7 +12,7 @@ from streaming.broker.protocol.history_json import GroupHistoryPage
 from streaming.cluster.consumers.group_counting import PAIR_BITS
 from streaming.cluster.consumers.group_moves import CERTAIN_MS, SETTLED_MS, Moved
 from streaming.cluster.consumers.group_tracker import GroupTracker
-from streaming.cluster.view.export import EVERYTHING
+from streaming.cluster.view.family import EVERYTHING
 from streaming.common.settings import Settings
 from streaming.terminal.offline.group_reading import read_groups
 from tests.broker.install import KAFKA_VERSION

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from streaming.common.rows import SEGMENTS
 from streaming.rules.config_values import topic_configs
 from streaming.rules.limits import effective_limits
-from streaming.rules.segment_columns import LogFacts
+from streaming.rules.retention_rule import LogFacts
 
 Segment = tuple[int, int, int, int]
 """base offset, size, largest timestamp, time of the file"""

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from streaming.common.rows import COORDINATOR
-from streaming.rules.aborting_clients import LEAST_SEEN, PAUSE_MS, WINDOW_MS, AbortingClient, AbortingClients
+from streaming.rules.transaction_verdicts import LEAST_SEEN, PAUSE_MS, WINDOW_MS, AbortingClient, AbortingClients
 
 MINUTE = 60_000
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.rules.group_loss import losses
-from streaming.rules.retention_rule import BLOCKED, Bound, Retention, RetentionRule, away_of, not_growing
-from streaming.rules.segment_columns import LogFacts, SegmentColumns
+from streaming.rules.retention_rule import BLOCKED, Bound, LogFacts, Retention, RetentionRule, SegmentColumns, away_of, not_growing
 from tests.rules.logs import any_log, log_facts
 
 _RUNS, _AWAY = np.array([-1]), np.array([7])

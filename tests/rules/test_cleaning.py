@@ -4,10 +4,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.common.catalog.catalog_tables import UNREADABLE
+from streaming.common.catalog import UNREADABLE
 from streaming.common.rows import TIME_UNKNOWN
 from streaming.rules.cleaning import UNCLEANABLE, CompactionRule
-from streaming.rules.segment_columns import LogFacts, SegmentColumns
+from streaming.rules.retention_rule import LogFacts, SegmentColumns
 from tests.rules.logs import TIMES, any_log, log_facts
 
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.rules.group_loss import losses
-from streaming.rules.retention_rule import Growth, RetentionRule
-from streaming.rules.segment_columns import LogFacts, SegmentColumns
+from streaming.rules.retention_rule import Growth, LogFacts, RetentionRule, SegmentColumns
 from streaming.rules.space_outlook import mean_rates
 from tests.rules.logs import any_log, log_facts
 from tests.worlds.kafka_retention import naive_deletable

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.rules.leaders import LEADER_UNKNOWN, NO_LEADER, ReplicaColumns, Roles, assign_roles
+from streaming.rules.partition_values import LEADER_UNKNOWN, NO_LEADER, ReplicaColumns, Roles, assign_roles
 from tests.tables import each_row
 
 

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.cluster.view.limiter import Limiter
 from streaming.errors import FormatError
 from streaming.kafka.formats.properties import READABLE_KEYS
 from streaming.rules.config_values import (
@@ -18,7 +17,7 @@ from streaming.rules.config_values import (
     read_configs,
     topic_configs,
 )
-from streaming.rules.limits import effective_limits, limits_of, producer_expiration
+from streaming.rules.limits import Limiter, effective_limits, limits_of, producer_expiration
 from tests.tables import each_row
 
 HOUR = 3_600_000

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.rules.group_loss import Losses, losses
-from streaming.rules.retention_rule import Growth, RetentionRule
-from streaming.rules.segment_columns import LogFacts, SegmentColumns
+from streaming.rules.retention_rule import Growth, LogFacts, RetentionRule, SegmentColumns
 from tests.rules.logs import TIMES, any_log, log_facts
 
 HOUR, DAY = 3_600_000, 86_400_000

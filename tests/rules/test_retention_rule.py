@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 
 from streaming.common.rows import TIME_UNKNOWN
 from streaming.rules.cleaning import CompactionRule
-from streaming.rules.retention_rule import BLOCKED, RetentionRule
-from streaming.rules.segment_columns import LogFacts, SegmentColumns
+from streaming.rules.retention_rule import BLOCKED, LogFacts, RetentionRule, SegmentColumns
 from tests.rules.logs import TIMES, any_log, log_facts
 from tests.worlds.kafka_retention import naive_deletable
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streaming.broker.journal.cutting import cut, overwritten_from
+from streaming.broker.journal.joined_ranges import cut, overwritten_from
 from streaming.common.column_types import MOST_SUM
 from streaming.common.event_row import EVENTS, EventRow
 from streaming.common.rows import SEGMENTS, Change, Kind, Step, unpack_entries, unpack_rows

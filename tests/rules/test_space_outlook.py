@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.rules.retention_rule import RetentionRule
-from streaming.rules.segment_columns import LogFacts, SegmentColumns
+from streaming.rules.retention_rule import LogFacts, RetentionRule, SegmentColumns
 from streaming.rules.space_outlook import HORIZON_MS, LEAST_MS, NEVER, WINDOW_MS, growth_of, outlook_of
 from tests.rules.logs import TIMES, any_log, log_facts
 from tests.tables import each_row

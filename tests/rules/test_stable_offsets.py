@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.common.catalog.catalog_tables import UNREADABLE
-from streaming.rules.stable_offsets import Copies, Sizes, Stable, Undecided, high_watermarks, stable_offsets
+from streaming.common.catalog import UNREADABLE
+from streaming.rules.partition_values import Copies, Sizes, Stable, Undecided, high_watermarks, stable_offsets
 from tests.tables import each_row
 
 

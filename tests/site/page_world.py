@@ -8,6 +8,7 @@ from urllib.parse import parse_qs
 
 from streaming.broker.protocol.disk_json import DiskAnswer, DiskRow, LogDirUse
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPage, GroupPartition, GroupSummary, HoldingTransaction
+from streaming.broker.protocol.json_message import DESC
 from streaming.broker.protocol.listing_json import (
     BrokerPage,
     BrokerRow,
@@ -26,7 +27,6 @@ from streaming.broker.protocol.listing_json import (
     TransactionPage,
     TransactionRow,
 )
-from streaming.broker.protocol.shown import DESC
 from streaming.broker.protocol.status_json import (
     SEVERITIES,
     AgentState,
@@ -44,10 +44,8 @@ from streaming.errors import NotYetError
 from streaming.pages.api.paging import page_request
 from streaming.pages.api.state import State
 from streaming.pages.api.status_message import problem_page
-from streaming.pages.listings.group_list import GROUPS
+from streaming.pages.listings.declared_lists import BROKERS, GROUPS, PARTITIONS, RETENTION, TOPICS, TRANSACTIONS
 from streaming.pages.listings.listing import Listing
-from streaming.pages.listings.partition_list import BROKERS, PARTITIONS, RETENTION, TOPICS
-from streaming.pages.listings.transaction_list import TRANSACTIONS
 from streaming.pages.site.page_site import PageSite
 
 NOW = 1_763_000_000_000

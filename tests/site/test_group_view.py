@@ -5,7 +5,7 @@ from typing import Any
 
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPartition, GroupRebalance, GroupSummary
 from streaming.broker.protocol.status_json import WARNING, Status
-from streaming.pages.listings.group_list import GROUPS
+from streaming.pages.listings.declared_lists import GROUPS
 from streaming.pages.site.detail_views import GroupView, group_view
 from streaming.pages.site.page_links import Query
 

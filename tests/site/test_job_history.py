@@ -10,8 +10,7 @@ import pytest
 from streaming.broker.protocol.history_json import KeptCommit, KeptHistory
 from streaming.cluster.verdicts.circumstances import thresholds_of
 from streaming.common.settings import Settings
-from streaming.pages.api.looks import Looks
-from streaming.pages.site.judged_looks import SAVE_SECONDS, JobHistory, JudgedLooks
+from streaming.pages.site.judged_looks import SAVE_SECONDS, JobHistory, JudgedLooks, Looks
 from tests.view.rows import log as row
 from tests.view.rows import new_observer, new_table
 from tests.worlds.transactions import NOW, orders, transaction

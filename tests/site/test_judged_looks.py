@@ -4,10 +4,9 @@ from streaming.cluster.verdicts.circumstances import thresholds_of
 from streaming.cluster.verdicts.incidents import problems
 from streaming.common.settings import Settings
 from streaming.pages.api.log_rows import transaction_page
-from streaming.pages.api.looks import Looks
 from streaming.pages.api.paging import PageRequest
-from streaming.pages.site.judged_looks import JudgedLooks
-from streaming.rules.aborting_clients import LEAST_SEEN
+from streaming.pages.site.judged_looks import JudgedLooks, Looks
+from streaming.rules.transaction_verdicts import LEAST_SEEN
 from tests.view.rows import new_observer, new_table, states
 from tests.worlds.transactions import MS, NOW, coordinator
 

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streaming.broker.protocol.status_json import Cost, Share
-from streaming.common.formatting import format_name
+from streaming.common.units import format_name
 from streaming.pages.site.page_links import group_link, partition_link, topic_link
 from tests.site.page_reading import Page, ask, read
 from tests.site.page_world import MadeUpJob, group, partition, site_of, topic, transaction

@@ -13,7 +13,7 @@ import pytest
 from streaming.broker.protocol.listing_json import DEFAULT_LIMIT
 from streaming.common.web.messages import SECURED, HttpRequest
 from streaming.pages.api.state import State
-from streaming.pages.listings.group_list import GROUP_PARTITIONS
+from streaming.pages.listings.declared_lists import GROUP_PARTITIONS
 from streaming.pages.site import page_site
 from streaming.pages.site.detail_views import hour_charts, marks
 from streaming.pages.site.page_site import ASSETS, PageSite, static_path

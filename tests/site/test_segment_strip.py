@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streaming.broker.protocol.listing_json import RetentionRow, SegmentRow
 from streaming.pages.site.detail_views import Strip, by_size, by_time
-from streaming.pages.site.page_charts import HEIGHT, WIDTH, area_path, line_path, spark
+from streaming.pages.site.page_words import HEIGHT, WIDTH, area_path, line_path, spark
 
 NOW = 1_000_000
 ROW = RetentionRow(broker=1, topic="t", partition=0, retention_limit_ms=1000, retention_limit_bytes=300, oldest_record_ms=NOW - 2000)

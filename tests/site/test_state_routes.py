@@ -39,7 +39,7 @@ from streaming.broker.protocol.status_json import (
     ProblemPage,
     Status,
 )
-from streaming.cluster.view.export import Export
+from streaming.cluster.view.family import Export
 from streaming.cluster.view.observer import AgentStatus
 from streaming.common.web.messages import SECURED
 from streaming.errors import UsageError

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEqual, In, IsNotNull, LessThan, LessThanOrEqual, Not
 
+from streaming.broker.protocol.consumer_messages import Selection
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt
-from streaming.broker.protocol.selection import Selection
 from streaming.spark.source.at_once import PushedFilters, take
 from streaming.spark.source.relations import Relation
 

@@ -11,8 +11,7 @@ from pyspark.sql.streaming.datasource import ReadMaxBytes
 
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Plan
 from streaming.common.event_row import EVENTS
-from streaming.common.pace.schedule import WorkCheck, last_check
-from streaming.common.pace.waiting import Hurry, Turns
+from streaming.common.pace import WorkCheck, last_check
 from streaming.common.rows import ROWS, Kind, unpack_rows
 from streaming.errors import AgentError
 from streaming.rules.log_state import LogState
@@ -20,7 +19,7 @@ from streaming.simulator.log import PartitionLog
 from streaming.spark.source import agent_connections as agents_module
 from streaming.spark.source import stream
 from streaming.spark.source.job_data_source import parse_options
-from streaming.spark.source.stream import EventStreamReader
+from streaming.spark.source.stream import EventStreamReader, Hurry, Turns
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition
 from tests.events import Shard

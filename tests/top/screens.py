@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import TypeVar
 
 from streaming.broker.protocol.json_message import Message
+from streaming.terminal.top.answer_sources import JobSource
 from streaming.terminal.top.frame import drawn
-from streaming.terminal.top.job_source import JobSource
 from streaming.terminal.top.questions import Answer
 from streaming.terminal.top.top_state import ScreenState, question
 from streaming.terminal.top.watching import answered, failed, pressed

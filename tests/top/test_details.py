@@ -6,7 +6,7 @@ from typing import Any
 from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupPartition, GroupSummary
 from streaming.broker.protocol.listing_json import PartitionDetail, PartitionRow, ReplicaRow, RetentionRow, SegmentRow, TransactionRow
 from streaming.broker.protocol.status_json import WARNING, Problem
-from streaming.pages.listings.list_cells import Times
+from streaming.pages.listings.listing import Times
 from streaming.terminal.top.frame import DetailLine, group_lines, partition_lines, problem_lines
 
 NOW_MS = 1_700_000_000_000

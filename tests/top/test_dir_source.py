@@ -8,10 +8,10 @@ from click.testing import CliRunner
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.common.settings import Settings
 from streaming.pages.api.state import State
-from streaming.pages.listings.answered_lists import LISTS
+from streaming.pages.listings.declared_lists import LISTS
 from streaming.terminal.cli.app import segtail
 from streaming.terminal.offline.everything import read_everything
-from streaming.terminal.top.dir_source import DirSource
+from streaming.terminal.top.answer_sources import DirSource
 from streaming.terminal.top.questions import VIEWS, DetailAnswer, DetailQuestion, ListQuestion, Rows
 from streaming.terminal.top.top_state import ScreenState, question
 from streaming.terminal.top.watching import answered, pressed

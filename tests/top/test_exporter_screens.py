@@ -6,11 +6,11 @@ from collections.abc import Iterator
 import pytest
 from click.testing import CliRunner, Result
 
-from streaming.pages.listings.answered_lists import LISTS
+from streaming.pages.listings.declared_lists import LISTS
 from streaming.pages.site.exporter import Exporter
 from streaming.terminal.cli.app import segtail
 from streaming.terminal.cli.job_answers import ask
-from streaming.terminal.top.job_source import JobSource
+from streaming.terminal.top.answer_sources import JobSource
 from streaming.terminal.top.questions import VIEWS, ListQuestion, Rows
 from streaming.terminal.top.top_state import ScreenState, question
 from streaming.terminal.top.watching import answered, pressed

@@ -9,7 +9,7 @@ from rich.color import Color
 
 from streaming.broker.protocol.listing_json import TransactionRow
 from streaming.broker.protocol.status_json import JobStart
-from streaming.pages.listings.answered_lists import LISTS
+from streaming.pages.listings.declared_lists import LISTS
 from streaming.terminal.top.frame import drawn
 from streaming.terminal.top.questions import VIEWS, DetailQuestion, ListName, ListQuestion
 from streaming.terminal.top.screen_parts import WARNING_COLOUR, body_height, help_lines, resized

@@ -7,9 +7,8 @@ import pytest
 from streaming.broker.protocol.group_json import GroupSummary
 from streaming.broker.protocol.listing_json import PartitionRow, RetentionRow, TransactionRow
 from streaming.broker.protocol.status_json import CRITICAL, INFO, WARNING, Problem
-from streaming.pages.listings.answered_lists import LISTS
-from streaming.pages.listings.list_cells import Times
-from streaming.pages.listings.listing import severity_of
+from streaming.pages.listings.declared_lists import LISTS
+from streaming.pages.listings.listing import Times, severity_of
 from streaming.terminal.top.questions import ListName, Row
 
 NOW_MS = 1_700_000_000_000

@@ -11,8 +11,8 @@ from streaming.cluster.usage.disk_answer import ADVICE, MOST_UNREAD, DiskContent
 from streaming.cluster.usage.reckoning import DAY_MS, parse_trial, trying
 from streaming.cluster.view.disk_use import disk_found
 from streaming.cluster.view.view import view
-from streaming.common.catalog.catalog_tables import UNREADABLE
-from streaming.common.formatting import TimeWords
+from streaming.common.catalog import UNREADABLE
+from streaming.common.units import TimeWords
 from tests.view.rows import new_table
 from tests.worlds.growth import WEEK, grows
 from tests.worlds.hosts import agent, broker, log_dir

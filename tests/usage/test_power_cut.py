@@ -3,11 +3,11 @@
 import numpy as np
 
 from streaming.cluster.usage.disk_answer import OnNoDisk, on_no_disk
-from streaming.cluster.usage.replicas import LogsThere, ReplicaSizes
+from streaming.cluster.usage.reckoning import LogsThere, ReplicaSizes
 from streaming.common.rows import SEGMENTS
 from streaming.rules.limits import limits_of
 from streaming.rules.restart_cost import RecoveryPoints
-from streaming.rules.segment_columns import LogFacts, SegmentColumns
+from streaming.rules.retention_rule import LogFacts, SegmentColumns
 
 Replica = tuple[str, int, int, int, int]
 """Topic, partition, log end offset, recovery point, how many replicas its partition has. Segments begin at 0 and 100, a byte an offset."""

@@ -15,7 +15,7 @@ from streaming.cluster.verdicts.first_lines import freshness, not_current, unkno
 from streaming.cluster.verdicts.group_judge import judge_groups
 from streaming.cluster.verdicts.incidents import problems
 from streaming.cluster.verdicts.kinds import KINDS
-from streaming.cluster.view.export import Export
+from streaming.cluster.view.family import Export
 from streaming.cluster.view.table import Replica
 from streaming.kafka.formats.metadata_records import Phase
 from tests.tables import each_row

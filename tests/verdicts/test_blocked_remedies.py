@@ -1,7 +1,17 @@
 """What shows the cause of blocked retention, and that every reason has its words."""
 
-from streaming.cluster.verdicts.blocked_remedies import ACTIVE, FUTURE, HEAD_OF_LINE, HIGH_WATERMARK, MOVING, REMEDIES, REMOTE, shows
-from streaming.cluster.verdicts.commands import Command, Commands
+from streaming.cluster.verdicts.commands import (
+    ACTIVE,
+    FUTURE,
+    HEAD_OF_LINE,
+    HIGH_WATERMARK,
+    MOVING,
+    REMEDIES,
+    REMOTE,
+    Command,
+    Commands,
+    shows,
+)
 from streaming.rules.retention_rule import BLOCKED
 from tests.tables import each_row
 

@@ -10,17 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.broker.protocol import group_verdicts
+from streaming.broker.protocol import group_json
 from streaming.broker.protocol.group_json import (
+    FINDINGS,
     BatchCheck,
     GroupFinding,
     GroupPartition,
     GroupSummary,
+    GroupVerdict,
     HoldingTransaction,
     MovedOffset,
     PendingOffset,
 )
-from streaming.broker.protocol.group_verdicts import FINDINGS, GroupVerdict
 from streaming.broker.protocol.status_json import SEVERITIES
 from streaming.cluster.consumers.group_lag import LagReason
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
@@ -30,7 +31,7 @@ from streaming.cluster.verdicts.group_bounds import GroupBounds
 from streaming.cluster.verdicts.group_findings import BECAUSE, NO_OFFSETS, NOT_ON_DISK, SHARES_NOT_READ, GroupFindings, with_damage
 from streaming.cluster.verdicts.group_judge import Judgement, judge_groups
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, REASONS, Sentences
-from streaming.common.formatting import TimeWords
+from streaming.common.units import TimeWords
 from streaming.rules.transaction_verdicts import TransactionVerdict
 from tests.builders import NOW
 from tests.group_snapshots import FACTS, Group, snapshot_of
@@ -1019,6 +1020,6 @@ def test_a_verdict_without_words_is_refused_where_they_are_read(monkeypatch: pyt
             return self.name.lower()
 
     more = Labelled("GroupVerdict", {**GroupVerdict.__members__, "TOO_WARM": len(GroupVerdict)})  # type: ignore[call-arg]
-    monkeypatch.setattr(group_verdicts, "GroupVerdict", more)
+    monkeypatch.setattr(group_json, "GroupVerdict", more)
     with pytest.raises(TypeError, match="nothing says what TOO_WARM means"):
         run_path(str(group_findings.__file__))

@@ -8,8 +8,7 @@ from random import Random
 
 import pytest
 
-from streaming.broker.protocol.group_json import GroupPartition, GroupUse, MovedOffset, PendingOffset
-from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.broker.protocol.group_json import GroupPartition, GroupUse, GroupVerdict, MovedOffset, PendingOffset
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot

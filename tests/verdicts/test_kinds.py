@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.broker.protocol.group_json import GroupVerdict
 from streaming.broker.protocol.status_json import INFO, SEVERITIES
-from streaming.cluster.verdicts.blocked_remedies import REMEDIES
+from streaming.cluster.verdicts.commands import REMEDIES
 from streaming.cluster.verdicts.group_bounds import CALM, PROBLEMS, SEVERITY
 from streaming.cluster.verdicts.kinds import BLIND, KINDS, NO_KIND, ProblemKind
 from streaming.cluster.verdicts.observer_problems import UNKNOWN

@@ -3,7 +3,7 @@
 from streaming.broker.protocol.group_json import GroupRebalance, RebalancedMember
 from streaming.cluster.consumers.group_rebalances import Lately
 from streaming.cluster.verdicts.group_words import rebalance_text, storm_text
-from streaming.common.formatting import TimeWords
+from streaming.common.units import TimeWords
 from tests.tables import each_row
 
 NOW_MS = 1_700_000_000_000

@@ -2,7 +2,7 @@
 
 from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.transaction_problems import NEAR_MS, StuckTransaction, owner_of, remedy_of
-from streaming.common.formatting import TimeWords
+from streaming.common.units import TimeWords
 from tests.builders import NOW
 from tests.tables import each_row
 

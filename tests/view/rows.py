@@ -4,14 +4,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from streaming.cluster.view.export import EVERYTHING, Export
-from streaming.cluster.view.limiter import Limiter
+from streaming.cluster.view.family import EVERYTHING, Export
 from streaming.cluster.view.observer import Observer, Versions
 from streaming.cluster.view.page_context import LogGrowth, PageContext
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.transaction_columns import TransactionJudge
 from streaming.common.column_types import defaults_of
 from streaming.common.state_row import StateRow
+from streaming.rules.limits import Limiter
 from tests.view.reported import ReportedTable, reported
 
 Row = dict[str, Any]

@@ -3,7 +3,7 @@
 import re
 
 from streaming.broker.protocol.cluster_messages import AffectedPartition, TopicCounts
-from streaming.cluster.view.export import Export
+from streaming.cluster.view.family import Export
 from streaming.common.definitions.sections import Section
 from streaming.rules.config_values import Configs, ValueSource, broker_configs
 from tests.exposition.reading import named

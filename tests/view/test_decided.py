@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from streaming.cluster.view.decisions import End
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import view
-from streaming.common.catalog.catalog_tables import NOTHING_DECIDED, Catalog
+from streaming.common.catalog import NOTHING_DECIDED, Catalog
 from tests.catalog.catalogs import Row, catalog
 from tests.view.rows import log, states, untold_table
 from tests.worlds.retention import HOUR, facts

@@ -11,7 +11,7 @@ from streaming.cluster.view.disk_use import disk_found, full_times
 from streaming.cluster.view.observer import AgentStatus, Observer
 from streaming.cluster.view.view import view
 from streaming.errors import UsageError
-from streaming.pages.api.disk_page import disk_page
+from streaming.pages.api.counts_and_disks import disk_page
 from tests.exposition.reading import named
 from tests.tables import each_row
 from tests.view.rows import new_table

@@ -5,7 +5,7 @@ from typing import Any
 
 from streaming.broker.protocol.cluster_messages import PartitionName
 from streaming.cluster.view.elections import MOST_PARTITIONS
-from streaming.cluster.view.export import Export
+from streaming.cluster.view.family import Export
 from streaming.cluster.view.observer import Observer
 from streaming.cluster.view.table import Table
 from tests.exposition.reading import named

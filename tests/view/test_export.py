@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from streaming.cluster.view.export import Export
+from streaming.cluster.view.family import Export
 from streaming.cluster.view.view import view
 from streaming.common.definitions.sections import METRICS, Section, section_of
 from streaming.common.settings import MetricGroup

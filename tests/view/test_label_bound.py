@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.cluster.view.export import bounded, label_bytes
+from streaming.cluster.view.family import bounded, label_bytes
 from streaming.cluster.view.view import view
 from streaming.pages.exposition.kept_lines import lines_of
 from streaming.pages.exposition.series import choose

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from streaming.cluster.view.page_context import LogGrowth
-from streaming.rules.segment_columns import SegmentColumns
+from streaming.rules.retention_rule import SegmentColumns
 from tests.rules.logs import Segment, log_facts
 
 MINUTE = 60_000

@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from streaming.broker.protocol.cluster_messages import Reassignment
-from streaming.cluster.view.export import Export
+from streaming.cluster.view.family import Export
 from streaming.cluster.view.table import Table
 from streaming.common.rows import SEGMENTS
 from tests.exposition.reading import named

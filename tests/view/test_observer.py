@@ -3,7 +3,7 @@
 import pytest
 
 from streaming.cluster.view.observer import AgentStatus, Observer, Threshold, Versions
-from streaming.common.pace.schedule import Pace, PaceReason
+from streaming.common.pace import Pace, PaceReason
 from tests.exposition.reading import named, page, samples
 from tests.view.rows import log, new_observer, new_table
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streaming.cluster.usage.replicas import DirFacts
+from streaming.cluster.usage.reckoning import DirFacts
 from streaming.cluster.view.disk_forecasts import LEAST_MS, MOST_MS, OtherSpace
 from tests.tables import each_row
 

@@ -7,7 +7,7 @@ import pytest
 
 from streaming.cluster.view.page_context import DeletableSince
 from streaming.cluster.view.table import Table
-from streaming.common.catalog.catalog_tables import UNREADABLE
+from streaming.common.catalog import UNREADABLE
 from streaming.common.rows import SEGMENTS
 from streaming.rules.config_values import ValueSource, broker_configs
 from tests.exposition.reading import named

@@ -32,7 +32,7 @@ from uuid import UUID
 
 import pytest
 
-from streaming.broker.disk.calls import Calling
+from streaming.broker.disk.opening import Calling
 from streaming.broker.watcher.grown_logs import GrownLogs
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind

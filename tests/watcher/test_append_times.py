@@ -9,8 +9,8 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from streaming.broker.disk.calls import ThreadCalls
 from streaming.broker.disk.locate import beginning, find_offset, window
+from streaming.broker.disk.opening import ThreadCalls
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.watcher.cursors import BROUGHT_ALONG, EVERYTHING, Relocation, moved
 from streaming.broker.watcher.tail import Tail

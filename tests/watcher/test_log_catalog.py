@@ -9,8 +9,7 @@ import pytest
 from streaming.broker.watcher import found_events, offset_checkpoints
 from streaming.broker.watcher.cluster_knowledge import Cluster
 from streaming.broker.watcher.found_events import CHECK_MS, partitions_of
-from streaming.common.catalog.catalog_tables import EPOCHS, MOST_EPOCHS, UNREADABLE, packed_epochs
-from streaming.common.catalog.changes import Version
+from streaming.common.catalog import EPOCHS, MOST_EPOCHS, UNREADABLE, Version, packed_epochs
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.metadata_partitions import PartitionState
 from streaming.simulator.log import LogDir, PartitionLog

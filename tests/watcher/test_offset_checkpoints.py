@@ -8,7 +8,7 @@ from streaming.broker.disk import logdirs
 from streaming.broker.disk.log_inventory import Inventory
 from streaming.broker.disk.logdirs import Partition, list_partitions, open_log_dirs
 from streaming.broker.watcher.offset_checkpoints import Checkpoints
-from streaming.common.catalog.catalog_tables import UNREADABLE
+from streaming.common.catalog import UNREADABLE
 from tests.builders import batch, log_dir, partition
 
 NAMES = ("replication-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint")

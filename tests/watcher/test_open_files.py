@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.watcher.open_files import OpenFiles, open_files
+from streaming.broker.disk.opening import OpenFiles, open_files
 from streaming.simulator.log import LogDir
 from tests.builders import batch, partition
 from tests.disk.descriptors import descriptors

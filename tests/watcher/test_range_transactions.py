@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.journal.blobs import decode_steps, encode_entries
 from streaming.broker.journal.consumers import JournalBounds
+from streaming.broker.journal.joined_ranges import decode_steps, encode_entries
 from streaming.broker.watcher.reading import SEEN_WITHIN_MS
 from streaming.broker.watcher.watcher import Doubt
 from streaming.common.event_row import Event

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.disk.calls import bytes_read
-from streaming.broker.journal.blobs import decode_steps
+from streaming.broker.disk.opening import bytes_read
 from streaming.broker.journal.cursor import Replays
+from streaming.broker.journal.joined_ranges import decode_steps
 from streaming.broker.watcher import replaying
 from streaming.broker.watcher.replaying import REPLAY_BYTES
 from streaming.common.event_row import Event

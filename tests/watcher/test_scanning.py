@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.broker.disk.calls import bytes_read
+from streaming.broker.disk.opening import bytes_read
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN, Kind
 from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import NOW, batch, delete, log_dir, partition

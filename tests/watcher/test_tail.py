@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 import streaming
-from streaming.broker.disk.calls import ThreadCalls
 from streaming.broker.disk.locate import beginning, find_offset, walk_on, window
+from streaming.broker.disk.opening import ThreadCalls
 from streaming.broker.journal.cursor import Replays
 from streaming.broker.watcher import tail as tail_module
 from streaming.broker.watcher.cursors import LossColumns, Open, Relocation, cursor_at

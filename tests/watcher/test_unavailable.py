@@ -16,8 +16,8 @@ from uuid import UUID
 
 import pytest
 
-from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.logdirs import partitions_by_name
+from streaming.broker.disk.opening import Calling
 from streaming.broker.watcher import registry
 from streaming.common.rows import Kind
 from streaming.simulator.log import LogDir

@@ -15,10 +15,9 @@ import pytest
 import yaml
 
 from streaming.common.web import gate as gates
-from streaming.common.web.gate import Gate, Passwords
+from streaming.common.web.gate import Gate, Passwords, read_web_config
 from streaming.common.web.messages import HttpRequest, Response
 from streaming.common.web.server import Server as WebServer
-from streaming.common.web.web_config import read_web_config
 from streaming.errors import UsageError
 from streaming.terminal.cli.job_answers import fetch
 from tests.certificates import Authority, Files, trusting

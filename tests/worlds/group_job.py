@@ -18,7 +18,7 @@ from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.consumers.group_tracker import GroupTracker
 from streaming.cluster.consumers.group_uncommitted import LOG_START_MS
 from streaming.cluster.verdicts.group_judge import judge_groups
-from streaming.cluster.view.export import EVERYTHING
+from streaming.cluster.view.family import EVERYTHING
 from streaming.cluster.view.transaction_columns import READ_AFTER_MS
 from streaming.cluster.view.view import view
 from streaming.common.settings import Settings

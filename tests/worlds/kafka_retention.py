@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from streaming.rules.segment_columns import LogFacts
+from streaming.rules.retention_rule import LogFacts
 
 
 @dataclass

@@ -15,7 +15,7 @@ from streaming.cluster.view.table import Table
 from streaming.cluster.view.taillag import StartProgress, StartStep
 from streaming.cluster.view.view import view
 from streaming.kafka.formats.metadata_records import Phase
-from streaming.rules.aborting_clients import AbortingClient
+from streaming.rules.transaction_verdicts import AbortingClient
 from tests.group_snapshots import Group, snapshot_of, storming
 from tests.view.rows import log, new_table
 from tests.worlds.hosts import broker, log_dir

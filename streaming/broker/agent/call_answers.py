@@ -24,6 +24,7 @@ from streaming.broker.protocol.consumer_messages import (
     ReaderPlanRequest,
     ReaderRange,
     Register,
+    Selection,
 )
 from streaming.broker.protocol.excerpt_messages import (
     MOST_EXCERPTS,
@@ -38,7 +39,6 @@ from streaming.broker.protocol.excerpt_messages import (
 from streaming.broker.protocol.group_messages import BatchRequest, GroupsRequest, PositionsRequest, RecordsRequest
 from streaming.broker.protocol.group_stream import row_messages
 from streaming.broker.protocol.json_message import Message
-from streaming.broker.protocol.selection import Selection
 from streaming.broker.protocol.status_messages import StatusRequest
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, quoted

@@ -20,9 +20,9 @@ from streaming.broker.protocol.agent_calls import PATH, REQUEST_BYTES, Call, Rea
 from streaming.broker.protocol.tokens import HEADER, accepted
 from streaming.common.logs import RareLog
 from streaming.common.units import Address
-from streaming.common.web.lanes import BusyError, Lane
 from streaming.common.web.places import Bounds, ConnectionPlaces
 from streaming.common.web.port import Handler, Port, PortOptions, listen_at
+from streaming.common.web.server import BusyError, Lane
 from streaming.errors import JournalError, SegtailError, UsageError
 
 log = logging.getLogger(__name__)

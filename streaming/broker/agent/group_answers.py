@@ -16,8 +16,8 @@ from streaming.broker.agent.group_following import GroupFollowing
 from streaming.broker.agent.laddered_log import LadderedLog
 from streaming.broker.agent.ladders import Ladders
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import BatchBoundary, batches_between, beginning, find_offset, scan_on, window
+from streaming.broker.disk.opening import bytes_read
 from streaming.broker.disk.scanning import BAD_CRC, damaged_batches
 from streaming.broker.disk.segment_files import OpenSegment, Segment, list_segments
 from streaming.broker.journal.consumers import Consumers

@@ -18,8 +18,8 @@ import numpy as np
 
 from streaming.broker.agent.dir_threads import DirThreads, Presence
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import LARGEST_BATCH_BYTES, batches_between
+from streaming.broker.disk.opening import bytes_read
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.protocol.group_messages import FollowedLog, Following, KnownLog
 from streaming.broker.scrub.threads import ScrubPace

@@ -16,11 +16,10 @@ from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.process_watch import ProcessWatch
 from streaming.broker.agent.strays import StrayWatch
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.contents import ContentsReader, DirContents
 from streaming.broker.disk.log_inventory import LogInventory
 from streaming.broker.disk.logdirs import LogDir
-from streaming.broker.disk.opening import is_short, shortage
+from streaming.broker.disk.opening import Calling, is_short, shortage
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ProcessStatus
 from streaming.broker.watcher.offset_checkpoints import RecoveryPositions

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.health_server import Pulse
 from streaming.broker.agent.host_status import HostStatus
-from streaming.broker.disk.calls import ThreadCalls, calls_of_this_thread
+from streaming.broker.disk.opening import ThreadCalls, calls_of_this_thread
 from streaming.broker.watcher.structure import Structure
 from streaming.broker.watcher.watcher import POLL_BYTES, Watcher
 from streaming.errors import FencedError, SegtailError

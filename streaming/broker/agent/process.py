@@ -21,12 +21,10 @@ from streaming.broker.agent.polling_thread import Polls
 from streaming.broker.agent.security import Security, open_security
 from streaming.broker.agent.service import Service
 from streaming.broker.disk.availability import LogDir, open_answering
-from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.logdirs import refuse_inside
-from streaming.broker.disk.opening import shortage
+from streaming.broker.disk.opening import RESERVED, Calling, shortage
 from streaming.broker.journal.journal import Journal
 from streaming.broker.protocol.group_messages import Following
-from streaming.broker.watcher.open_files import RESERVED
 from streaming.broker.watcher.watcher import Doubt
 from streaming.common import whole_files
 from streaming.common.definitions import agent_metrics

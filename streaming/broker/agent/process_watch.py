@@ -8,7 +8,7 @@ from streaming.broker.disk.broker_processes import ask_lock, last_write_ms
 from streaming.broker.disk.logdirs import LogDir, LogDirs
 from streaming.broker.disk.opening import shortage
 from streaming.broker.protocol.status_messages import BrokerStatus, ProcessStatus
-from streaming.common.formatting import format_name
+from streaming.common.units import format_name
 from streaming.rules.broker_process import AWAY, NEVER_LOOKED, DirLock, LockState, ProcessLook, look
 
 _WHY_LENGTH = 500

@@ -29,14 +29,21 @@ from streaming.broker.excerpts.excerpt_walk import Unread, partition_of
 from streaming.broker.journal.blocks import PlacedEvent, block_of, longs, rows_of
 from streaming.broker.journal.consumer_states import BacklogExcerpt, Loss, without_lost
 from streaming.broker.journal.consumers import MOST_CONSUMERS, Readers
-from streaming.broker.journal.cutting import cut
+from streaming.broker.journal.joined_ranges import cut
 from streaming.broker.journal.journal import Point
 from streaming.broker.journal.published import PublishedEnd
 from streaming.broker.protocol.agent_calls import Reason
-from streaming.broker.protocol.consumer_messages import ReaderCommit, ReaderPlan, ReaderPlanRequest, ReaderPosition, ReaderRange
+from streaming.broker.protocol.consumer_messages import (
+    ReaderCommit,
+    ReaderPlan,
+    ReaderPlanRequest,
+    ReaderPosition,
+    ReaderRange,
+    Selection,
+    check_pattern,
+)
 from streaming.broker.protocol.event_tables import blocks_table, events_table
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt, Scan
-from streaming.broker.protocol.selection import Selection, check_pattern
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey

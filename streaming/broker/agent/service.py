@@ -41,7 +41,7 @@ from streaming.broker.protocol.versions import job_problem
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.broker.watcher.unreadable import StuckTail
 from streaming.broker.watcher.watcher import Doubt, Watcher
-from streaming.common.catalog.changes import Version
+from streaming.common.catalog import Version
 from streaming.common.event_row import EVENTS, Event
 from streaming.common.logs import RareLog
 from streaming.common.rows import Kind

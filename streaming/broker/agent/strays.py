@@ -12,15 +12,15 @@ from pathlib import Path
 
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.contents import DirContents
 from streaming.broker.disk.locate import find_offset
 from streaming.broker.disk.logdirs import LogDir, Partition, list_partitions, read_topic_id
+from streaming.broker.disk.opening import Calling
 from streaming.broker.disk.scanning import has_data, window
 from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.protocol.status_messages import LogDirStatus
-from streaming.common.formatting import format_count, format_list, format_word
 from streaming.common.log_key import LogKey
+from streaming.common.units import format_count, format_list, format_word
 from streaming.kafka.formats.names import METADATA_TOPIC, PARTITION_METADATA, DirState, parse_partition_dir
 
 _LONGEST_NAME = 255

@@ -10,9 +10,17 @@ from os import PathLike
 from pathlib import Path
 from typing import overload
 
-from streaming.broker.disk.calls import Calling, ThreadCalls, calls_of_this_thread
-from streaming.broker.disk.opening import NAMES_BYTES, PROPERTIES_BYTES, is_short, read_small, shortage
-from streaming.common.formatting import format_word
+from streaming.broker.disk.opening import (
+    NAMES_BYTES,
+    PROPERTIES_BYTES,
+    Calling,
+    ThreadCalls,
+    calls_of_this_thread,
+    is_short,
+    read_small,
+    shortage,
+)
+from streaming.common.units import format_word
 from streaming.errors import DescriptorsError, FormatError, LogDirError, UsageError
 from streaming.kafka.formats import names
 from streaming.kafka.formats.properties import ServerProperties, known_clusters, parse_meta_properties, parse_server_properties

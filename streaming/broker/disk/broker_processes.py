@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from streaming.broker.disk.calls import Calling, written_ns
 from streaming.broker.disk.logdirs import LogDir
-from streaming.broker.disk.opening import PROPERTIES_BYTES, is_short, open_file, read_small
-from streaming.common.formatting import format_name
+from streaming.broker.disk.opening import PROPERTIES_BYTES, Calling, is_short, open_file, read_small, written_ns
+from streaming.common.units import format_name
 from streaming.errors import FormatError
 from streaming.kafka.formats.names import BROKER_LOCK, CLEAN_SHUTDOWN, METADATA_TOPIC, OFFSET_CHECKPOINTS
 from streaming.kafka.formats.properties import ServerProperties, parse_properties, parse_server_properties

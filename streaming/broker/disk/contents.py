@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from streaming.broker.disk.broker_processes import process_directories
-from streaming.broker.disk.calls import Calling, written_ns
 from streaming.broker.disk.logdirs import LogDir
+from streaming.broker.disk.opening import Calling, written_ns
 from streaming.kafka.formats.names import (
     CLEAN_SHUTDOWN,
     HIGH_WATERMARK_CHECKPOINT,

@@ -18,7 +18,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.disk.calls import Calling
+from streaming.broker.disk.opening import Calling
 from streaming.kafka.formats import names
 from streaming.kafka.formats.names import METADATA_TOPIC, DirState, PartitionDir, parse_partition_dir
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from streaming.broker.disk.calls import Calling
-from streaming.broker.disk.opening import open_file
+from streaming.broker.disk.opening import Calling, open_file
 from streaming.kafka.formats.segment_indexes import OFFSET_ENTRY_BYTES, read_offset_entries, unpack_offset_entry
 from streaming.kafka.scan.walk import Positions
 

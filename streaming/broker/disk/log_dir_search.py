@@ -7,8 +7,8 @@ from pathlib import Path
 
 from streaming.broker.disk.availability import LogDir, LogDirs, open_log_dirs, read_identity
 from streaming.broker.disk.broker_processes import running_log_dirs
-from streaming.broker.disk.calls import Calling
-from streaming.common.formatting import format_count, format_list, format_word
+from streaming.broker.disk.opening import Calling
+from streaming.common.units import format_count, format_list, format_word
 from streaming.errors import LogDirError
 from streaming.kafka.formats.names import META_PROPERTIES, METADATA_TOPIC
 

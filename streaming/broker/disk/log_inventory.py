@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.contents import bytes_taken
 from streaming.broker.disk.logdirs import NOTHING_WRITTEN, LogDir, Partition, load_offset_checkpoint
+from streaming.broker.disk.opening import Calling
 from streaming.broker.disk.scanning import kept_window
 from streaming.broker.disk.segment_files import (
     FileIdentity,

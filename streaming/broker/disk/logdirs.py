@@ -13,10 +13,9 @@ from streaming.broker.disk.availability import LogDir as LogDir
 from streaming.broker.disk.availability import LogDirs as LogDirs
 from streaming.broker.disk.availability import open_log_dirs as open_log_dirs
 from streaming.broker.disk.availability import refuse_inside as refuse_inside
-from streaming.broker.disk.calls import Calling
-from streaming.broker.disk.opening import CHECKPOINT_BYTES, NAMES_BYTES, read_small
+from streaming.broker.disk.opening import CHECKPOINT_BYTES, NAMES_BYTES, Calling, read_small
 from streaming.broker.disk.segment_files import FileIdentity, Stamp, stamp_of
-from streaming.common.catalog.catalog_tables import UNREADABLE
+from streaming.common.catalog import UNREADABLE
 from streaming.errors import FormatError
 from streaming.kafka.formats import names
 from streaming.kafka.formats.checkpoint_files import changed_entries, parse_offset_checkpoint, parse_partition_metadata

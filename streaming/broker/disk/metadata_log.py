@@ -5,9 +5,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.logdirs import LogDir
-from streaming.broker.disk.opening import NAMES_BYTES, opened, read_small
+from streaming.broker.disk.opening import NAMES_BYTES, Calling, opened, read_small
 from streaming.broker.disk.segment_files import OpenSegment, Segment, list_segments
 from streaming.errors import FormatError, TooLargeError
 from streaming.kafka.formats.checkpoint_files import QuorumState, parse_quorum_state

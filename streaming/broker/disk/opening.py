@@ -1,4 +1,4 @@
-"""Opens Kafka's files: read-only, nothing but regular files, and whole ones only up to a bound; and notes when no descriptor is free."""
+"""Opens Kafka's files: read-only, regular ones, whole only up to a bound; what a thread does with them, and how many stay open."""
 
 import errno
 import logging
@@ -9,11 +9,94 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol
 
-from streaming.broker.disk.calls import Calling
 from streaming.errors import TooLargeError
 
 log = logging.getLogger(__name__)
+
+# --- what a thread does with Kafka's files: which one it is using, and how many bytes of segments it has read. A file system call may not
+# return, and then only another thread can detect it.
+
+
+class ThreadCalls:
+    """The file system calls of one thread. Only that thread writes; others may read.
+
+    ``path`` is the file or directory that the thread is using, None if there is none. ``count`` grows with every call. So if the path stays
+    and the count does not change, it is one call that has not returned.
+    """
+
+    __slots__ = ("count", "path")
+
+    def __init__(self) -> None:
+        self.path: str | PathLike[str] | None = None
+        self.count = 0
+
+    def go_on(self, path: str | PathLike[str]) -> None:
+        """Record the next of many paths, within a `Calling` that ends after the last of them: for a call a microsecond long."""
+        self.path = path
+        self.count += 1
+
+
+class _CallsOfThread(threading.local):
+    def __init__(self) -> None:
+        self.calls = ThreadCalls()
+
+
+_calls_of_thread = _CallsOfThread()
+
+
+def calls_of_this_thread() -> ThreadCalls:
+    """The calls of the current thread."""
+    return _calls_of_thread.calls
+
+
+class Calling:
+    """Records a path for the duration of a block. It is a class and no generator, because the calls inside may take only a microsecond."""
+
+    __slots__ = ("_calls", "_outer", "_path")
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        calls = self._calls = _calls_of_thread.calls
+        self._outer = calls.path
+        calls.path = self._path
+        calls.count += 1
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._calls.path = self._outer
+        self._calls.count += 1
+
+
+def written_ns(path: str | PathLike[str]) -> int:
+    """When a file or directory was written last, Unix nanoseconds; -1 if it is not there or cannot be asked."""
+    try:
+        with Calling(path):
+            return Path(path).stat().st_mtime_ns
+    except OSError:
+        return -1
+
+
+class _Count(threading.local):
+    size = 0
+
+
+_count = _Count()
+
+
+def note_read(size: int) -> None:
+    """Note that this thread has read so many more bytes of a segment."""
+    _count.size += size
+
+
+def bytes_read() -> int:
+    """The bytes of segments that this thread has read since it began. The difference of two values is what was read in between."""
+    return _count.size
+
 
 NAMES_BYTES = 64 << 10
 """The most bytes of `meta.properties`, `partition.metadata` and `quorum-state`, which have some hundred."""
@@ -138,3 +221,85 @@ class Shortage:
 
 shortage = Shortage()
 """Of this process."""
+
+
+# --- limits how many log files a thread keeps open: if there are more logs than descriptors, quiet logs are closed between polls.
+
+
+RESERVED = 1280
+"""How many descriptors are left for everything else, which is the connections of two ports above all; half of all if there are few."""
+
+
+class Holder(Protocol):
+    """An object that holds a file open."""
+
+    @property
+    def calm(self) -> bool:
+        """Whether closing its file now costs nothing but the time to open it again."""
+        ...
+
+    def rest(self) -> bool:
+        """Close its file for now; False if it must stay open."""
+        ...
+
+
+class OpenFiles:
+    """The open files of a thread's logs. ``most``: how many there may be."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._holders: dict[Holder, None] = {}  # in the order of their opening
+        self._logged = False
+
+    def __len__(self) -> int:
+        return len(self._holders)
+
+    def opened(self, holder: Holder) -> None:
+        """Note that a holder has opened its file; if there are too many now, others are closed."""
+        self._holders[holder] = None
+        if len(self._holders) > self.most:
+            self._make_room(self.most - self.most // 8, but=holder)
+
+    def closed(self, holder: Holder) -> None:
+        """Note that a holder has closed its file."""
+        self._holders.pop(holder, None)
+
+    def ran_short(self, error: OSError) -> bool:
+        """Whether a file could not be opened because there was no descriptor, and some were made free: then the caller may try again."""
+        if error.errno not in _SHORT or not self._holders:
+            return False
+        before = len(self._holders)
+        self.most = max(1, before - before // 4)
+        self._make_room(self.most, but=None)
+        return len(self._holders) < before
+
+    def _make_room(self, upto: int, but: Holder | None) -> None:
+        if not self._logged:
+            self._logged = True
+            log.warning(
+                "more logs than files may be open: those of quiet logs are closed between looks; raise LimitNOFILE (ulimit -Hn)",
+                extra={"open_files": len(self._holders), "limit": _limit()},
+            )
+        holders = [holder for holder in self._holders if holder is not but]
+        for holder in sorted(holders, key=lambda each: not each.calm):
+            if len(self._holders) <= upto:
+                return
+            holder.rest()
+
+
+class _FilesOfThread(threading.local):
+    def __init__(self) -> None:
+        limit = _limit()
+        self.files = OpenFiles(limit - min(RESERVED, limit // 2))
+
+
+def _limit() -> int:
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+_files_of_thread = _FilesOfThread()
+
+
+def open_files() -> OpenFiles:
+    """The open files of the calling thread."""
+    return _files_of_thread.files

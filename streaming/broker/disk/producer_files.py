@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.disk.calls import Calling
-from streaming.broker.disk.opening import INDEX_BYTES, PRODUCERS_BYTES, read_small
+from streaming.broker.disk.opening import INDEX_BYTES, PRODUCERS_BYTES, Calling, read_small
 from streaming.broker.disk.segment_files import Segment
 from streaming.errors import FormatError
 from streaming.kafka.formats import names

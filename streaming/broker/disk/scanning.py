@@ -8,7 +8,7 @@ import google_crc32c
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.disk.calls import note_read
+from streaming.broker.disk.opening import note_read
 from streaming.broker.disk.segment_files import OpenSegment, Segment
 from streaming.kafka.formats.layout import (
     CHECKED_FROM,

@@ -11,9 +11,8 @@ from mmap import PAGESIZE
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from streaming.broker.disk.calls import Calling, ThreadCalls, note_read, written_ns
 from streaming.broker.disk.index_file import last_entry_below, last_entry_upto, positions_between
-from streaming.broker.disk.opening import EPOCHS_BYTES, open_file, read_small
+from streaming.broker.disk.opening import EPOCHS_BYTES, Calling, ThreadCalls, note_read, open_file, read_small, written_ns
 from streaming.errors import FormatError
 from streaming.kafka.formats import names
 from streaming.kafka.formats.checkpoint_files import EpochEntry, parse_leader_epochs

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.index_file import opened_index
 from streaming.broker.disk.locate import start_near
+from streaming.broker.disk.opening import bytes_read
 from streaming.broker.disk.scanning import scan_on, window
 from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment
 from streaming.common.rows import TIME_UNKNOWN

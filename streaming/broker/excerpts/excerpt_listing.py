@@ -16,10 +16,10 @@ from streaming.broker.disk.opening import INDEX_BYTES, read_small
 from streaming.broker.disk.scanning import written_end
 from streaming.broker.disk.segment_files import Segment, indexes_alone, list_segments, log_start_offset
 from streaming.broker.disk.segment_times import indexed_largest, is_there
+from streaming.broker.protocol.consumer_messages import EVERYTHING_SELECTED, Selection
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt
-from streaming.broker.protocol.selection import EVERYTHING_SELECTED, Selection
-from streaming.common.formatting import format_list
 from streaming.common.start_from import StartFrom
+from streaming.common.units import format_list
 from streaming.errors import AgentError, FormatError, LogDirError, UsageError
 from streaming.kafka.formats.names import (
     INTERNAL_TOPICS,

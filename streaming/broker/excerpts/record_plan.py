@@ -21,7 +21,7 @@ from streaming.broker.excerpts.excerpt_listing import copied_in_part, is_older, 
 from streaming.broker.excerpts.excerpt_transactions import first_open
 from streaming.broker.excerpts.record_ranges import RecordRange
 from streaming.broker.excerpts.segment_walk import SegmentReader, Window
-from streaming.broker.protocol.selection import Selection
+from streaming.broker.protocol.consumer_messages import Selection
 from streaming.common.start_from import StartFrom
 from streaming.errors import FormatError, LogDirError, UsageError
 from streaming.kafka.formats.entries import read_entry_times

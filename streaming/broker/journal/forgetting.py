@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from streaming.broker.journal import blocks, consumer_states, database
-from streaming.broker.journal.blobs import merged_entries, merged_steps, still_counts
 from streaming.broker.journal.consumer_states import Partings, gaps, held
+from streaming.broker.journal.joined_ranges import merged_entries, merged_steps, still_counts
 from streaming.broker.journal.journal import Journal
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey

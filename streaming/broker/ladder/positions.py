@@ -18,7 +18,7 @@ from streaming.broker.ladder.log_ladder import LadderView
 from streaming.broker.ladder.segment_ladder import SegmentLadder
 from streaming.broker.ladder.stretch import Answer, OpenedBatches, Stretch
 from streaming.common.arrays import Flags
-from streaming.common.formatting import format_word
+from streaming.common.units import format_word
 from streaming.errors import FormatError
 from streaming.kafka.formats.producer_snapshot import ProducerState
 from streaming.kafka.scan.walk import Bytes

@@ -7,9 +7,22 @@ never 0; in JSON that is null.
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.json_message import (
+    Bytes,
+    Count,
+    Duration,
+    Flag,
+    Heading,
+    Id,
+    Moment,
+    Name,
+    Names,
+    PublicMessage,
+    Ratio,
+    Sentence,
+    Word,
+)
 from streaming.broker.protocol.listing_json import AwayBroker
-from streaming.broker.protocol.shown import Bytes, Count, Duration, Flag, Heading, Id, Moment, Name, Names, Ratio, Sentence, Word
 
 DISK_PATH = "/api/v1/disk"
 """`DiskAnswer`, with the largest rows, by ``?by=topic|partition|dir|kind&topic=NAME&filter=TEXT&offset=N&limit=N``."""

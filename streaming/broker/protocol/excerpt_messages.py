@@ -52,9 +52,9 @@ class Excerpt(Message):
 class ExcerptsRequest(Message):
     """Asks what lies in some logs from a start on, cut at multiples of ``excerpt_bytes``.
 
-    ``topics``, ``partitions``: see `streaming.broker.protocol.selection.Selection`. It has no pattern: an agent matches none that others
-    write, because some take for ever. ``only_topics``: asks for the names of all topics instead. ``start``: a `StartFrom`; ``timestamp``,
-    if it is not -1, takes its place: Unix milliseconds.
+    ``topics``, ``partitions``: see `streaming.broker.protocol.consumer_messages.Selection`. It has no pattern: an agent matches none
+    that others write, because some take for ever. ``only_topics``: asks for the names of all topics instead. ``start``: a `StartFrom`;
+    ``timestamp``, if it is not -1, takes its place: Unix milliseconds.
     """
 
     excerpt_bytes: int

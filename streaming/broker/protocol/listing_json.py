@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 from urllib.parse import quote
 
-from streaming.broker.protocol.json_message import PublicMessage
-from streaming.broker.protocol.shown import (
+from streaming.broker.protocol.json_message import (
     ASC,
     DESC,
     WIDE,
@@ -26,6 +25,7 @@ from streaming.broker.protocol.shown import (
     Names,
     Number,
     Partition,
+    PublicMessage,
     Rate,
     Ratio,
     Sentence,

@@ -8,8 +8,22 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
-from streaming.broker.protocol.json_message import PublicMessage
-from streaming.broker.protocol.shown import BytesRate, Count, Curve, Duration, Flag, Heading, Id, Moment, Name, Rate, Sentence, Unit, Word
+from streaming.broker.protocol.json_message import (
+    BytesRate,
+    Count,
+    Curve,
+    Duration,
+    Flag,
+    Heading,
+    Id,
+    Moment,
+    Name,
+    PublicMessage,
+    Rate,
+    Sentence,
+    Unit,
+    Word,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -154,7 +154,7 @@ class PendingCommits(Message):
 
 @dataclass(frozen=True, slots=True)
 class CatalogVersion(Message):
-    """A version of the catalog in one process of an agent (`streaming.common.catalog.changes.Version`)."""
+    """A version of the catalog in one process of an agent (`streaming.common.catalog.Version`)."""
 
     process: AnyName
     number: int
@@ -164,7 +164,7 @@ class CatalogVersion(Message):
 class CatalogPart(Message):
     """The changes of an agent's catalog up to ``version``.
 
-    ``changes``: packed by `streaming.common.catalog.changes.Changes.pack`; ``whole``: they are the whole catalog.
+    ``changes``: packed by `streaming.common.catalog.Changes.pack`; ``whole``: they are the whole catalog.
     """
 
     version: CatalogVersion

@@ -14,9 +14,9 @@ import google_crc32c
 import numpy as np
 
 from streaming.broker.disk.availability import LogDir, LogDirs
-from streaming.broker.disk.calls import ThreadCalls, bytes_read, calls_of_this_thread
 from streaming.broker.disk.locate import without_replaced
 from streaming.broker.disk.logdirs import live_directories
+from streaming.broker.disk.opening import ThreadCalls, bytes_read, calls_of_this_thread
 from streaming.broker.disk.segment_files import OpenSegment, Segment, SegmentKey, file_stamp, list_segments, read_leader_epochs
 from streaming.broker.scrub.scrub_progress import Findings, FoundSegment, ScrubProgress, file_of, load, store
 from streaming.kafka.formats.checkpoint_files import EpochEntry

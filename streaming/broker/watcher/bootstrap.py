@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import batches_between, scan_on, start_near
+from streaming.broker.disk.opening import bytes_read
 from streaming.broker.disk.producer_files import ProducerSnapshot, nearest_snapshot
 from streaming.broker.disk.segment_files import OpenSegment, Segment
 from streaming.broker.journal.cursor import TIMES_UNKNOWN

@@ -27,8 +27,7 @@ from streaming.broker.watcher.last_found import LastFound
 from streaming.broker.watcher.offset_checkpoints import Checkpoints, RecoveryPositions
 from streaming.broker.watcher.tail import Tail
 from streaming.common.arrays import Longs
-from streaming.common.catalog.catalog_tables import LOGS, NOTHING_DECIDED, PARTITIONS, TOPICS, UNREADABLE, packed_epochs
-from streaming.common.catalog.editions import Editions
+from streaming.common.catalog import LOGS, NOTHING_DECIDED, PARTITIONS, TOPICS, UNREADABLE, Editions, packed_epochs
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from streaming.broker.disk.calls import Calling, bytes_read, calls_of_this_thread
 from streaming.broker.disk.locate import SEEDED_BYTES, WINDOW_BYTES
+from streaming.broker.disk.opening import Calling, bytes_read, calls_of_this_thread
 from streaming.broker.journal.blocks import BLOCK_ROWS, AppendedRanges
 from streaming.broker.journal.consumer_states import Registration
 from streaming.broker.journal.cursor import Cursor, Replays

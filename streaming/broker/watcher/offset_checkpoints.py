@@ -8,9 +8,9 @@ from operator import attrgetter
 from pathlib import Path
 
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.locate import start_near
 from streaming.broker.disk.logdirs import NOTHING_WRITTEN, LogDir, Partition, load_offset_checkpoint
+from streaming.broker.disk.opening import Calling
 from streaming.broker.watcher.tail import Tail
 from streaming.kafka.formats.names import (
     CLEANER_CHECKPOINT,

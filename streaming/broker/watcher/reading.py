@@ -7,11 +7,11 @@ from typing import Protocol
 
 import numpy as np
 
-from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import SEEDED_BYTES, scan_on, window
+from streaming.broker.disk.opening import bytes_read
 from streaming.broker.disk.scanning import kept_window, scan_headers_on, without_half_written
-from streaming.broker.journal.blobs import encode_entries, encode_steps
 from streaming.broker.journal.cursor import Cursor
+from streaming.broker.journal.joined_ranges import encode_entries, encode_steps
 from streaming.broker.watcher.cluster_knowledge import Cluster, Leads
 from streaming.broker.watcher.cursors import advanced, holds_anchor
 from streaming.broker.watcher.relocate import follow, list_again, relocate, set_back

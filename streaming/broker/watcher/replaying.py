@@ -5,12 +5,12 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.locate import batches_between, window
+from streaming.broker.disk.opening import bytes_read
 from streaming.broker.disk.scanning import kept_window
 from streaming.broker.disk.segment_files import Segment, list_segments
-from streaming.broker.journal.blobs import NO_ENTRIES, encode_entries, encode_ongoing
 from streaming.broker.journal.cursor import Cursor, Replays
+from streaming.broker.journal.joined_ranges import NO_ENTRIES, encode_entries, encode_ongoing
 from streaming.broker.watcher.bootstrap import Past, Replay
 from streaming.broker.watcher.cursors import Open
 from streaming.broker.watcher.tail import Tail

@@ -26,8 +26,8 @@ from watchdog.events import (
 from watchdog.observers import Observer
 from watchdog.utils import BaseThread
 
-from streaming.broker.disk.calls import Calling
 from streaming.broker.disk.logdirs import LogDir, live_directories, log_dir_stamp, partition_stamp
+from streaming.broker.disk.opening import Calling
 from streaming.broker.disk.segment_files import FileIdentity, Stamp
 from streaming.broker.watcher.timers import is_due
 from streaming.kafka.formats.names import parse_partition_dir

@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, fields, replace
 from pathlib import Path
 
-from streaming.broker.disk.calls import ThreadCalls
 from streaming.broker.disk.logdirs import Partition
+from streaming.broker.disk.opening import ThreadCalls, open_files
 from streaming.broker.disk.scanning import written_end
 from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment, Stamp, file_stamp
-from streaming.broker.journal.blobs import NO_ENTRIES
 from streaming.broker.journal.cursor import TIMES_UNKNOWN, Cursor, Replays
+from streaming.broker.journal.joined_ranges import NO_ENTRIES
 from streaming.broker.journal.producer_pages import KnownProducers, Pages
 from streaming.broker.watcher.cursors import BROUGHT_ALONG, EVERYTHING, ListedSizes, Open, Relocation, holds_anchor
 from streaming.broker.watcher.last_found import LastFound
-from streaming.broker.watcher.open_files import open_files
 from streaming.broker.watcher.tail_states import Cause, TailState, step
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind

@@ -12,8 +12,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.calls import bytes_read
 from streaming.broker.disk.log_inventory import ScannedTimes
+from streaming.broker.disk.opening import bytes_read
 from streaming.broker.disk.segment_files import read_leader_epochs
 from streaming.broker.journal.census import census
 from streaming.broker.journal.consumer_states import Registration
@@ -32,7 +32,7 @@ from streaming.broker.watcher.replaying import Replaying, Rereading
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.timers import is_due
 from streaming.broker.watcher.unreadable import StuckTail
-from streaming.common.catalog.changes import Changes, Version
+from streaming.common.catalog import Changes, Version
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
@@ -289,7 +289,7 @@ class Watcher:
         }
 
     def decided(self, versions: Iterable[Version]) -> Changes | None:
-        """The changes of the catalog, as `streaming.common.catalog.editions.Editions.since` returns them."""
+        """The changes of the catalog, as `streaming.common.catalog.Editions.since` returns them."""
         return self._inventories.decided.editions.since(versions)
 
     def checkpoints_not_understood(self) -> list[Path]:

@@ -14,7 +14,7 @@ from streaming.cluster.consumers.group_counting import records_before
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Codes, Ends, LagReason, Lags, Places
 from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.common.arrays import Flags, Longs
-from streaming.common.catalog.catalog_tables import EPOCHS
+from streaming.common.catalog import EPOCHS
 from streaming.kafka.groups.commit_table import CommitRows
 
 APART_MS = 5_000

@@ -17,7 +17,7 @@ from streaming.cluster.view.transaction_columns import READ_AFTER_MS
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows, Commits
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
-from streaming.kafka.groups.rhythm import SHORT_MS
+from streaming.kafka.groups.membership import SHORT_MS
 
 AHEAD_MS = 60_000
 """A clock that is ahead by no more than that is right."""

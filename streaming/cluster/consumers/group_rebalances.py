@@ -13,8 +13,7 @@ import pyarrow as pa
 
 from streaming.cluster.consumers.commit_times import AHEAD_MS
 from streaming.cluster.consumers.group_lag import ABSENT
-from streaming.cluster.view.export import Export
-from streaming.cluster.view.family import TEXT, labels
+from streaming.cluster.view.family import TEXT, Export, labels
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.group_rows import GroupFacts
 from streaming.kafka.groups.group_states import GroupType

@@ -33,7 +33,7 @@ from streaming.common.arrays import Longs
 from streaming.common.log_key import LogKey, keys_in
 from streaming.errors import AgentError
 from streaming.kafka.groups.commit_store import CommitStore
-from streaming.queries.query_looks import QueryLook, QueryLooks
+from streaming.queries import QueryLook, QueryLooks
 
 log = logging.getLogger(__name__)
 

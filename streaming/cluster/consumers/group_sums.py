@@ -15,9 +15,8 @@ from streaming.cluster.consumers.commit_times import AppendedNext
 from streaming.cluster.consumers.group_counting import PAIR_BITS
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, REASONS, LagReason, Lags
 from streaming.cluster.consumers.group_logs import GroupLogs
-from streaming.cluster.view.export import Export
 from streaming.cluster.view.fading_rates import Rates
-from streaming.cluster.view.family import TEXT, escape, labels, text
+from streaming.cluster.view.family import TEXT, Export, escape, labels, text
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.groups.commit_table import CommitRows
 

@@ -76,8 +76,8 @@ from streaming.cluster.consumers.group_uncommitted import (
 )
 from streaming.cluster.consumers.losses import limits_assumed, losses_of, lost_records, stopped_before, with_deletions
 from streaming.cluster.consumers.query_groups import CHECKPOINTS, PastOfQueries, QueryGroups, of_queries
-from streaming.cluster.view.export import Export
 from streaming.cluster.view.exported import Observed, RetentionResults
+from streaming.cluster.view.family import Export
 from streaming.cluster.view.recalled import Recalled
 from streaming.common.arrays import Flags, Longs
 from streaming.common.query_checkpoints import QueryCheckpoint

@@ -32,8 +32,8 @@ from streaming.kafka.groups.group_rows import (
     batch_of_rows,
 )
 from streaming.kafka.groups.group_states import GroupState, GroupType
-from streaming.kafka.groups.rhythm import Rhythm
-from streaming.queries.query_looks import QueryLook
+from streaming.kafka.groups.membership import Rhythm
+from streaming.queries import QueryLook
 
 log = logging.getLogger(__name__)
 

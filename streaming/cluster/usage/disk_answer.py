@@ -9,10 +9,9 @@ import streaming
 from streaming.broker.disk.dir_usage import DiskFileKind
 from streaming.broker.protocol.disk_json import FULL, KIND_WORDS, NEVER, UNKNOWN, DiskAnswer, DiskRow, KindUse, LeftoverFiles, LogDirUse
 from streaming.broker.protocol.listing_json import AwayBroker
-from streaming.cluster.usage.reckoning import Reckoning
-from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes, RestartFacts
+from streaming.cluster.usage.reckoning import DirFacts, LogsThere, Reckoning, ReplicaSizes, RestartFacts
 from streaming.common.arrays import Flags, Longs
-from streaming.common.formatting import TimeWords, format_count, format_list, format_name, format_size, format_time
+from streaming.common.units import TimeWords, format_count, format_list, format_name, format_size, format_time
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.rules import space_outlook
 from streaming.rules.restart_cost import LogSegments, on_no_disk_bytes

@@ -21,7 +21,7 @@ from streaming.cluster.view.transaction_columns import Late
 from streaming.cluster.view.view import View
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC
-from streaming.rules.leaders import LEADER_UNKNOWN
+from streaming.rules.partition_values import LEADER_UNKNOWN
 from streaming.rules.retention_rule import BLOCKED
 from streaming.rules.transaction_verdicts import TransactionVerdict
 

@@ -13,16 +13,16 @@ from streaming.cluster.verdicts.group_judge import JudgedGroups
 from streaming.cluster.verdicts.kinds import ProblemKind
 from streaming.cluster.view.broker_status import BrokerPhase, broker_phases, broker_processes, each_broker, each_log_dir
 from streaming.cluster.view.disk_forecasts import ByDir
-from streaming.cluster.view.export import EVERYTHING, Export
+from streaming.cluster.view.family import EVERYTHING, Export
 from streaming.cluster.view.host_families import is_checkpointed
 from streaming.cluster.view.observer import FAR_LAG_S, AgentStatus, watched_by
 from streaming.cluster.view.taillag import StartProgress
 from streaming.cluster.view.view import View
-from streaming.common.formatting import TimeWords
 from streaming.common.settings import Settings
+from streaming.common.units import TimeWords
 from streaming.kafka.formats.metadata_records import Phase
-from streaming.rules.aborting_clients import AbortingClient
 from streaming.rules.broker_process import AWAY, ProcessState
+from streaming.rules.transaction_verdicts import AbortingClient
 
 TopicPartition = tuple[str, int]
 

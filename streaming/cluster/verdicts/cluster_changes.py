@@ -12,7 +12,7 @@ from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import OF_SIGHT
 from streaming.cluster.verdicts.incidents import MOST_PROBLEMS
 from streaming.cluster.view.broker_status import newest
-from streaming.common.formatting import format_count, format_list, format_name
+from streaming.common.units import format_count, format_list, format_name
 
 # --- what has changed in a cluster from one moment to another, and what may have changed unseen.
 

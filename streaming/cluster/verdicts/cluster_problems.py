@@ -17,7 +17,7 @@ from streaming.cluster.verdicts.circumstances import (
 )
 from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.view.broker_status import BrokerPhase, judged_counts, newest
-from streaming.common.formatting import format_count, format_duration, format_size, format_time
+from streaming.common.units import format_count, format_duration, format_size, format_time
 from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.broker_process import ProcessState
 from streaming.rules.restart_cost import reading_seconds

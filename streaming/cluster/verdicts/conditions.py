@@ -7,8 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.protocol.group_json import GroupUse
-from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.broker.protocol.group_json import GroupUse, GroupVerdict
 from streaming.cluster.consumers.commit_times import WITHIN_TIMES, is_ahead
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Codes, LagReason
 from streaming.cluster.consumers.group_rebalances import Lately, all_lately

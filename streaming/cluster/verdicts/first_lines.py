@@ -11,7 +11,7 @@ from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.incidents import count
 from streaming.cluster.view.observer import FAR_LAG_S
 from streaming.cluster.view.taillag import StartProgress, StartStep
-from streaming.common.formatting import format_age, format_count, format_duration, format_list, format_name, format_size, format_time
+from streaming.common.units import format_age, format_count, format_duration, format_list, format_name, format_size, format_time
 from streaming.rules.broker_process import AWAY
 
 _STEPS = {

@@ -10,8 +10,7 @@ from datetime import timedelta
 
 import numpy as np
 
-from streaming.broker.protocol.group_json import GroupUse
-from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.broker.protocol.group_json import GroupUse, GroupVerdict
 from streaming.broker.protocol.status_json import SEVERITIES
 from streaming.cluster.consumers.commit_times import WITHIN_TIMES, last_commits, usual_intervals
 from streaming.cluster.consumers.group_counting import LOST_LATELY_MS
@@ -22,7 +21,7 @@ from streaming.common.arrays import Flags
 from streaming.common.settings import Settings
 from streaming.kafka.groups.group_rows import GroupFacts
 from streaming.kafka.groups.group_states import GroupState
-from streaming.kafka.groups.rhythm import SHORT_MS
+from streaming.kafka.groups.membership import SHORT_MS
 
 CRITICAL, WARNING, INFO, CALM = range(4)
 """Severities as numbers, the highest first: indexes of `SEVERITIES`; `CALM` is none."""

@@ -5,8 +5,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from streaming.broker.protocol.group_json import GroupFinding, GroupPartition, GroupRebalance, GroupSummary, HoldingTransaction, MovedOffset
-from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.broker.protocol.group_json import (
+    GroupFinding,
+    GroupPartition,
+    GroupRebalance,
+    GroupSummary,
+    GroupVerdict,
+    HoldingTransaction,
+    MovedOffset,
+)
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.consumers.group_rebalances import Lately
 from streaming.cluster.verdicts.commands import NO_COMMAND, Command, GroupCommands
@@ -16,7 +23,7 @@ from streaming.cluster.verdicts.group_judge import Judgement, had_members
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences
 from streaming.cluster.verdicts.group_words import MoveWords, storm_text
 from streaming.cluster.verdicts.transaction_problems import StuckTransaction, remedy_after_start, remedy_of, remedy_of_hanging
-from streaming.common.formatting import TimeWords
+from streaming.common.units import TimeWords
 from streaming.kafka.groups.group_states import GroupState, GroupType
 from streaming.kafka.groups.offset_moves import MoveKind
 from streaming.rules.transaction_verdicts import TransactionVerdict

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.protocol.group_json import GroupSummary, GroupUse
-from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.broker.protocol.group_json import GroupSummary, GroupUse, GroupVerdict
 from streaming.broker.protocol.status_json import SEVERITIES
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_rebalances import Lately

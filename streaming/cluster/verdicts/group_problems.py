@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streaming.broker.protocol.group_json import GroupPartition, GroupSummary, GroupUse
-from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.broker.protocol.group_json import GroupPartition, GroupSummary, GroupUse, GroupVerdict
 from streaming.cluster.consumers.group_lag import ABSENT, Lags
 from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.verdicts import kinds
@@ -29,8 +28,8 @@ from streaming.cluster.verdicts.group_findings import GroupFindings
 from streaming.cluster.verdicts.group_judge import JudgedGroups
 from streaming.cluster.verdicts.group_words import listed_rebalances, storm_text
 from streaming.cluster.verdicts.transaction_problems import TransactionCauses, transaction_causes
-from streaming.cluster.view.export import Export
-from streaming.common.formatting import format_be, format_count, format_list, format_name
+from streaming.cluster.view.family import Export
+from streaming.common.units import format_be, format_count, format_list, format_name
 from streaming.kafka.groups.group_rows import GroupFacts
 from streaming.kafka.groups.group_states import GroupType
 

@@ -13,7 +13,7 @@ from streaming.broker.protocol.group_json import (
 )
 from streaming.cluster.verdicts.conditions import WholeLag
 from streaming.cluster.verdicts.group_words import ResetWords, reset_words, stop_first
-from streaming.common.formatting import TimeWords, format_count, format_duration, format_name, format_size, format_time
+from streaming.common.units import TimeWords, format_count, format_duration, format_name, format_size, format_time
 from streaming.kafka.groups.group_states import GroupState, GroupType
 
 REASONS = {

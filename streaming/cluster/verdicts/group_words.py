@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from streaming.broker.protocol.group_json import GroupRebalance, MovedOffset, RebalancedMember
 from streaming.cluster.consumers.group_rebalances import Lately
 from streaming.cluster.consumers.query_groups import QueryFacts
-from streaming.common.formatting import TimeWords, format_count, format_duration, format_list, format_name
+from streaming.common.units import TimeWords, format_count, format_duration, format_list, format_name
 from streaming.kafka.groups.group_rows import GroupFacts
 from streaming.kafka.groups.group_states import GroupType
 from streaming.kafka.groups.offset_moves import MoveKind

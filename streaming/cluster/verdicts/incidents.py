@@ -17,11 +17,10 @@ from streaming.cluster.verdicts.circumstances import NO_PRODUCER, Circumstances,
 from streaming.cluster.verdicts.cluster_problems import cluster_problems
 from streaming.cluster.verdicts.group_problems import group_problems
 from streaming.cluster.verdicts.kinds import ORDER, ProblemKind
-from streaming.cluster.verdicts.log_dir_problems import log_dir_problems
 from streaming.cluster.verdicts.log_problems import log_problems
-from streaming.cluster.verdicts.observer_problems import observer_problems
+from streaming.cluster.verdicts.observer_problems import log_dir_problems, observer_problems
 from streaming.cluster.verdicts.transaction_problems import transaction_problems
-from streaming.common.formatting import format_age, format_name, format_time
+from streaming.common.units import format_age, format_name, format_time
 
 # --- which problem is the root of which: decided here alone, for every face. Links are facts: partitions, producers of transactions,
 # brokers. What only some partitions share is linked for those alone, so that no danger with another cause is hidden behind one that is

@@ -6,7 +6,7 @@ Whoever is paged by an alert finds the same words on the page and in the termina
 from dataclasses import dataclass
 
 from streaming.broker.protocol.status_json import CRITICAL, INFO, WARNING
-from streaming.common.formatting import format_name
+from streaming.common.units import format_name
 
 _NAMES = ("topic", "group", "log_dir", "agent", "client")
 """Labels whose values others have chosen."""

@@ -11,15 +11,14 @@ import numpy as np
 
 from streaming.broker.protocol.group_messages import is_counted
 from streaming.cluster.verdicts import kinds
-from streaming.cluster.verdicts.blocked_remedies import FUTURE, REMEDIES, shows, wrong_unit
 from streaming.cluster.verdicts.cases import Cases, items_of, recent_elections
 from streaming.cluster.verdicts.circumstances import Circumstances, LinkedProblem, Links, found, only, partitions_named, partitions_of
-from streaming.cluster.verdicts.commands import NO_COMMAND, Command
+from streaming.cluster.verdicts.commands import FUTURE, NO_COMMAND, REMEDIES, Command, shows, wrong_unit
 from streaming.cluster.view.late_arrivals import worst
 from streaming.cluster.view.table import Snapshot
 from streaming.common.arrays import Longs
-from streaming.common.formatting import format_count, format_duration, format_name, format_size, format_time, format_word
 from streaming.common.log_key import LogKey
+from streaming.common.units import format_count, format_duration, format_name, format_size, format_time, format_word
 from streaming.rules.expired_arrivals import LateLooks
 
 

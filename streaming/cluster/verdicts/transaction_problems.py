@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.broker.protocol.group_json import GroupVerdict
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.cases import Cases, overdue_coordinators, transaction_verdict
@@ -27,11 +27,10 @@ from streaming.cluster.verdicts.group_judge import JudgedGroups
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF
 from streaming.cluster.verdicts.kinds import ProblemKind
 from streaming.cluster.view.transaction_columns import Late
-from streaming.common.formatting import TimeWords, format_count, format_duration, format_list, format_name, format_size, format_word
 from streaming.common.short_names import PREFIX
+from streaming.common.units import TimeWords, format_count, format_duration, format_list, format_name, format_size, format_word
 from streaming.kafka.formats.names import OFFSETS_TOPIC
-from streaming.rules.aborting_clients import AbortingClient
-from streaming.rules.transaction_verdicts import TransactionVerdict
+from streaming.rules.transaction_verdicts import AbortingClient, TransactionVerdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

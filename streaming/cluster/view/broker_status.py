@@ -11,8 +11,8 @@ from prometheus_client import Metric as Samples
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, Reassignment, Registered
 from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ProcessStatus, ScrubStatus
-from streaming.cluster.view.export import EVERYTHING, Export
-from streaming.common.definitions import availability_metrics
+from streaming.cluster.view.family import EVERYTHING, Export
+from streaming.common.definitions import replica_metrics
 from streaming.common.definitions.client_family import client_family
 from streaming.errors import AgentError
 from streaming.kafka.formats.metadata_records import Phase
@@ -267,9 +267,9 @@ def _best_of_each(reports: Iterable[_Report], rank: Callable[[_Report], tuple[in
 log = logging.getLogger(__name__)
 
 _COUNTED = {
-    availability_metrics.TOPIC_OFFLINE: "offline",
-    availability_metrics.TOPIC_UNDER_MIN_ISR: "under_min_isr",
-    availability_metrics.TOPIC_UNDER_REPLICATED: "under_replicated",
+    replica_metrics.TOPIC_OFFLINE: "offline",
+    replica_metrics.TOPIC_UNDER_MIN_ISR: "under_min_isr",
+    replica_metrics.TOPIC_UNDER_REPLICATED: "under_replicated",
 }
 
 
@@ -281,17 +281,17 @@ def families(newest: BrokerStatus | None, export: Export = EVERYTHING, min_isr: 
         min_isr: returns min.insync.replicas of a broker, if the metadata log sets none.
     """
     counts = None if newest is None else judged_counts(newest.counts, min_isr(newest.broker))
-    if counts is None or not export.has_metric(availability_metrics.TOPIC_PARTITIONS):
+    if counts is None or not export.has_metric(replica_metrics.TOPIC_PARTITIONS):
         return
     topics = [each for each in counts.topics if export.has_topic(each.topic)]
-    yield client_family(availability_metrics.TOPIC_PARTITIONS, (([each.topic], each.partitions) for each in topics))
+    yield client_family(replica_metrics.TOPIC_PARTITIONS, (([each.topic], each.partitions) for each in topics))
     for metric, name in _COUNTED.items():
         yield client_family(metric, (([each.topic], getattr(each, name)) for each in topics if getattr(each, name)))
     yield client_family(
-        availability_metrics.AFFECTED_PARTITION, ((_labels(each), 1) for each in counts.affected if export.has_topic(each.topic))
+        replica_metrics.AFFECTED_PARTITION, ((_labels(each), 1) for each in counts.affected if export.has_topic(each.topic))
     )
     recovering = (each for each in counts.recovering if export.has_topic(each.topic))
-    yield client_family(availability_metrics.RECOVERING, (([each.topic, str(each.partition)], 1) for each in recovering))
+    yield client_family(replica_metrics.RECOVERING, (([each.topic, str(each.partition)], 1) for each in recovering))
 
 
 @lru_cache(maxsize=4)

@@ -10,16 +10,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
-from streaming.common.catalog.catalog_tables import SCHEMAS, UNREADABLE, Catalog, key_of, spelled, together
+from streaming.common.catalog import SCHEMAS, UNREADABLE, Catalog, key_of, spelled, together
 from streaming.common.log_key import KEY
-from streaming.rules.leaders import LEADER_UNKNOWN
+from streaming.rules.partition_values import LEADER_UNKNOWN
 
 NOWHERE = -1
 """The index of something that a catalog does not contain."""
 
 
 class Decisions:
-    """What is decided, as far as one agent knows. Numbers and units as in `catalog_tables`; counts are -1 if not known.
+    """What is decided, as far as one agent knows. Numbers and units as in `streaming.common.catalog`; counts are -1 if not known.
 
     ``configs`` belong to topics, ``leader`` to ``eligible_replicas`` to partitions, the others to logs.
     """
@@ -118,7 +118,7 @@ _NOT_KNOWN: Mapping[str, int | bytes] = {**_OF_PARTITIONS, **_OF_LOGS}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Decided:
-    """Columns with one item per log. Values that its agent has not sent are "not known" as in `streaming.common.catalog.catalog_tables`.
+    """Columns with one item per log. Values that its agent has not sent are "not known" as in `streaming.common.catalog`.
 
     ``heard``: whether the agent has sent anything about the log. ``replicas`` to ``eligible_replicas`` are counts, -1 not known;
     the last are those that are eligible to lead although none is in sync. ``members`` are the known ISRs of all partitions, ``eligible``

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 
-from streaming.cluster.usage.replicas import DirFacts
+from streaming.cluster.usage.reckoning import DirFacts
 
 AGAIN_MS = 60_000
 """How long a forecast is shown before it is made anew."""

@@ -7,8 +7,7 @@ import numpy as np
 from streaming.broker.disk.dir_usage import DiskFileKind
 from streaming.broker.protocol.status_messages import LogDirStatus
 from streaming.cluster.usage.disk_answer import DiskContents
-from streaming.cluster.usage.reckoning import Reckoning
-from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes, RestartFacts
+from streaming.cluster.usage.reckoning import DirFacts, LogsThere, Reckoning, ReplicaSizes, RestartFacts
 from streaming.cluster.view.disk_forecasts import OtherSpace
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.view import View

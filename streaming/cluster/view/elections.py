@@ -11,7 +11,7 @@ import numpy as np
 from streaming.cluster.view.family import Family, family_of, labels
 from streaming.cluster.view.value_matrix import FREE, Columns
 from streaming.common.arrays import Flags, Longs
-from streaming.common.definitions import availability_metrics
+from streaming.common.definitions import replica_metrics
 
 MOST_PARTITIONS = 1_000
 """At most so many partitions are exported, those with the latest elections."""
@@ -67,15 +67,15 @@ def families(all_elected: tuple[Elected, ...]) -> Iterator[Family]:
     for each in all_elected:
         count, last = topics.get(each.topic, (0, -1))
         topics[each.topic] = count + each.elections, max(last, each.last_ms)
-    yield family_of(availability_metrics.TOPIC_UNCLEAN_ELECTIONS, [(labels(topic=topic), count) for topic, (count, _) in topics.items()])
-    yield family_of(availability_metrics.TOPIC_LAST_UNCLEAN, [(labels(topic=topic), last) for topic, (_, last) in topics.items()])
+    yield family_of(replica_metrics.TOPIC_UNCLEAN_ELECTIONS, [(labels(topic=topic), count) for topic, (count, _) in topics.items()])
+    yield family_of(replica_metrics.TOPIC_LAST_UNCLEAN, [(labels(topic=topic), last) for topic, (_, last) in topics.items()])
     shown = [(each, labels(topic=each.topic, partition=str(each.partition))) for each in all_elected[:MOST_PARTITIONS]]
-    yield family_of(availability_metrics.UNCLEAN_ELECTIONS, [(where, each.elections) for each, where in shown])
+    yield family_of(replica_metrics.UNCLEAN_ELECTIONS, [(where, each.elections) for each, where in shown])
     last_in_sync = [(f"{where},{labels(last_in_sync=_broker(each.last_in_sync))}", each.last_ms) for each, where in shown]
-    yield family_of(availability_metrics.LAST_UNCLEAN, last_in_sync)
+    yield family_of(replica_metrics.LAST_UNCLEAN, last_in_sync)
     bounds = [(each, where, bound) for each, where in shown for bound in ("acknowledged", "upper")]
     lost = [(f"{where},{labels(bound=bound)}", int(getattr(each, bound))) for each, where, bound in bounds]
-    yield family_of(availability_metrics.UNCLEAN_LOST, [(where, offsets) for where, offsets in lost if offsets >= 0])
+    yield family_of(replica_metrics.UNCLEAN_LOST, [(where, offsets) for where, offsets in lost if offsets >= 0])
 
 
 def _broker(broker: int) -> str:

@@ -18,8 +18,8 @@ from streaming.cluster.view.transaction_columns import CoordinatorView, HangingT
 from streaming.cluster.view.value_matrix import Carried, Columns
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC
-from streaming.rules.leaders import LEADER_UNKNOWN, NO_LEADER, ReplicaColumns, Roles, assign_roles
 from streaming.rules.limits import Limits
+from streaming.rules.partition_values import LEADER_UNKNOWN, NO_LEADER, ReplicaColumns, Roles, assign_roles
 from streaming.rules.transaction_verdicts import TransactionVerdict
 
 OLD_METADATA_MS = 60_000

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.common.arrays import Flags, Longs
-from streaming.rules.segment_columns import ABSENT
+from streaming.rules.retention_rule import ABSENT
 
 RATE_SECONDS = 120.0
 """What is this old counts for a third of what is new."""

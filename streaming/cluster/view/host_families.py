@@ -11,7 +11,7 @@ from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, ScrubStatus
 from streaming.cluster.view.broker_status import broker_phases, broker_processes, is_given_up, newest, unwatched_log_dirs
 from streaming.cluster.view.table import Replica
-from streaming.common.definitions import broker_metrics, log_dir_metrics
+from streaming.common.definitions import broker_metrics
 from streaming.common.definitions.client_family import client_family
 from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.broker_process import AWAY, ProcessState
@@ -23,9 +23,9 @@ _SET_ASIDE = ("stray_only", "unnamed")
 """Logs that nobody serves, or will, by the same names."""
 
 _RESTART = {
-    log_dir_metrics.LOG_DIR_RECOVERY: "recovery_bytes",
-    log_dir_metrics.LOG_DIR_NOT_FSYNCED: "not_fsynced_bytes",
-    log_dir_metrics.LOG_DIR_RECOVERING: "recovering_bytes",
+    broker_metrics.LOG_DIR_RECOVERY: "recovery_bytes",
+    broker_metrics.LOG_DIR_NOT_FSYNCED: "not_fsynced_bytes",
+    broker_metrics.LOG_DIR_RECOVERING: "recovering_bytes",
 }
 """What a restart costs, by the same names; -1 is not known."""
 
@@ -61,20 +61,20 @@ def families(
     readable = [each for each in log_dirs if each.up]
     processes = broker_processes(brokers)
     used = ((_of(each), each.up and each.registered is not False and not is_given_up(each, processes)) for each in log_dirs)
-    yield client_family(log_dir_metrics.LOG_DIR_UP, used)
-    yield client_family(log_dir_metrics.LOG_DIR_BLOCKED, (((each.broker, each.log_dir, each.path), each.seconds) for each in blocked))
-    yield client_family(log_dir_metrics.LOG_DIR_FREE, ((_of(each), each.free) for each in readable))
-    yield client_family(log_dir_metrics.LOG_DIR_CAPACITY, ((_of(each), each.capacity) for each in readable))
+    yield client_family(broker_metrics.LOG_DIR_UP, used)
+    yield client_family(broker_metrics.LOG_DIR_BLOCKED, (((each.broker, each.log_dir, each.path), each.seconds) for each in blocked))
+    yield client_family(broker_metrics.LOG_DIR_FREE, ((_of(each), each.free) for each in readable))
+    yield client_family(broker_metrics.LOG_DIR_CAPACITY, ((_of(each), each.capacity) for each in readable))
     yield client_family(
-        log_dir_metrics.LOG_DIR_FULL,
+        broker_metrics.LOG_DIR_FULL,
         ((_of(each), at) for each in readable if (at := (full or {}).get((each.broker, each.log_dir))) is not None),
     )
     yield client_family(
-        log_dir_metrics.LOG_DIR_CHECKPOINT, ((_of(each), each.checkpoint_ms / 1000) for each in readable if is_checkpointed(each))
+        broker_metrics.LOG_DIR_CHECKPOINT, ((_of(each), each.checkpoint_ms / 1000) for each in readable if is_checkpointed(each))
     )
-    yield client_family(log_dir_metrics.LOG_DIR_OTHER, (((*_of(each), kind), getattr(each, kind)) for each in readable for kind in _OTHER))
+    yield client_family(broker_metrics.LOG_DIR_OTHER, (((*_of(each), kind), getattr(each, kind)) for each in readable for kind in _OTHER))
     aside = (((*_of(each), kind), getattr(each, kind)) for each in readable for kind in _SET_ASIDE)
-    yield client_family(log_dir_metrics.LOG_DIR_SET_ASIDE, aside)
+    yield client_family(broker_metrics.LOG_DIR_SET_ASIDE, aside)
     for metric, name in _RESTART.items():
         yield client_family(metric, ((_of(each), size) for each in readable if (size := getattr(each, name)) >= 0))
     yield client_family(broker_metrics.BROKER_FENCED, (((each.broker,), each.fenced) for each in _registered(brokers)))
@@ -139,16 +139,16 @@ def _of(status: LogDirStatus | ScrubStatus) -> tuple[str, str]:
 
 def scrub_families(scrubs: Sequence[ScrubStatus]) -> Iterator[Samples]:
     """One family per metric. ``scrubs``: of the agents that are up."""
-    yield client_family(log_dir_metrics.SCRUB_CHECKED, ((_of(each), each.checked) for each in scrubs))
-    yield client_family(log_dir_metrics.SCRUB_PASS_RATIO, ((_of(each), _ratio(each)) for each in scrubs if each.began_ms >= 0))
-    yield client_family(log_dir_metrics.SCRUB_PASS_START, ((_of(each), each.began_ms / 1000) for each in scrubs if each.began_ms >= 0))
-    yield client_family(log_dir_metrics.SCRUB_LAST_PASS, ((_of(each), each.ended_ms / 1000) for each in scrubs if each.ended_ms >= 0))
-    yield client_family(log_dir_metrics.SCRUB_CORRUPT, ((_of(each), each.corrupt) for each in scrubs))
-    yield client_family(log_dir_metrics.SCRUB_UNREADABLE, ((_of(each), each.unreadable) for each in scrubs))
+    yield client_family(broker_metrics.SCRUB_CHECKED, ((_of(each), each.checked) for each in scrubs))
+    yield client_family(broker_metrics.SCRUB_PASS_RATIO, ((_of(each), _ratio(each)) for each in scrubs if each.began_ms >= 0))
+    yield client_family(broker_metrics.SCRUB_PASS_START, ((_of(each), each.began_ms / 1000) for each in scrubs if each.began_ms >= 0))
+    yield client_family(broker_metrics.SCRUB_LAST_PASS, ((_of(each), each.ended_ms / 1000) for each in scrubs if each.ended_ms >= 0))
+    yield client_family(broker_metrics.SCRUB_CORRUPT, ((_of(each), each.corrupt) for each in scrubs))
+    yield client_family(broker_metrics.SCRUB_UNREADABLE, ((_of(each), each.unreadable) for each in scrubs))
     yield client_family(
-        log_dir_metrics.SCRUB_BLOCKED, (((*_of(each), each.waits_at), each.waits_seconds) for each in scrubs if each.waits_at)
+        broker_metrics.SCRUB_BLOCKED, (((*_of(each), each.waits_at), each.waits_seconds) for each in scrubs if each.waits_at)
     )
-    yield client_family(log_dir_metrics.SCRUB_CORRUPT_PLACE, _corrupt_batches(scrubs))
+    yield client_family(broker_metrics.SCRUB_CORRUPT_PLACE, _corrupt_batches(scrubs))
 
 
 def corrupt_replicas(scrubs: Iterable[ScrubStatus]) -> dict[Replica, int]:

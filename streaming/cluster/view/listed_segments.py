@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.cluster.view.decisions import Decided
-from streaming.cluster.view.limiter import Limiter
 from streaming.cluster.view.replica_offsets import ReplicaOffsets
 from streaming.cluster.view.value_matrix import Carried, Columns
 from streaming.common.arrays import Longs
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
-from streaming.rules.limits import Limits
-from streaming.rules.segment_columns import LogFacts, SegmentColumns
+from streaming.rules.limits import Limiter, Limits
+from streaming.rules.retention_rule import LogFacts, SegmentColumns
 
 _SEGMENTS_OF = attrgetter("segments")
 

@@ -11,7 +11,7 @@ import numpy as np
 from streaming.broker.protocol.cluster_messages import Reassignment
 from streaming.cluster.view.exported import Observed
 from streaming.cluster.view.family import Family, family_of, labels
-from streaming.common.definitions import availability_metrics
+from streaming.common.definitions import replica_metrics
 from streaming.rules.copying import Paces, bytes_behind
 
 _Items = dict[tuple[str, int, int], int]
@@ -85,9 +85,9 @@ def families(moves: Sequence[Move]) -> Iterator[Family]:
     """One family per metric."""
     where = [(move, labels(topic=move.topic, partition=str(move.partition))) for move in moves]
     counted = [(f"{at},{labels(change=change)}", getattr(move, change)) for move, at in where for change in ("adding", "removing")]
-    yield family_of(availability_metrics.REASSIGNING, [(spelled, count) for spelled, count in counted if count])
+    yield family_of(replica_metrics.REASSIGNING, [(spelled, count) for spelled, count in counted if count])
     copies = [(f"{at},{labels(broker=str(copy.broker))}", copy) for move, at in where for copy in move.copies]
     known = [(spelled, copy.remaining_bytes) for spelled, copy in copies if copy.remaining_bytes >= 0]
-    yield family_of(availability_metrics.REASSIGNMENT_BYTES, known)
+    yield family_of(replica_metrics.REASSIGNMENT_BYTES, known)
     timed = [(spelled, copy.remaining_ms) for spelled, copy in copies if copy.remaining_ms >= 0]
-    yield family_of(availability_metrics.REASSIGNMENT_SECONDS, timed)
+    yield family_of(replica_metrics.REASSIGNMENT_SECONDS, timed)

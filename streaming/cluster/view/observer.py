@@ -13,14 +13,14 @@ from prometheus_client import Metric as Samples
 from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, ScrubStatus, UnreadableLog, UnreadableLogs
 from streaming.cluster.view.broker_status import each_broker, each_log_dir, each_scrub, newest, server_of_cluster
 from streaming.cluster.view.broker_status import families as partition_families
-from streaming.cluster.view.export import EVERYTHING, Export
+from streaming.cluster.view.family import EVERYTHING, Export
 from streaming.cluster.view.host_families import Watched, scrub_families
 from streaming.cluster.view.host_families import families as health_families
 from streaming.cluster.view.taillag import ReadAgent, StartMeter, StartProgress, TailLag
 from streaming.common.definitions import broker_metrics, observer_metrics
 from streaming.common.definitions.client_family import client_family
 from streaming.common.definitions.metric import Metric
-from streaming.common.pace.schedule import Pace, PaceReason
+from streaming.common.pace import Pace, PaceReason
 from streaming.common.rows import SKIP_REASONS, SKIPPED_COPIES
 from streaming.common.settings import Settings
 from streaming.common.web.places import ServerCounts

@@ -15,7 +15,6 @@ from streaming.broker.disk.availability import read_server_properties
 from streaming.broker.protocol.cluster_messages import Reassignment
 from streaming.cluster.view.disk_forecasts import OtherSpace
 from streaming.cluster.view.fading_rates import FadingRates, Rates
-from streaming.cluster.view.limiter import Limiter
 from streaming.cluster.view.listed_segments import ListedMemory
 from streaming.cluster.view.transaction_columns import READ_WITHIN_MS, TransactionJudge, WaitingGroups
 from streaming.common.arrays import Flags, Longs
@@ -24,8 +23,8 @@ from streaming.common.settings import Settings
 from streaming.errors import SettingsError
 from streaming.rules.config_values import NAMES, Configs, TopicPattern, ValueSource, broker_configs, topic_configs
 from streaming.rules.copying import Paces
-from streaming.rules.retention_rule import Bound
-from streaming.rules.segment_columns import ABSENT, SegmentColumns
+from streaming.rules.limits import Limiter
+from streaming.rules.retention_rule import ABSENT, Bound, SegmentColumns
 
 # --- for how long a segment was seen to be deletable: checks of the broker cannot have missed it for longer than that. By its times alone,
 # a segment may seem to be overdue for hours at the moment when its limit is lowered, the high watermark moves on, or its broker begins to

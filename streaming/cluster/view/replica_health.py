@@ -9,24 +9,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from streaming.cluster.view.export import Export
 from streaming.cluster.view.exported import Observed, RetentionResults
-from streaming.cluster.view.family import Family, family_of, labels
+from streaming.cluster.view.family import Export, Family, family_of, labels
 from streaming.cluster.view.late_arrivals import LateArrivals, worst
 from streaming.cluster.view.table import Replica
 from streaming.cluster.view.view import View
 from streaming.common.arrays import Flags
-from streaming.common.definitions import log_health_metrics
+from streaming.common.definitions import retention_metrics
 from streaming.common.definitions.metric import Metric
-from streaming.rules.leaders import LEADER_UNKNOWN
 from streaming.rules.limits import Limits
+from streaming.rules.partition_values import LEADER_UNKNOWN
 from streaming.rules.retention_rule import BLOCKED
 
 MOST_REPLICAS = 1_000
 """At most so many replicas are named for each metric."""
 
 
-_TRUNCATED = {log_health_metrics.REPLICA_TRUNCATIONS: "truncations", log_health_metrics.REPLICA_TRUNCATED_COMMITTED: "truncated_committed"}
+_TRUNCATED = {retention_metrics.REPLICA_TRUNCATIONS: "truncations", retention_metrics.REPLICA_TRUNCATED_COMMITTED: "truncated_committed"}
 
 ACTIVE = "active_segment"
 """A reason that blocks nothing: a segment that still takes appends is deleted once it is rolled, and this is how Kafka works."""
@@ -40,27 +39,27 @@ def families(view: View, export: Export) -> Iterator[Family]:
     observed, scrubbed, retention = view.observed, view.scrubbed, view.retention
     known, dirty = limits_known(retention.limits), _dirty(retention)
     overdue = perhaps_overdue_replicas(retention) & known  # by limits that are known
-    found = {log_health_metrics.REPLICA_CORRUPT: [*_by_tail(observed, export), *_by_scrub(observed, scrubbed, export)]}
+    found = {retention_metrics.REPLICA_CORRUPT: [*_by_tail(observed, export), *_by_scrub(observed, scrubbed, export)]}
     for metric, column in _TRUNCATED.items():
         found[metric] = [(_where(observed, item), value) for item, value in _above_0(observed, column, export)]
     found |= {
-        log_health_metrics.REPLICA_OVERDUE: _of_kept(observed, retention, "retention_overdue_ms", overdue),
-        log_health_metrics.REPLICA_DIRTY: _of_kept(observed, retention, "dirty_millionths", dirty),
-        log_health_metrics.REPLICA_CLEANER_CHECKPOINT: _of_kept(
+        retention_metrics.REPLICA_OVERDUE: _of_kept(observed, retention, "retention_overdue_ms", overdue),
+        retention_metrics.REPLICA_DIRTY: _of_kept(observed, retention, "dirty_millionths", dirty),
+        retention_metrics.REPLICA_CLEANER_CHECKPOINT: _of_kept(
             observed, retention, "cleaner_checkpoint_offset", dirty & (retention.columns["cleaner_checkpoint_offset"] >= 0)
         ),
     }
     for metric, rows in found.items():
         yield _family(metric, sorted(rows, key=lambda row: (-row[1], *row[0].values()))[:MOST_REPLICAS])
     omitted = [({"metric": metric.name}, len(rows) - MOST_REPLICAS) for metric, rows in found.items() if len(rows) > MOST_REPLICAS]
-    yield _family(log_health_metrics.REPLICAS_OMITTED, omitted)
+    yield _family(retention_metrics.REPLICAS_OMITTED, omitted)
     late = overdue & (retention.columns["retention_overdue_ms"] > view.overdue_after_ms)
-    yield _family(log_health_metrics.TOPIC_OVERDUE, _counted(_topic(observed, item) for item in retention.items[late].tolist()))
+    yield _family(retention_metrics.TOPIC_OVERDUE, _counted(_topic(observed, item) for item in retention.items[late].tolist()))
     blocked = retention.columns["retention_blocked"]
     held = known & (blocked >= 0) & (blocked != BLOCKED.index(ACTIVE)) & observed.roles.speaks[retention.items]
     reasons = zip(retention.items[held].tolist(), (BLOCKED[reason] for reason in blocked[held].tolist()), strict=True)
     yield from _arriving_late(view)
-    yield _family(log_health_metrics.TOPIC_BLOCKED, _counted(_topic(observed, item) | {"reason": reason} for item, reason in reasons))
+    yield _family(retention_metrics.TOPIC_BLOCKED, _counted(_topic(observed, item) | {"reason": reason} for item, reason in reasons))
 
 
 def _arriving_late(view: View) -> Iterator[Family]:
@@ -69,8 +68,8 @@ def _arriving_late(view: View) -> Iterator[Family]:
     for each in view.late:
         topics.setdefault(tuple(_topic(view.observed, each.item).values()), []).append(each)
     found = [({"broker": broker, "topic": topic, "looks": worst(those).looks}, those) for (broker, topic), those in topics.items()]
-    yield _family(log_health_metrics.TOPIC_ARRIVES_EXPIRED, ((where, sum(each.records for each in those)) for where, those in found))
-    yield _family(log_health_metrics.TOPIC_ARRIVES_EXPIRED_DELAY, ((where, worst(those).delay_ms) for where, those in found))
+    yield _family(retention_metrics.TOPIC_ARRIVES_EXPIRED, ((where, sum(each.records for each in those)) for where, those in found))
+    yield _family(retention_metrics.TOPIC_ARRIVES_EXPIRED_DELAY, ((where, worst(those).delay_ms) for where, those in found))
 
 
 def limits_known(limits: Sequence[Limits | None]) -> Flags:

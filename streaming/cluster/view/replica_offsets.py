@@ -6,16 +6,14 @@ from operator import attrgetter
 import numpy as np
 
 from streaming.cluster.view.decisions import NOWHERE, Decided, best_of_each
-from streaming.cluster.view.limiter import LimitsOf
 from streaming.cluster.view.value_matrix import Carried, Columns
 from streaming.common.arrays import Flags, Longs
-from streaming.rules.leaders import Roles
-from streaming.rules.limits import may_stand
-from streaming.rules.stable_offsets import Copies, Sizes, Undecided, high_watermarks, stable_offsets
+from streaming.rules.limits import LimitsOf, may_stand
+from streaming.rules.partition_values import Copies, Roles, Sizes, Undecided, high_watermarks, stable_offsets
 from streaming.rules.transaction_fold import NO_TRANSACTIONS, Transactions
 
 ABSENT = -1
-"""A number without a value. No value is negative, except that of ``leader_id`` (see `streaming.rules.leaders.Roles`)."""
+"""A number without a value. No value is negative, except that of ``leader_id`` (see `streaming.rules.partition_values.Roles`)."""
 
 COLUMNS = (
     "size_bytes",

@@ -14,8 +14,7 @@ from streaming.cluster.view.value_matrix import Carried, Columns
 from streaming.common.arrays import Longs
 from streaming.rules.cleaning import UNCLEANABLE, CompactionRule
 from streaming.rules.limits import Limits, effective_min_isr
-from streaming.rules.retention_rule import RetentionRule, away_of
-from streaming.rules.segment_columns import SegmentColumns
+from streaming.rules.retention_rule import RetentionRule, SegmentColumns, away_of
 from streaming.rules.space_outlook import growth_now
 
 COLUMNS = (

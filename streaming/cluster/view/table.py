@@ -16,13 +16,12 @@ import pyarrow.compute as pc
 from streaming.broker.protocol.cluster_messages import Reassignment
 from streaming.cluster.view.decisions import Decisions, End, Round, Rounds
 from streaming.cluster.view.disk_forecasts import FullTimes, OtherSpace
-from streaming.cluster.view.export import EVERYTHING, NO_LIMIT, Export
-from streaming.cluster.view.family import labels
+from streaming.cluster.view.family import EVERYTHING, NO_LIMIT, Export, labels
 from streaming.cluster.view.page_context import PageContext
 from streaming.cluster.view.transaction_columns import TransactionJudge, WaitingGroups
 from streaming.cluster.view.value_matrix import CARRIED, FREE, LOG, NOTHING_CARRIED, Carried, Columns, Ids, empty_columns, read_values
 from streaming.common.arrays import Flags, Longs
-from streaming.common.catalog.catalog_tables import Catalog
+from streaming.common.catalog import Catalog
 from streaming.common.log_key import KEY, LogKey
 from streaming.common.rows import Change
 from streaming.common.state_row import STATES

@@ -1,6 +1,105 @@
-"""Brokers, and what they have of the cluster's metadata."""
+"""Brokers, what they have of the metadata, and their log dirs with the scrub."""
 
 from streaming.common.definitions.metric import Metric
+
+# --- log dirs, and their scrub.
+
+LOG_DIR = ("broker", "log_dir")
+
+LOG_DIR_SIZE = Metric("segtail_log_dir_size_bytes", "Bytes of the logs in the log dir.", LOG_DIR)
+LOG_DIR_FREE = Metric("segtail_log_dir_free_bytes", "Bytes free in the file system of the log dir.", LOG_DIR)
+LOG_DIR_CAPACITY = Metric("segtail_log_dir_capacity_bytes", "Size of the file system of the log dir.", LOG_DIR)
+LOG_DIR_TOPIC_SIZE = Metric(
+    "segtail_log_dir_topic_size_bytes", "Bytes of a topic's replicas in the log dir, whether they lead or not.", (*LOG_DIR, "topic")
+)
+LOG_DIR_OTHER = Metric(
+    "segtail_log_dir_other_bytes",
+    "Bytes in the log dir that belong to no live log: logs that wait for deletion, are being moved or are left over, indexes, metadata.",
+    (*LOG_DIR, "kind"),
+)
+LOG_DIR_FULL = Metric(
+    "segtail_log_dir_full_timestamp_seconds",
+    "When the file system of the log dir is full, with what retention frees reckoned in: its logs grow on as in the last day, compaction "
+    "frees what is appended. Absent where that is not within a year, or not known.",
+    LOG_DIR,
+)
+LOG_DIR_UP = Metric(
+    "segtail_log_dir_up",
+    "0 if the log dir cannot be read, or its broker no longer lists it among those it uses, or has let go of its lock and holds others.",
+    LOG_DIR,
+)
+LOG_DIR_BLOCKED = Metric(
+    "segtail_log_dir_blocked_seconds",
+    "Time since a call to this file or directory that has not returned. The log dir is not watched until it does. Absent where none waits.",
+    (*LOG_DIR, "path"),
+)
+LOG_DIR_CHECKPOINT = Metric(
+    "segtail_log_dir_checkpoint_timestamp_seconds",
+    "When the broker last wrote the high watermarks of the log dir; a running broker does so every 5 seconds. Absent where the log dir "
+    "holds no replica, or the broker no longer uses it.",
+    LOG_DIR,
+)
+LOG_DIR_RECOVERY = Metric(
+    "segtail_log_dir_recovery_bytes",
+    "Bytes of whole segments that a start of the broker reads after a crash: each log's from the segment on that holds its recovery point. "
+    "Without the metadata log, which every start reads. 0 after a clean shutdown. Absent while it is not known of every log.",
+    LOG_DIR,
+)
+LOG_DIR_NOT_FSYNCED = Metric(
+    "segtail_log_dir_not_fsynced_bytes",
+    "The most bytes of the log dir that may not be on disk: those above the recovery points, which are up to 60 seconds old. The kernel "
+    "has usually written most of them. Absent while it is not known of every log.",
+    LOG_DIR,
+)
+LOG_DIR_RECOVERING = Metric(
+    "segtail_log_dir_recovering_bytes",
+    "Bytes of segments that the broker, which starts after a crash, has not recovered yet. Absent where no log dir is recovered.",
+    LOG_DIR,
+)
+LOG_DIR_SET_ASIDE = Metric(
+    "segtail_log_dir_set_aside_logs",
+    "Logs of live topics in the log dir whose records nobody serves, or will after the broker's next start. `stray_only`: the broker has "
+    "set them aside, and no replica in sync has their records, as far as agents see. `unnamed`: they lack partition.metadata.",
+    (*LOG_DIR, "kind"),
+)
+SCRUB_CHECKED = Metric(
+    "segtail_scrub_checked_bytes_total",
+    "Bytes of closed segments that the scrub has checked. All of segtail_scrub_* is absent where the scrub is off.",
+    LOG_DIR,
+)
+SCRUB_PASS_RATIO = Metric(
+    "segtail_scrub_pass_ratio",
+    "Share of the log dir's logs that the current pass of the scrub has finished; 1 between passes.",
+    LOG_DIR,
+)
+SCRUB_PASS_START = Metric("segtail_scrub_pass_start_timestamp_seconds", "When the last pass of the scrub began.", LOG_DIR)
+SCRUB_LAST_PASS = Metric(
+    "segtail_scrub_last_pass_timestamp_seconds",
+    "When the last complete pass of the scrub over the log dir ended; absent before the first one.",
+    LOG_DIR,
+)
+SCRUB_CORRUPT = Metric(
+    "segtail_scrub_corrupt_batches",
+    "Damaged batches that the scrub has found in closed segments of all replicas. Those of segments that are gone, or that pass a later "
+    "check, are not counted.",
+    LOG_DIR,
+)
+SCRUB_CORRUPT_PLACE = Metric(
+    "segtail_scrub_corrupt_batch_position_bytes",
+    "Byte of the segment at which a damaged batch begins, its offset, and what is wrong (framing, crc, offset, epoch); at most 50 a log "
+    "dir.",
+    (*LOG_DIR, "topic", "partition", "segment", "offset", "fault"),
+)
+SCRUB_UNREADABLE = Metric(
+    "segtail_scrub_unreadable_files", "Files that the scrub could not read at the last try: I/O errors, missing permissions.", LOG_DIR
+)
+SCRUB_BLOCKED = Metric(
+    "segtail_scrub_blocked_seconds",
+    "Time since a call of the scrub to this file that has not returned. Absent where none waits.",
+    (*LOG_DIR, "path"),
+)
+
+# --- brokers, and what they have of the cluster's metadata.
 
 CHECK_INTERVAL = Metric(
     "segtail_broker_retention_check_interval_seconds",

@@ -6,13 +6,10 @@ from types import ModuleType
 
 from streaming.common.definitions import (
     agent_metrics,
-    availability_metrics,
     broker_metrics,
     group_metrics,
-    log_dir_metrics,
-    log_health_metrics,
     observer_metrics,
-    offset_metrics,
+    replica_metrics,
     retention_metrics,
     throughput_metrics,
     transaction_metrics,
@@ -38,9 +35,9 @@ def _metrics_of(*modules: ModuleType) -> tuple[Metric, ...]:
 
 SECTIONS: Mapping[Section, tuple[Metric, ...]] = {
     Section.THROUGHPUT: _metrics_of(throughput_metrics),
-    Section.OFFSETS: _metrics_of(offset_metrics, availability_metrics),
+    Section.OFFSETS: _metrics_of(replica_metrics),
     Section.TRANSACTIONS: _metrics_of(transaction_metrics),
-    Section.RETENTION: _metrics_of(log_health_metrics, retention_metrics, log_dir_metrics, broker_metrics),
+    Section.RETENTION: _metrics_of(retention_metrics, broker_metrics),
     Section.CONSUMERS: _metrics_of(group_metrics),
     Section.OBSERVER: _metrics_of(observer_metrics),
     Section.AGENT: _metrics_of(agent_metrics),

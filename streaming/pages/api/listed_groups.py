@@ -8,8 +8,7 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
-from streaming.broker.protocol.group_json import GroupDetail, GroupPage, GroupSummary, GroupUse, ReadMoments
-from streaming.broker.protocol.group_verdicts import GroupVerdict
+from streaming.broker.protocol.group_json import GroupDetail, GroupPage, GroupSummary, GroupUse, GroupVerdict, ReadMoments
 from streaming.broker.protocol.listing_json import TopicReader
 from streaming.cluster.consumers.group_details import GroupDetails
 from streaming.cluster.consumers.group_lag import ABSENT
@@ -24,7 +23,7 @@ from streaming.common.arrays import Longs, whole_sum
 from streaming.common.short_names import possible_names
 from streaming.kafka.formats.names import SHARE_STATE_TOPIC
 from streaming.pages.api.paging import PageRequest, Sheet, cut, number_of, ranks
-from streaming.pages.listings.group_list import GROUPS
+from streaming.pages.listings.declared_lists import GROUPS
 
 MOST_PARTITIONS = 10_000
 """The most partitions of an answer: those with the largest lag."""

@@ -29,9 +29,9 @@ from streaming.broker.protocol.listing_json import (
 )
 from streaming.broker.protocol.status_json import Problem
 from streaming.cluster.verdicts import kinds
-from streaming.cluster.verdicts.blocked_remedies import FUTURE, REMEDIES, wrong_unit
 from streaming.cluster.verdicts.cases import RowVerdicts, transaction_verdict
 from streaming.cluster.verdicts.circumstances import Circumstances
+from streaming.cluster.verdicts.commands import FUTURE, REMEDIES, wrong_unit
 from streaming.cluster.verdicts.kinds import KINDS, ORDER
 from streaming.cluster.verdicts.log_problems import why_uncounted
 from streaming.cluster.verdicts.transaction_problems import aborts, committers, held_back_groups, remedy_for
@@ -47,8 +47,7 @@ from streaming.pages.api.judged_look import JudgedLook, with_verdicts
 from streaming.pages.api.listed_groups import readers_of
 from streaming.pages.api.look import Look
 from streaming.pages.api.paging import PageRequest, Sheet, columns_of_rows, cut, natural_order, worst_first
-from streaming.pages.listings.partition_list import BROKERS, PARTITIONS, RETENTION
-from streaming.pages.listings.transaction_list import TRANSACTIONS
+from streaming.pages.listings.declared_lists import BROKERS, PARTITIONS, RETENTION, TRANSACTIONS
 from streaming.rules.limits import Limits
 from streaming.rules.retention_rule import BLOCKED, RetentionRule, SegmentDeletions
 from streaming.rules.space_outlook import growth_now

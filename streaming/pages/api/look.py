@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.protocol.shown import Unit
+from streaming.broker.protocol.json_message import Unit
 from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.view import View
 from streaming.common.arrays import Longs

@@ -9,11 +9,10 @@ from urllib.parse import parse_qs
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.json_message import ASC, DESC, PublicMessage, Unit
 from streaming.broker.protocol.listing_json import DEFAULT_LIMIT, LARGEST_LIMIT, ListPage
-from streaming.broker.protocol.shown import ASC, DESC, Unit
 from streaming.common.arrays import Longs
-from streaming.common.formatting import format_list
+from streaming.common.units import format_list
 from streaming.errors import UsageError
 from streaming.pages.listings.listing import Listing
 

@@ -41,17 +41,14 @@ from streaming.cluster.view.broker_status import away_brokers
 from streaming.cluster.view.disk_use import disk_found
 from streaming.errors import NotYetError
 from streaming.pages.api import log_rows
-from streaming.pages.api.count_page import count_page
-from streaming.pages.api.disk_page import disk_page
+from streaming.pages.api.counts_and_disks import count_page, disk_page
 from streaming.pages.api.event_log import EventLog
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import JUDGED_BY, ListedGroups
 from streaming.pages.api.log_rows import broker_page, partition_detail, topic_detail, topic_page
 from streaming.pages.api.paging import page_request
 from streaming.pages.api.status_message import cluster_numbers, problem_page, status_of
-from streaming.pages.listings.group_list import GROUPS
-from streaming.pages.listings.partition_list import BROKERS, PARTITIONS, RETENTION, TOPICS
-from streaming.pages.listings.transaction_list import TRANSACTIONS
+from streaming.pages.listings.declared_lists import BROKERS, GROUPS, PARTITIONS, RETENTION, TOPICS, TRANSACTIONS
 
 
 class State:

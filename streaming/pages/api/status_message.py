@@ -18,7 +18,7 @@ from streaming.cluster.verdicts.incidents import count, roots
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.taillag import StartProgress
 from streaming.common.arrays import Flags
-from streaming.common.formatting import format_count
+from streaming.common.units import format_count
 from streaming.errors import UsageError
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.pages.api.history import ShownNumbers

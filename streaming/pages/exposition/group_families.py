@@ -14,8 +14,7 @@ from streaming.cluster.consumers.group_snapshot import GroupSnapshot, PartitionL
 from streaming.cluster.consumers.group_sums import UNTIMED, PairLabels, count_of, earliest_of, latest_of, partition_labels, with_label
 from streaming.cluster.verdicts.conditions import certain_losses, endangered_losses, held_up, last_skips, losses_by_cause, pair_losses
 from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS, Usage, usages
-from streaming.cluster.view.export import Export
-from streaming.cluster.view.family import Family, Samples, family_of, labels
+from streaming.cluster.view.family import Export, Family, Samples, family_of, labels
 from streaming.common.arrays import Flags, Longs
 from streaming.common.definitions import group_metrics
 from streaming.common.definitions.metric import Metric

@@ -8,9 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.cluster.view import elections, moves, replica_health
-from streaming.cluster.view.export import EVERYTHING, NO_LIMIT, Export, bounded
 from streaming.cluster.view.exported import Followers, Logs, Observed
-from streaming.cluster.view.family import TEXT, Family, Samples, family_of, labels, text
+from streaming.cluster.view.family import EVERYTHING, NO_LIMIT, TEXT, Export, Family, Samples, bounded, family_of, labels, text
 from streaming.cluster.view.table import RECORD_KINDS
 from streaming.cluster.view.transaction_columns import CoordinatorView, Late, states_of
 from streaming.cluster.view.view import Topics, View, sum_by
@@ -18,8 +17,7 @@ from streaming.common.arrays import Flags, Longs
 from streaming.common.definitions import (
     broker_metrics,
     group_metrics,
-    log_dir_metrics,
-    offset_metrics,
+    replica_metrics,
     retention_metrics,
     transaction_metrics,
 )
@@ -304,7 +302,7 @@ def records_of_partitions(view: View) -> Family:
     """The family of records on disk: a series for each partition and kind, where they are counted."""
     counts = view.records[:, view.logs.columns["slot"]]
     known = counts[0] >= 0
-    return Family(metric=offset_metrics.RECORDS, labels=view.logs.labels.filter(pa.array(known)), samples=_kinds_of(counts[:, known]))
+    return Family(metric=replica_metrics.RECORDS, labels=view.logs.labels.filter(pa.array(known)), samples=_kinds_of(counts[:, known]))
 
 
 def records_of_topics(view: View) -> Family:
@@ -314,7 +312,7 @@ def records_of_topics(view: View) -> Family:
     known = counts[0] >= 0
     sums = sum_by(logs["topic"][known], counts[:, known], len(topics.labels))
     order = topics.order[np.isin(topics.order, logs["topic"][known])]
-    return Family(metric=offset_metrics.RECORDS, labels=topics.labels.take(pa.array(order)), samples=_kinds_of(sums[:, order]))
+    return Family(metric=replica_metrics.RECORDS, labels=topics.labels.take(pa.array(order)), samples=_kinds_of(sums[:, order]))
 
 
 def _kinds_of(counts: Longs) -> tuple[Samples, ...]:
@@ -371,19 +369,19 @@ def of_log_dirs(observed: Observed) -> Iterator[Family]:
     names = dict(zip(columns["topic"].tolist(), observed.names, strict=True))
     spelled = [labels(broker=str(broker), log_dir=path) for broker, path in observed.log_dirs]
     total = np.bincount(dirs, size, len(spelled)).astype(np.int64)
-    yield family_of(log_dir_metrics.LOG_DIR_SIZE, [(spelled[item], int(total[item])) for item in held.tolist()])
+    yield family_of(broker_metrics.LOG_DIR_SIZE, [(spelled[item], int(total[item])) for item in held.tolist()])
     pairs, group = np.unique(dirs << 32 | topics, return_inverse=True)  # both are small numbers
     sums = np.bincount(group, size, len(pairs)).astype(np.int64)
     rows = [
         (f"{spelled[each]},{labels(topic=names[topic])}", total_of)
         for each, topic, total_of in zip((pairs >> 32).tolist(), (pairs & 0xFFFFFFFF).tolist(), sums.tolist(), strict=True)
     ]
-    yield family_of(log_dir_metrics.LOG_DIR_TOPIC_SIZE, rows)
+    yield family_of(broker_metrics.LOG_DIR_TOPIC_SIZE, rows)
 
 
 def of_followers(followers: Followers) -> Family:
     """The family of replicas that are behind."""
-    return Family(metric=offset_metrics.REPLICA_LAG, labels=followers.labels, samples=(Samples(values=followers.lag),))
+    return Family(metric=replica_metrics.REPLICA_LAG, labels=followers.labels, samples=(Samples(values=followers.lag),))
 
 
 def _reasons(logs: Logs) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
-from streaming.common.formatting import plain as plain
+from streaming.common.units import plain as plain
 
 MORE = "…"
 

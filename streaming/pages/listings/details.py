@@ -3,18 +3,13 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from streaming.broker.protocol.group_json import GroupDetail, GroupFinding
-from streaming.broker.protocol.group_verdicts import NOT_KNOWN, is_finding
-from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.group_json import NOT_KNOWN, GroupDetail, GroupFinding, is_finding
+from streaming.broker.protocol.json_message import PublicMessage, Unit
 from streaming.broker.protocol.listing_json import PartitionDetail, PartitionRow, ReplicaRow, SegmentRow, TopicReader, TransactionRow
-from streaming.broker.protocol.shown import Unit
 from streaming.cluster.verdicts.group_words import last_rebalances
-from streaming.common.formatting import NONE, format_list, format_name
-from streaming.pages.listings.group_list import GROUPS
-from streaming.pages.listings.list_cells import Cell, Times, count, number
-from streaming.pages.listings.listing import Listing, severity_of, verdict_cell
-from streaming.pages.listings.partition_list import PARTITIONS, RETENTION, segment_deletion
-from streaming.pages.listings.transaction_list import TRANSACTIONS
+from streaming.common.units import NONE, format_list, format_name
+from streaming.pages.listings.declared_lists import GROUPS, PARTITIONS, RETENTION, TRANSACTIONS, segment_deletion
+from streaming.pages.listings.listing import Cell, Listing, Times, count, number, severity_of, verdict_cell
 
 _MOST_CLIENTS = 5
 

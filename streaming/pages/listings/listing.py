@@ -1,7 +1,7 @@
 """A list: the fields of its rows as tables have them, and how each is written, ranked and sorted on every face.
 
-What a field is, its unit and its column are declared in the class of the row (`streaming.broker.protocol.shown`). A list adds how cells are
-written that the value alone does not say.
+What a field is, its unit and its column are declared in the class of the row (`streaming.broker.protocol.json_message`). A list adds how
+cells are written that the value alone does not say.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,11 +9,167 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from streaming.broker.protocol.json_message import PublicMessage
-from streaming.broker.protocol.shown import WIDE, Heading, Unit
+from streaming.broker.protocol.json_message import WIDE, Heading, PublicMessage, Unit
 from streaming.broker.protocol.status_json import Problem
-from streaming.common.formatting import plain
-from streaming.pages.listings.list_cells import Cell, Times, cell_of, words
+from streaming.common.units import NONE, format_age, format_duration, format_list, format_name, format_size, format_time, plain
+
+# --- what a list has to say in one place of its table, the same on every face: a text, and what a face with more means can make of it.
+
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+CURVE_WIDTH = 12
+MOST_NAMES = 3
+"""So many names of a list of names are in its cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How points in time are written: as ages at ``now_ms``, or in UTC."""
+
+    now_ms: int
+    relative: bool = True
+
+    def of(self, at_ms: int) -> str:
+        """A point in time, Unix milliseconds; -1 is none."""
+        if at_ms < 0:
+            return NONE
+        return format_age((self.now_ms - at_ms) / 1000) if self.relative else format_time(at_ms)
+
+    def deadline(self, at_ms: int) -> str:
+        """A point in time until when something may be done: what should have been before, by its own times, is due now."""
+        return self.of(at_ms) if not 0 <= at_ms <= self.now_ms else "now"
+
+    def deletion(self, at_ms: int) -> str:
+        """When retention may delete something: what its limits have let go is due at the broker's next check."""
+        return self.of(at_ms) if not 0 <= at_ms <= self.now_ms else "due"
+
+    def both(self, at_ms: int) -> str:
+        """Both ways, for a place with room for it."""
+        return NONE if at_ms < 0 else f"{format_time(at_ms)}, {format_age((self.now_ms - at_ms) / 1000)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One value. ``text`` is what every face writes; a command is written by those that can have it copied, and its text is "" there.
+
+    ``topic``, ``partition``, ``group``, ``groups``, ``log_dir``: what it names, to lead there.
+    """
+
+    text: str
+    note: str = ""  # more about it
+    topic: str | None = None
+    partition: tuple[str, int] | None = None
+    group: str | None = None
+    groups: tuple[str, ...] = ()
+    log_dir: str = ""
+    at_ms: int = -1  # the time that the text is about
+    curve: tuple[float, ...] = ()  # values that a face may draw instead of the blocks of the text
+    command: str = ""
+
+
+def cell_of(unit: Unit, value: Any, times: Times) -> Cell:
+    """A value as its unit is written; what is absent is a dash."""
+    if unit is Unit.MOMENT:
+        return Cell(text=times.of(value), at_ms=value)
+    if unit is Unit.CURVE:
+        blocks = curve(value, CURVE_WIDTH)
+        return Cell(text=blocks if blocks.strip() else NONE, curve=tuple(value))
+    if unit is Unit.NAMES:
+        return Cell(text=format_list([format_name(each) for each in value], MOST_NAMES) or NONE)
+    if unit is Unit.FLAG:
+        return Cell(text="yes" if value else NONE)
+    if unit is Unit.WORD:
+        return Cell(text=words(value))
+    if unit in (Unit.NAME, Unit.SENTENCE):
+        return Cell(text=(format_name(value, 300) if unit is Unit.NAME else value) if value else NONE)
+    return Cell(text=NONE if value < 0 else _NUMBER_TEXTS[unit](value))
+
+
+def partition_cell(topic: str, partition: int) -> Cell:
+    """A partition."""
+    return Cell(text=place(topic, partition), partition=(topic, partition))
+
+
+def of_partition(row: Any, _: Times) -> Cell:
+    """The partition that a row is about."""
+    return partition_cell(row.topic, row.partition)
+
+
+def topic_cell(topic: str) -> Cell:
+    """A topic."""
+    return Cell(text=format_name(topic, 249), topic=topic)
+
+
+def place(topic: str, partition: int) -> str:
+    """A partition by its name; a topic's name that is no plain word is escaped."""
+    return f"{format_name(topic, 249)}-{partition}"
+
+
+def unsure(cell: Cell, *, assumed: bool) -> Cell:
+    """What depends on limits: with a question mark if they are assumed."""
+    return Cell(text=f"{cell.text}?", at_ms=cell.at_ms) if assumed and cell.text != NONE else cell
+
+
+def after_start(broker: int) -> str:
+    """Instead of the time of what a broker without a process does once it is started."""
+    return f"after broker {broker} starts"
+
+
+def words(value: str) -> str:
+    """A word of a message for people: JSON has it as one, such as ``will_lose``."""
+    return value.replace("_", " ") or NONE
+
+
+def count(value: float) -> str:
+    """A whole number; below zero it is not known."""
+    return NONE if value < 0 else f"{round(value):,}"
+
+
+def number(value: int) -> str:
+    """An id or an offset, to be copied."""
+    return NONE if value < 0 else str(value)
+
+
+def rate(value: float) -> str:
+    """Things a second."""
+    return NONE if value < 0 else f"{value:,.1f}" if 0 < value < 10 else f"{value:,.0f}"
+
+
+def size(value: float) -> str:
+    """Bytes."""
+    return NONE if value < 0 else format_size(round(value))
+
+
+def length(milliseconds: int) -> str:
+    """How long something takes or took."""
+    return NONE if milliseconds < 0 else format_duration(milliseconds / 1000)
+
+
+def word(text: str) -> str:
+    """A name, or nothing."""
+    return format_name(text) if text else NONE
+
+
+def curve(values: Sequence[float], width: int) -> str:
+    """Values as a line of blocks, each the largest of its stretch against the largest of all; what is not known is a space."""
+    if not values or width < 1:
+        return ""
+    top = max(values)
+    width = min(width, len(values))
+    parts = [values[len(values) * at // width : len(values) * (at + 1) // width] for at in range(width)]
+    return "".join(" " if max(part) < 0 else BLOCKS[int(max(part) / top * (len(BLOCKS) - 1)) if top > 0 else 0] for part in parts)
+
+
+_NUMBER_TEXTS = {
+    Unit.ID: number,
+    Unit.COUNT: count,
+    Unit.RATIO: lambda value: f"{value:.3f}",
+    Unit.BYTES: size,
+    Unit.BYTES_RATE: size,
+    Unit.RATE: rate,
+    Unit.DURATION: length,
+}
+
 
 MakeCell = Callable[[Any, Times], Cell]
 

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 
 from streaming.broker.protocol.json_message import PublicMessage
-from streaming.common.formatting import NONE, format_table
+from streaming.common.units import NONE, format_table
 from streaming.pages.listings.cells import MORE, cut_inside, filled, wrapped
-from streaming.pages.listings.list_cells import Times
-from streaming.pages.listings.listing import Field, Listing
+from streaming.pages.listings.listing import Field, Listing, Times
 
 GAP = 2
 """Columns of the terminal between two columns of the table."""

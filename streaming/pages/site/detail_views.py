@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import ceil, floor
 
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupFinding, GroupPartition, path_of
+from streaming.broker.protocol.json_message import ASC
 from streaming.broker.protocol.listing_json import (
     DEFAULT_LIMIT,
     PARTITIONS_PATH,
@@ -19,9 +20,11 @@ from streaming.broker.protocol.listing_json import (
     path_of_partition,
     path_of_topic,
 )
-from streaming.broker.protocol.shown import ASC
 from streaming.broker.protocol.status_json import Status
-from streaming.common.formatting import format_age, format_count, format_duration, format_name, format_size, format_time
+from streaming.common.units import format_age, format_count, format_duration, format_name, format_size, format_time
+from streaming.pages.listings.declared_lists import GROUP_PARTITIONS, TRANSACTIONS, open_long
+from streaming.pages.listings.declared_lists import PARTITIONS as PARTITION_LIST
+from streaming.pages.listings.declared_lists import TOPICS as TOPIC_LIST
 from streaming.pages.listings.details import (
     READERS,
     REPLICAS,
@@ -32,17 +35,24 @@ from streaming.pages.listings.details import (
     retention_facts,
     segments_of,
 )
-from streaming.pages.listings.group_list import GROUP_PARTITIONS
-from streaming.pages.listings.list_cells import Times, count, place, words
-from streaming.pages.listings.partition_list import PARTITIONS as PARTITION_LIST
-from streaming.pages.listings.partition_list import TOPICS as TOPIC_LIST
-from streaming.pages.listings.transaction_list import TRANSACTIONS, open_long
+from streaming.pages.listings.listing import Times, count, place, words
 from streaming.pages.site.listing_views import by_key
-from streaming.pages.site.page_charts import HEIGHT, WIDTH, Chart, ChartLine, ChartMark, area_path, bounds, line_path, y_of
 from streaming.pages.site.page_links import GROUPS, HOME, PARTITIONS, TOPICS, Query, group_link, link, partition_link, topic_link
-from streaming.pages.site.page_tables import PageTable, Sorting, columns_of, draw, paging
-from streaming.pages.site.page_views import Fact, PageView, drawn_facts
-from streaming.pages.site.page_words import Link, bytes_rate, records_rate
+from streaming.pages.site.page_views import Fact, PageTable, PageView, Sorting, columns_of, draw, drawn_facts, paging
+from streaming.pages.site.page_words import (
+    HEIGHT,
+    WIDTH,
+    Chart,
+    ChartLine,
+    ChartMark,
+    Link,
+    area_path,
+    bounds,
+    bytes_rate,
+    line_path,
+    records_rate,
+    y_of,
+)
 from streaming.pages.site.shown_incidents import ShownKind, by_kind, shown_problems
 
 # --- the last hour of a partition as charts: how fast it grows, and its last stable offset against its end; each time in words, too.

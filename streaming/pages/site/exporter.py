@@ -22,14 +22,13 @@ from streaming.common.units import Address
 from streaming.common.web.gate import Gate
 from streaming.common.web.messages import OPENMETRICS_TYPE, TEXT_TYPE, HttpRequest, Response, sentence, wants_openmetrics
 from streaming.pages.api.listed_groups import MakeDetails
-from streaming.pages.api.looks import Looks
 from streaming.pages.api.state import State
 from streaming.pages.exposition.costs import Costs, cost_message
 from streaming.pages.exposition.group_families import NO_GROUPS
 from streaming.pages.exposition.kept_lines import KeptLines
 from streaming.pages.exposition.render import render, render_packed, shown_groups_of
 from streaming.pages.exposition.series import choose
-from streaming.pages.site.judged_looks import JobHistory, JudgedLooks
+from streaming.pages.site.judged_looks import JobHistory, JudgedLooks, Looks
 from streaming.pages.site.page_site import PageSite
 from streaming.pages.site.state_routes import API, StateAnswers, listen, root_url
 
@@ -103,7 +102,7 @@ class Exporter:
         thresholds: from when on something is a problem; None for the defaults.
         redacted: names of groups and transactional ids are not Kafka's own.
         public_url: where people reach the page, "" for the address that it listens on.
-        web_config: TLS and passwords, see `streaming.common.web.web_config`; None for neither.
+        web_config: TLS and passwords, see `streaming.common.web.gate`; None for neither.
 
     Raises:
         UsageError: nothing can listen there, or ``web_config`` cannot be used.

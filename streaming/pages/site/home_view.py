@@ -3,17 +3,27 @@
 from dataclasses import dataclass
 
 from streaming.broker.protocol.status_json import SEVERITIES, AgentState, ClusterNumbers, EventPage, ProblemPage, Status
-from streaming.common.formatting import format_count, format_name, format_time
+from streaming.common.units import format_count, format_name, format_time
+from streaming.pages.listings.declared_lists import CLUSTER_NUMBERS, FIGURES
 from streaming.pages.listings.details import listed_facts
-from streaming.pages.listings.list_cells import Times
-from streaming.pages.listings.listing import Field
-from streaming.pages.listings.problem_list import CLUSTER_NUMBERS, FIGURES
+from streaming.pages.listings.listing import Field, Times
 from streaming.pages.site.listing_views import event_table
-from streaming.pages.site.page_charts import SmallLine
 from streaming.pages.site.page_links import HOME, Query, group_link, link, log_dir_link
-from streaming.pages.site.page_tables import Column, FormChoice, PageTable, Paging, draw, paging
-from streaming.pages.site.page_views import Fact, Filter, PageView, badge, counted, drawn_facts
-from streaming.pages.site.page_words import NOTHING, Link, PageCell, hour_line, size, span
+from streaming.pages.site.page_views import (
+    Column,
+    Fact,
+    Filter,
+    FormChoice,
+    PageTable,
+    PageView,
+    Paging,
+    badge,
+    counted,
+    draw,
+    drawn_facts,
+    paging,
+)
+from streaming.pages.site.page_words import NOTHING, Link, PageCell, SmallLine, hour_line, size, span
 from streaming.pages.site.shown_incidents import ShownKind, by_kind, shown_problems
 
 

@@ -1,31 +1,57 @@
-"""The views that are one table: partitions, open transactions, retention, groups, what fills disks, and what a scrape costs."""
+"""The views that are lists: of problems, partitions, transactions and others, and what the search in the head of the page finds."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 from streaming.broker.protocol.disk_json import BY, DISK_PATH, FULL, DiskAnswer, LogDirUse
 from streaming.broker.protocol.group_json import GroupPage
-from streaming.broker.protocol.listing_json import ListPage, TransactionPage
-from streaming.broker.protocol.shown import ASC, DESC
+from streaming.broker.protocol.json_message import ASC, DESC
+from streaming.broker.protocol.listing_json import LARGEST_LIMIT, ListPage, TransactionPage, TransactionRow
 from streaming.broker.protocol.status_json import COST_PATH, EVENTS_PATH, ClusterEvent, Cost, EventPage, Share, Status
-from streaming.common.formatting import format_count, format_duration, format_name, format_size, format_time
+from streaming.common.units import format_count, format_duration, format_name, format_size, format_time
 from streaming.errors import NotYetError
 from streaming.pages.api.event_log import MOST_EVENTS
 from streaming.pages.api.state import State
-from streaming.pages.listings import group_list, partition_list, transaction_list
-from streaming.pages.listings.disk_list import DISK, LOG_DIRS
-from streaming.pages.listings.listing import Listing
-from streaming.pages.listings.problem_list import EVENTS
-from streaming.pages.site.page_links import COST, DISKS, Query, link
+from streaming.pages.listings import declared_lists
+from streaming.pages.listings.declared_lists import DISK, EVENTS, LOG_DIRS
+from streaming.pages.listings.listing import Listing, place
+from streaming.pages.site.page_links import (
+    BROKERS,
+    COST,
+    DISKS,
+    GROUPS,
+    SEARCH,
+    TOPICS,
+    TRANSACTIONS,
+    Query,
+    broker_link,
+    group_link,
+    link,
+    topic_link,
+)
 from streaming.pages.site.page_links import EVENTS as HERE
-from streaming.pages.site.page_tables import Column, FormChoice, PageTable, Paging, Sorting, choices, columns_of, draw, paging
-from streaming.pages.site.page_views import Fact, Filter, ListView, PageView
-from streaming.pages.site.page_words import NOTHING, PageCell, number, size
+from streaming.pages.site.page_views import (
+    Column,
+    Fact,
+    Filter,
+    FormChoice,
+    ListView,
+    PageTable,
+    PageView,
+    Paging,
+    Sorting,
+    choices,
+    columns_of,
+    draw,
+    paging,
+)
+from streaming.pages.site.page_words import NOTHING, Link, PageCell, number, size
 
 Row = TypeVar("Row")
 
-_CHOSEN = tuple(group_list.GROUPS.chosen_by)
+_CHOSEN = tuple(declared_lists.GROUPS.chosen_by)
 """Parameters that choose rows by their words; the lists without them refuse them."""
 
 _STAYING = ("sort", "order", "filter", *_CHOSEN)
@@ -56,10 +82,10 @@ class _ListKind:
             page = GroupPage(at_ms=status.at_ms, total=0, matched=0, offset=0, sort=self.listing.default, order=ASC, rows=[])
             return self._drawn(query, status, page)
         if isinstance(page, GroupPage):
-            sentence = group_list.no_groups(page)
+            sentence = declared_lists.no_groups(page)
             return replace(self, empty=f"{sentence[:1].upper()}{sentence[1:]}.")._drawn(query, status, page)
         if isinstance(page, TransactionPage):
-            listed = transaction_list.open_long(page.late_after_ms, page.young)
+            listed = declared_lists.open_long(page.late_after_ms, page.young)
             kind = replace(self, intro=f"{self.intro} Listed is what is {listed}.", empty=f"None is {listed}.")
             return kind._drawn(query, status, page, _only_counted(page.omitted))
         return self._drawn(query, status, page)
@@ -90,42 +116,42 @@ class _ListKind:
 
 _KINDS = (
     _ListKind(
-        listing=partition_list.TOPICS,
+        listing=declared_lists.TOPICS,
         page=lambda state, query: state.topics(query),
         title="Topics",
         intro="What the partitions of each topic come to.",
         empty="No topic is watched yet.",
     ),
     _ListKind(
-        listing=partition_list.BROKERS,
+        listing=declared_lists.BROKERS,
         page=lambda state, query: state.brokers(query),
         title="Brokers",
         intro="Whether each broker serves, what it leads and holds, and who watches it.",
         empty="No broker is known yet.",
     ),
     _ListKind(
-        listing=partition_list.PARTITIONS,
+        listing=declared_lists.PARTITIONS,
         page=lambda state, query: state.partitions(query),
         title="Partitions",
         intro="Each partition by the replica of its leader, where that is watched.",
         empty="No partition is watched yet.",
     ),
     _ListKind(
-        listing=transaction_list.TRANSACTIONS,
+        listing=declared_lists.TRANSACTIONS,
         page=lambda state, query: state.transactions(query),
         title="Open transactions",
         intro="Readers of committed data wait at the oldest open transaction of a partition.",
         empty="No transaction is open.",
     ),
     _ListKind(
-        listing=partition_list.RETENTION,
+        listing=declared_lists.RETENTION,
         page=lambda state, query: state.retention(query),
         title="Retention",
         intro="What is kept, for how long, and what Kafka could have deleted and has not.",
         empty="No partition is watched yet.",
     ),
     _ListKind(
-        listing=group_list.GROUPS,
+        listing=declared_lists.GROUPS,
         page=lambda state, query: state.groups(query),
         title="Consumer groups",
         intro="What each group has left to read, counted in records that it will really get.",
@@ -299,3 +325,85 @@ def _columns(head: str, cost: Cost) -> tuple[Column[Share], ...]:
         Column(head="Bytes", cell=lambda row, _: PageCell(text=format_size(row.bytes)), numbers=True),
         Column(head="Share of bytes", cell=share, numbers=True),
     )
+
+
+# --- the search in the head of the page: topics, consumer groups, transactional ids and brokers by a part of their names.
+
+
+_MOST = 20
+"""So many of each kind are listed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundKind:
+    """What was found of one kind; ``more`` leads to all of it, if that is more than is listed."""
+
+    heading: str
+    links: tuple[Link, ...]
+    more: Link | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchView(PageView):
+    """What was found. ``text``: what was looked for."""
+
+    text: str
+    found: tuple[FoundKind, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def only(self) -> str:
+        """Where the only match is, "" if there is another one or none."""
+        links = [each for kind in self.found for each in kind.links]
+        return links[0].href if len(links) == 1 else ""
+
+
+def search_view(state: State, text: str, status: Status) -> SearchView:
+    """What holds a text in its name, in upper or lower case.
+
+    Raises:
+        UsageError: the text is too long.
+    """
+    text, notes = text.strip(), list[str]()
+    found = list[FoundKind]()
+    if text:
+        query = urlencode({"filter": text, "sort": "topic", "limit": _MOST}, errors="replace")
+        topics = state.topics(query)
+        links = [Link(text=format_name(each.topic, 249), href=topic_link(each.topic)) for each in topics.rows]
+        found.append(_found("Topics", links, topics.matched, link(TOPICS, {"filter": text})))
+        try:
+            groups = state.groups(urlencode({"filter": text, "sort": "group", "limit": _MOST}, errors="replace"))
+            links = [Link(text=format_name(each.group, 255), href=group_link(each.group)) for each in groups.rows]
+            found.append(_found("Consumer groups", links, groups.matched, link(GROUPS, {"filter": text})))
+        except NotYetError as error:
+            notes.append(f"{str(error)[:1].upper()}{str(error)[1:]}.")
+        found.append(_transactions(state, text))
+        brokers = [each for each in state.brokers(urlencode({"limit": LARGEST_LIMIT})).rows if str(each.broker) == text]
+        found.append(_found("Brokers", [Link(text=f"broker {each.broker}", href=broker_link(each.broker)) for each in brokers], 0, BROKERS))
+    return SearchView(
+        title="Search",
+        here=SEARCH,
+        status=status,
+        text=text,
+        found=tuple(each for each in found if each.links),
+        notes=tuple(notes),
+    )
+
+
+def _transactions(state: State, text: str) -> FoundKind:
+    """Open transactions by their transactional ids."""
+    page = state.transactions(urlencode({"filter": text, "sort": "start_ms", "limit": LARGEST_LIMIT}, errors="replace"))
+    rows = [each for each in page.rows if text.casefold() in each.transactional_id.casefold()]
+    ids = dict.fromkeys(each.transactional_id for each in rows)
+    links = [_of_id(name, [each for each in rows if each.transactional_id == name]) for name in list(ids)[:_MOST]]
+    return _found("Open transactions", links, len(ids), link(TRANSACTIONS, {"filter": text}))
+
+
+def _of_id(name: str, rows: Sequence[TransactionRow]) -> Link:
+    where = place(rows[0].topic, rows[0].partition) if len(rows) == 1 else format_count(len(rows), "partition")
+    return Link(text=f"{format_name(name)} in {where}", href=link(TRANSACTIONS, {"filter": name}))
+
+
+def _found(heading: str, links: Sequence[Link], matched: int, every: str) -> FoundKind:
+    more = Link(text=f"all {matched:,}", href=every) if matched > len(links) else None
+    return FoundKind(heading=heading, links=tuple(links), more=more)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, quote, urlencode
 
-from streaming.broker.protocol.shown import ASC, DESC
+from streaming.broker.protocol.json_message import ASC, DESC
 from streaming.broker.protocol.status_json import SEVERITIES
 from streaming.errors import UsageError
 from streaming.pages.api.paging import no_such_word

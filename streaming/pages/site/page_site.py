@@ -18,13 +18,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from streaming.broker.protocol.status_json import Cost, Status
-from streaming.common.formatting import format_name
+from streaming.common.units import format_name
 from streaming.common.web.messages import HttpRequest, Response
 from streaming.errors import NotYetError, UsageError
 from streaming.pages.api.state import State
 from streaming.pages.site.detail_views import group_view, partition_view, topic_view
 from streaming.pages.site.home_view import MOST_PROBLEMS, home
-from streaming.pages.site.listing_views import LIST_VIEWS, PARAMETERS, cost_view, disks_view, event_view
+from streaming.pages.site.listing_views import LIST_VIEWS, PARAMETERS, SearchView, cost_view, disks_view, event_view, search_view
 from streaming.pages.site.page_links import (
     COST,
     DISKS,
@@ -41,7 +41,6 @@ from streaming.pages.site.page_links import (
 )
 from streaming.pages.site.page_views import ErrorView, PageView
 from streaming.pages.site.runbook_view import runbook_view
-from streaming.pages.site.search_view import SearchView, search_view
 from streaming.pages.site.state_routes import no_cost
 
 _SCRIPT = "text/javascript; charset=utf-8"

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from streaming.broker.protocol.status_json import Consequence, Problem, Status
-from streaming.common.formatting import format_name, format_time
-from streaming.pages.listings.list_cells import place
+from streaming.common.units import format_name, format_time
+from streaming.pages.listings.listing import place
 from streaming.pages.site.page_links import BROKERS, broker_link, group_link, link, log_dir_link, partition_link, topic_link
 from streaming.pages.site.page_views import badge
 from streaming.pages.site.page_words import Link, PageCell, moment

@@ -19,7 +19,7 @@ class StateServer:
         host: name or address to listen on.
         port: 0 for any that is free.
         state: what is shown first.
-        web_config: TLS and passwords, see `streaming.common.web.web_config`; None for neither.
+        web_config: TLS and passwords, see `streaming.common.web.gate`; None for neither.
         monotonic: seconds that only go forward, for connections that last too long.
 
     Raises:

@@ -15,8 +15,7 @@ from streaming.cluster.view.broker_status import broker_phases, each_broker
 from streaming.cluster.view.decisions import End
 from streaming.cluster.view.observer import AgentStatus, Observer
 from streaming.cluster.view.table import Table
-from streaming.common.catalog.catalog_tables import NOTHING_DECIDED, Catalog
-from streaming.common.catalog.changes import Version, unpack
+from streaming.common.catalog import NOTHING_DECIDED, Catalog, Version, unpack
 from streaming.common.settings import Settings
 from streaming.common.targets import Scheme, is_loopback
 from streaming.errors import AgentError, FormatError, UsageError

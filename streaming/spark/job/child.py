@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from streaming.common.formatting import format_duration
 from streaming.common.settings import OPTIONS, Settings
+from streaming.common.units import format_duration
 from streaming.common.whole_files import write_whole
 from streaming.errors import AgentError
 

@@ -15,17 +15,14 @@ from streaming.cluster.consumers.group_rounds import GroupRounds, Surroundings
 from streaming.cluster.consumers.group_snapshot import GroupBoard, PartitionListing
 from streaming.cluster.consumers.group_tracker import GroupTracker
 from streaming.cluster.view.broker_status import newest, topic_partitions
-from streaming.cluster.view.export import Export
+from streaming.cluster.view.family import Export
 from streaming.cluster.view.observer import Observer, Versions, thresholds
 from streaming.cluster.view.page_context import context_of
 from streaming.cluster.view.table import Table
-from streaming.common.pace.pacer import Pacer
-from streaming.common.pace.schedule import Pace, PaceReason
+from streaming.common.pace import Pace, Pacer, PaceReason
 from streaming.common.query_checkpoints import QueryCheckpoint
 from streaming.common.settings import Granularity, Settings
-from streaming.queries.checkpoint_reader import CheckpointReader, LocalCheckpoint
-from streaming.queries.formats import LARGEST_BYTES
-from streaming.queries.query_looks import CheckpointFiles, FileEntry
+from streaming.queries import LARGEST_BYTES, CheckpointFiles, CheckpointReader, FileEntry, LocalCheckpoint
 from streaming.spark.client.address_lookup import ClientFiles
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.job.agent_statuses import AgentWatch

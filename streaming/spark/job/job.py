@@ -24,9 +24,9 @@ from streaming.cluster.consumers.group_rounds import GroupRounds, ask_agents
 from streaming.cluster.verdicts.circumstances import thresholds_of
 from streaming.cluster.verdicts.first_lines import start_sentence
 from streaming.common import java
-from streaming.common.formatting import format_list
-from streaming.common.pace.pacer import Pacer
+from streaming.common.pace import Pacer
 from streaming.common.settings import LogLevel, Settings
+from streaming.common.units import format_list
 from streaming.errors import AgentError, CheckpointError, IncompleteError, SegtailError
 from streaming.pages.site.exporter import Exporter
 from streaming.spark.client.address_lookup import NO_FILES

@@ -20,7 +20,7 @@ from pyspark import SparkConf
 from pyspark.java_gateway import ensure_callback_server_started, launch_gateway
 
 from streaming.common import whole_files
-from streaming.common.formatting import format_duration
+from streaming.common.units import format_duration
 from streaming.errors import SegtailError
 from streaming.spark.job import jvm
 

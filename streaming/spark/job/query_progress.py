@@ -18,7 +18,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from streaming.broker.protocol.status_messages import Status
 from streaming.cluster.view.observer import Observer
-from streaming.common.pace.schedule import Freshness, last_check
+from streaming.common.pace import Freshness, last_check
 from streaming.common.rows import Change
 from streaming.spark.source.offsets import AgentOffset, parse
 
@@ -79,7 +79,7 @@ class QueryProgress:
 
     Args:
         looked: called when the query has checked for work.
-        took: see `streaming.common.pace.pacer.Pacer.took`.
+        took: see `streaming.common.pace.Pacer.took`.
         monotonic: seconds of `time.monotonic`.
     """
 

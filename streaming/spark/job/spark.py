@@ -1,17 +1,21 @@
-"""The JVM with Spark that a job starts for itself, with the settings that its query needs."""
+"""The JVM with Spark that a job starts for itself, with the settings that its query needs, and the Python of its processes."""
 
 import logging
 import os
 import re
+import shlex
 import shutil
 import sys
 import threading
 import warnings
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import py4j
+import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
@@ -19,7 +23,7 @@ from pyspark.sql.datasource import DataSource
 
 import streaming
 from streaming.common.whole_files import write_whole
-from streaming.spark.job import jvm, local_files, worker_daemon, worker_interpreter
+from streaming.spark.job import jvm, local_files, worker_daemon
 from streaming.spark.job.class_archive import CLASS_PATH, ClassArchive
 from streaming.spark.job.jvm import Jvm, SparkError, guard_callbacks
 from streaming.spark.query.query import error_text, reason
@@ -117,7 +121,7 @@ class Spark:
             _hush_py4j()
         conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("segtail")
         scratch = _emptied(directory / "scratch")
-        python = worker_interpreter.write(sys.executable, scratch) if is_local(master) else sys.executable
+        python = write_interpreter(sys.executable, scratch) if is_local(master) else sys.executable
         os.environ["PYSPARK_PYTHON"] = options.get("spark.pyspark.python", python)
         os.environ["PYSPARK_DRIVER_PYTHON"] = python
         for name, value in {
@@ -303,3 +307,42 @@ def zip_package(directory: Path) -> Path:
             info.external_attr = 0o644 << 16
             archive.writestr(info, file.read_bytes())
     return path
+
+
+# --- the Python of Spark's processes on this host: the one of this process, with the path that this process has. Spark puts a zip with
+# PySpark, and one of its jars, first on the path of each Python that it starts. A zip has no compiled modules, so each of a job's six
+# daemons and workers would compile whatever it imports: half a second of CPU and 15 MB each. A script around Python takes both off the path
+# again, so that PySpark is imported from where it is installed.
+
+
+_SCRIPT = """\
+#!/bin/sh
+set -f
+IFS=:
+kept=
+for each in $PYTHONPATH; do
+  case $each in
+    "$SPARK_HOME"/python/lib/*.zip | "$SPARK_HOME"/jars/*.jar) ;;
+    *) kept="$kept${kept:+:}$each" ;;
+  esac
+done
+export PYTHONPATH="$kept"
+exec @PYTHON@ "$@"
+"""
+
+
+def write_interpreter(python: str, directory: Path, modules: Iterable[ModuleType] = (pyspark, py4j)) -> str:
+    """Write the script; returns the command to start Python by.
+
+    That is ``python`` itself where the script would not help, because this process has its own modules from a zip, or cannot be executed.
+
+    Args:
+        directory: one for this user alone.
+        modules: those that Spark has in zips.
+    """
+    if not all(Path(str(each.__file__)).is_file() for each in modules):
+        return python
+    script = directory / "python"
+    script.write_text(_SCRIPT.replace("@PYTHON@", shlex.quote(python)))
+    script.chmod(0o700)
+    return str(script) if os.access(script, os.X_OK) else python  # not on a file system without execution

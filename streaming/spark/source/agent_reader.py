@@ -8,8 +8,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from streaming.broker.protocol.agent_calls import Reason
+from streaming.broker.protocol.consumer_messages import Selection
 from streaming.broker.protocol.excerpt_messages import Excerpt, Excerpts, ExcerptsRequest, ScanRequest, UnreadPart
-from streaming.broker.protocol.selection import Selection
 from streaming.broker.protocol.status_messages import Status
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, SameAgentError

@@ -19,8 +19,8 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
+from streaming.broker.protocol.consumer_messages import Selection
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt, Scan, UnavailableDir, UnreadPart
-from streaming.broker.protocol.selection import Selection
 from streaming.common.start_from import StartFrom
 from streaming.spark.source.public_options import PublicOptions
 from streaming.spark.source.public_rows import ARROW, public_batches, public_ranges, public_transactions, skipped_row

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
-from streaming.broker.protocol.selection import Selection, check_pattern
+from streaming.broker.protocol.consumer_messages import Selection, check_pattern
 from streaming.common.query_checkpoints import Isolation as Isolation
 from streaming.common.start_from import StartFrom
 from streaming.common.targets import FORM, Target

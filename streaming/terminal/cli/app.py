@@ -8,7 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from streaming import __version__
-from streaming.common.formatting import plain_lines
+from streaming.common.units import plain_lines
 from streaming.errors import SegtailError
 from streaming.terminal.cli import spark_extra
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 import click
 
 from streaming.broker.protocol.listing_json import BY, BY_TOPIC, COUNT_PATH, CountPage, CountRow
-from streaming.common.formatting import format_be, format_count, format_list
 from streaming.common.settings import Settings
-from streaming.pages.listings.list_cells import Times
-from streaming.pages.listings.partition_list import COUNTS, uncounted
+from streaming.common.units import format_be, format_count, format_list
+from streaming.pages.listings.declared_lists import COUNTS, uncounted
+from streaming.pages.listings.listing import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.cli.lists import AT_START, Answer, ListRequest, ListSource, check_topics, print_list, topics_here, with_list
 from streaming.terminal.cli.source import NOT_KNOWN

@@ -117,7 +117,7 @@ def _print_lines(read: "Callable[[], State]", watched: Callable[[], None], secon
     Args:
         watched: notes that somebody looks.
     """
-    from streaming.terminal.top.dir_source import DirSource
+    from streaming.terminal.top.answer_sources import DirSource
     from streaming.terminal.top.once import labelled_rows
     from streaming.terminal.top.questions import ListName, ListQuestion, Rows
 
@@ -135,7 +135,7 @@ def _watch(url: str, seconds: float | None, stop: threading.Event) -> None:
     from rich.console import Console
 
     from streaming.terminal.cli.job_answers import ask
-    from streaming.terminal.top.job_source import JobSource
+    from streaming.terminal.top.answer_sources import JobSource
     from streaming.terminal.top.questions import ListName
     from streaming.terminal.top.top_state import ScreenState
     from streaming.terminal.top.watching import watch

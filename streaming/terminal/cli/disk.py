@@ -69,7 +69,7 @@ def command(
 
 def _read(settings: Settings, wanted: ListRequest, tried: tuple[str, ...], free: int | None) -> Answer:
     from streaming.broker.disk.log_dir_search import open_below
-    from streaming.pages.api.disk_page import disk_page
+    from streaming.pages.api.counts_and_disks import disk_page
     from streaming.terminal.offline.disk_reading import DiskQuestion, read_disk
 
     trials = _trials(tried)

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from streaming.broker.protocol.disk_json import BY, FULL, KIND_WORDS, NEVER, UNKNOWN, DiskAnswer, LogDirUse
 from streaming.cluster.usage.disk_answer import Finding, full_sentence, rough
-from streaming.common.formatting import format_count, format_duration, format_list, format_name, format_size, format_time
-from streaming.pages.listings.disk_list import DISK
-from streaming.pages.listings.list_cells import Times
+from streaming.common.units import format_count, format_duration, format_list, format_name, format_size, format_time
+from streaming.pages.listings.declared_lists import DISK
+from streaming.pages.listings.listing import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.rules.space_outlook import WINDOW_MS
 from streaming.terminal.cli.lists import AT_START, away_lines

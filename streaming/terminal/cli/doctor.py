@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from streaming import __version__
-from streaming.common.formatting import format_count
 from streaming.common.settings import Settings
+from streaming.common.units import format_count
 from streaming.errors import UsageError
 from streaming.terminal.cli.options import log_once, with_paths, with_settings
 from streaming.terminal.cli.output_options import width_of, with_form
@@ -79,8 +79,8 @@ def command(settings: Settings, job: str | None, bundle: Path | None, form: str)
 def _of_job(job: str) -> "Iterator[Diagnosis]":
     from streaming.broker.protocol.status_json import STATUS_PATH, Status
     from streaming.terminal.cli import job_answers
+    from streaming.terminal.doctor.connection_checks import of_job
     from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome
-    from streaming.terminal.doctor.job_check import of_job
 
     try:
         status = job_answers.ask(job, STATUS_PATH, Status)

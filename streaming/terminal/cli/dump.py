@@ -55,8 +55,8 @@ def command(
     """
     gc.disable()  # rows form no cycles: collections, also at every library's import, would visit millions of them and find nothing
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts threads for linear algebra, which is not used here
-    from streaming.common.formatting import plain
     from streaming.common.progress_line import ProgressLine
+    from streaming.common.units import plain
     from streaming.terminal.dump.dumper import OutputError, dump
     from streaming.terminal.dump.request import Filters, Format, Payload, Request
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from streaming.common.formatting import format_count, format_list
+from streaming.common.units import format_count, format_list
 from streaming.common.whole_files import write_whole
 from streaming.errors import UsageError
 

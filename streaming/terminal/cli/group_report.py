@@ -1,15 +1,18 @@
-"""How consumer groups are printed: tables of groups and of partitions, sentences about one group, and JSON."""
+"""How consumer groups are printed: tables of groups and of partitions, sentences about one group, its history, and JSON."""
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
-from streaming.broker.protocol.group_json import GroupDetail, GroupFinding, GroupSummary, ReadMoments
-from streaming.broker.protocol.group_verdicts import NOT_KNOWN, is_finding
+from streaming.broker.protocol.group_json import NOT_KNOWN, GroupDetail, GroupFinding, GroupSummary, ReadMoments, is_finding
+from streaming.broker.protocol.history_json import GroupHistory, HistoryEvent
 from streaming.broker.protocol.listing_json import AwayBroker
+from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.group_words import last_rebalances
-from streaming.common.formatting import format_count, format_list, format_name, format_time
+from streaming.common.units import TimeWords, format_count, format_list, format_name, format_time, format_word
+from streaming.kafka.groups.offset_moves import MoveKind
+from streaming.pages.listings.declared_lists import GROUP_PARTITIONS, besides_words, counted_in
 from streaming.pages.listings.details import group_findings
-from streaming.pages.listings.group_list import GROUP_PARTITIONS, besides_words, counted_in
-from streaming.pages.listings.list_cells import Times
+from streaming.pages.listings.listing import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.cli.lists import AT_START, away_lines
 from streaming.terminal.cli.printing import ShellCommand
@@ -104,3 +107,128 @@ def head(group: GroupDetail) -> str:
 
 def _where(finding: GroupFinding) -> str:
     return f"{format_name(finding.topic)}-{finding.partition}" if finding.topic else "the group"
+
+
+# --- how the history of a group is printed: a head, then what its coordinator's log has of it, the oldest first. Consumers commit every few
+# seconds, so ordinary commits between two other things are a line for each partition.
+
+
+_BY = {"admin": "by hand", "consumer": "by a member", "external": "by a program beside the group"}
+_MOST_NAMED = 5
+
+
+def histories(groups: Sequence[GroupHistory]) -> Iterator[str]:
+    """The lines about some groups."""
+    for index, group in enumerate(groups):
+        if index:
+            yield ""
+        yield from _head(group)
+        for ordinary, some in groupby(group.events, _is_ordinary):
+            events = list(some)
+            yield from _runs(events) if ordinary else (_line(each, group.group) for each in events)
+
+
+def end_of(group: GroupHistory, now_ms: int, *, remains: bool = False) -> str:
+    """What became of a group that is gone, or ``remains`` without offsets; "" where its coordinator's log does not show it."""
+    begins = [number for number, each in enumerate(group.events[:-1]) if each.event == "gone"]
+    life = group.events[begins[-1] + 1 if begins else 0 :]
+    ends = [each for each in life if each.event in ("gone", "deleted")]
+    there = {(each.topic, each.partition): each.event == "commit" for each in life if each.event in ("commit", "deleted")}
+    if not ends or life[-1] is not ends[-1] or (life[-1].event != "gone" and any(there.values())):
+        return ""  # as of one whose newest records are not known to count
+    times = TimeWords(now_ms)
+    had = {(each.topic, each.partition): each.before for each in ends if each.event == "deleted" and each.before >= 0}
+    offsets = [f"{format_name(topic)}-{partition}: {offset}" for (topic, partition), offset in sorted(had.items())]
+    left_ms = max((each.at_ms for each in life if each.event == "generation" and not each.members), default=-1)
+    at = f" at {times.at(ends[-1].at_ms)}" if ends[-1].at_ms >= 0 else ""
+    parts = [
+        f"its coordinator deleted them{at}, with their topic, by hand or because they expired"
+        if remains
+        else f"its coordinator deleted it{at}, by hand or because its offsets expired",
+        f"it had committed {format_list(offsets, _MOST_NAMED)}" if offsets else "",
+        f"its last member left at {times.at(left_ms)}" if left_ms >= 0 else "",
+        "where a consumer begins that comes now, auto.offset.reset decides",
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def _head(group: GroupHistory) -> Iterator[str]:
+    since = f" ({format_time(group.whole_from_ms)})" if group.whole_from_ms >= 0 else ""
+    yield (
+        f"{format_name(group.group)}: what {format_word(group.log)} has of it. From offset {group.whole_from}{since} on everything is "
+        "there; of what is older, compaction leaves the last record of each partition and of the group"
+    )
+    if group.omitted:
+        yield f"{format_count(group.omitted, 'record')} before are left out"
+
+
+def _is_ordinary(event: HistoryEvent) -> bool:
+    """Whether it is a commit as readers make them."""
+    return event.event == "commit" and not event.moved and event.committed >= 0 and event.at_ms >= 0
+
+
+def _runs(commits: Sequence[HistoryEvent]) -> Iterator[str]:
+    """A line for each partition, in the order of their first commits."""
+    of: dict[tuple[str, int], list[HistoryEvent]] = {}
+    for each in commits:
+        of.setdefault((each.topic, each.partition), []).append(each)
+    for each, *more in of.values():
+        yield _run(each, more[-1], 1 + len(more)) if more else _line(each)
+
+
+def _run(first: HistoryEvent, last: HistoryEvent, count: int) -> str:
+    begin = first.before if first.before >= 0 else first.committed
+    step = last.committed - begin
+    offsets = f"from {begin} to {last.committed} ({step:+,})" if step else f"all of {begin}"
+    until = f"{format_count(count, 'commit')} until {format_time(last.at_ms, 'milliseconds')}, {offsets}"
+    where = f"{format_name(first.topic)}-{first.partition}"
+    return f"{format_time(first.at_ms, 'milliseconds')}  {first.record_offset} to {last.record_offset}  {where}: {until}"
+
+
+def _line(event: HistoryEvent, group: str = "") -> str:
+    at = format_time(event.at_ms, "milliseconds") if event.at_ms >= 0 else "at a time that is not known"
+    return f"{at}  {event.record_offset}  {_what(event)}{_offsets_between(event, group)}"
+
+
+def _what(event: HistoryEvent) -> str:
+    where = f"{format_name(event.topic)}-{event.partition}"
+    match event.event:
+        case "commit":
+            return f"{where}: committed {_number(event.committed)}{_step(event)}"
+        case "pending":
+            return f"{where}: {_number(event.committed)} waits for the end of its transaction"
+        case "deleted":
+            return f"{where}: {_number(event.before)} is deleted"
+        case "generation":
+            return f"generation {_number(event.epoch)}: {_members(event)}"
+    return "the group is deleted"
+
+
+def _step(event: HistoryEvent) -> str:
+    if event.before < 0 or event.committed < 0:
+        return ""
+    step = event.committed - event.before
+    how = f", moved {_BY.get(event.moved, event.moved)}" if event.moved else ""
+    return f" ({step:+,}{how})" if step else " (as before)"
+
+
+def _offsets_between(event: HistoryEvent, group: str) -> str:
+    """What lies between both ends of a move. How many of it are records, this log does not show: the judge counts them of moves by hand."""
+    offsets = abs(event.committed - event.before)
+    if not event.moved or event.before < 0 or event.committed < 0:
+        return ""
+    command = Commands().why(group).line if event.moved == MoveKind.ADMIN else ""
+    more = f"; for a day `{command}` says how many records, and the command" if command else ""
+    return f". {format_count(offsets, 'offset')} {'lies' if offsets == 1 else 'lie'} between{more}"
+
+
+def _members(event: HistoryEvent) -> str:
+    if event.members < 0:
+        return "not understood"
+    names = [f"{format_name(each.client)} {format_word(each.host)}" for each in event.first_members]
+    more = f": {format_list(names, _MOST_NAMED)}" if names else ""
+    return f"{format_count(event.members, 'member')}{more}"
+
+
+def _number(value: int) -> str:
+    return str(value) if value >= 0 else "what is not understood"

@@ -11,21 +11,23 @@ import click
 
 from streaming import __version__
 from streaming.broker.protocol.group_json import (
+    FINDINGS,
     GROUPS_PATH,
     GroupDetail,
     GroupDetailPage,
     GroupPage,
+    GroupVerdict,
     ReadMoments,
     doubts_of_groups,
     doubts_of_page,
+    is_finding,
     path_of,
 )
-from streaming.broker.protocol.group_verdicts import FINDINGS, GroupVerdict, is_finding
-from streaming.broker.protocol.group_verdicts import NOT_KNOWN as UNKNOWN_VERDICTS
+from streaming.broker.protocol.group_json import NOT_KNOWN as UNKNOWN_VERDICTS
 from streaming.broker.protocol.listing_json import ALL_ROWS
-from streaming.common.formatting import format_name
 from streaming.common.settings import Settings
 from streaming.common.short_names import possible_names
+from streaming.common.units import format_name
 from streaming.errors import UsageError
 from streaming.terminal.cli.lists import GROUP, ListRequest, ListSource, similar_words, with_wanted
 from streaming.terminal.cli.options import given, keep_setting
@@ -55,9 +57,9 @@ def check_checkpoints(settings: Settings, job: str | None) -> None:
     Raises:
         UsageError: a job is asked, which has its own, or one of them needs a JVM.
     """
-    from streaming.terminal.offline.local_queries import refuse_remote
-
     if job is None:
+        from streaming.terminal.offline.group_reading import refuse_remote
+
         refuse_remote(settings.spark_checkpoints)
     elif given(_SETTING):
         raise UsageError("--spark-checkpoint cannot be given with --job: the job answers by its own settings")
@@ -174,7 +176,7 @@ class GroupSource:
         if not names or self._reading is None:
             return {}
         from streaming.broker.disk.log_dir_search import open_below
-        from streaming.terminal.cli.history_report import end_of
+        from streaming.terminal.cli.group_report import end_of
         from streaming.terminal.offline.group_history import read_histories
 
         page = read_histories(open_below(self._settings.log_dirs), names, self._wanted.at)

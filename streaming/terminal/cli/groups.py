@@ -5,8 +5,8 @@ import click
 from streaming.common.settings import Settings
 from streaming.common.short_names import possible_names
 from streaming.errors import UsageError
-from streaming.pages.listings.group_list import GROUPS, no_groups
-from streaming.pages.listings.list_cells import Times
+from streaming.pages.listings.declared_lists import GROUPS, no_groups
+from streaming.pages.listings.listing import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.cli.group_source import GroupSource, ended, with_groups
 from streaming.terminal.cli.lists import ListRequest
@@ -17,7 +17,7 @@ from streaming.terminal.cli.source import EXIT_STATUS
 def _history(settings: Settings, wanted: ListRequest) -> int:
     """Print what log dirs have of the groups that are named, record by record."""
     from streaming.broker.disk.log_dir_search import open_below
-    from streaming.terminal.cli.history_report import histories
+    from streaming.terminal.cli.group_report import histories
     from streaming.terminal.offline.group_history import read_histories
 
     if wanted.job is not None:

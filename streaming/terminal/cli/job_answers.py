@@ -9,8 +9,8 @@ from typing import TypeVar
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from streaming.broker.protocol.json_message import Message
-from streaming.common.formatting import format_name
 from streaming.common.targets import is_loopback
+from streaming.common.units import format_name
 from streaming.errors import AgentError, NotYetError, UsageError
 
 M = TypeVar("M", bound=Message)

@@ -15,8 +15,8 @@ import click
 
 from streaming.broker.protocol.json_message import Message, PublicMessage
 from streaming.broker.protocol.listing_json import ALL_ROWS, LARGEST_LIMIT, AwayBroker, CountPage, RetentionPage, TransactionPage
-from streaming.common.formatting import format_age, format_list, format_name, format_time
 from streaming.common.settings import Settings
+from streaming.common.units import format_age, format_list, format_name, format_time
 from streaming.errors import UsageError
 from streaming.kafka.formats.names import META_PROPERTIES
 from streaming.terminal.cli.job_answers import ask, shown
@@ -25,7 +25,7 @@ from streaming.terminal.cli.output_options import width_of
 from streaming.terminal.cli.printing import echo_lines
 from streaming.terminal.cli.source import check_source, with_source
 from streaming.terminal.cli.values import Moment
-from streaming.terminal.top.job_source import page_at
+from streaming.terminal.top.answer_sources import page_at
 
 R = TypeVar("R")
 M = TypeVar("M", bound=PublicMessage)

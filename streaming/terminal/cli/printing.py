@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
-from streaming.common.formatting import format_table
+from streaming.common.units import format_table
 from streaming.pages.listings.cells import shell_lines, wrapped
 
 _NARROWEST = 20

@@ -5,7 +5,7 @@ import click
 from streaming.broker.protocol.listing_json import RETENTION_PATH, RetentionPage
 from streaming.cluster.verdicts import kinds
 from streaming.common.settings import Settings
-from streaming.pages.listings.partition_list import RETENTION
+from streaming.pages.listings.declared_lists import RETENTION
 from streaming.terminal.cli.lists import AT_START, ListRequest, print_list, source_of, with_list
 from streaming.terminal.cli.source import EXIT_STATUS, FOUND, NOT_KNOWN, NOTHING_FOUND
 

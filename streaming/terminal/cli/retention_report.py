@@ -4,12 +4,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from streaming.broker.protocol.listing_json import RetentionRow
-from streaming.cluster.verdicts.blocked_remedies import FUTURE, REMEDIES, shows
-from streaming.cluster.verdicts.commands import Commands
-from streaming.common.formatting import format_count, format_list, format_size
+from streaming.cluster.verdicts.commands import FUTURE, REMEDIES, Commands, shows
+from streaming.common.units import format_count, format_list, format_size
 from streaming.kafka.formats.names import INTERNAL_TOPICS
-from streaming.pages.listings.list_cells import Times
-from streaming.pages.listings.partition_list import RETENTION
+from streaming.pages.listings.declared_lists import RETENTION
+from streaming.pages.listings.listing import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.rules.cleaning import UNCLEANABLE
 from streaming.terminal.cli.printing import ShellCommand

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from streaming.common.formatting import format_size
 from streaming.common.progress_line import ProgressLine
 from streaming.common.settings import Settings
+from streaming.common.units import format_size
 from streaming.errors import SegtailError, UsageError
 from streaming.pages.exposition.textfile import require_place, write_textfile
 from streaming.terminal.cli.options import follow_log_level, keep_spark, keep_spark_file, with_settings

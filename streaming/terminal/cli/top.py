@@ -86,13 +86,13 @@ def command(
 def _source(settings: Settings, job: str | None, at: int | None) -> "AnswerSource":
     if job is not None:
         from streaming.terminal.cli.job_answers import ask, shown
-        from streaming.terminal.top.job_source import JobSource
+        from streaming.terminal.top.answer_sources import JobSource
 
         return JobSource(f"the job at {shown(job)}", lambda path, kind: ask(job, path, kind, seconds=_JOB_SECONDS))
 
     from streaming.broker.disk.log_dir_search import open_below
     from streaming.terminal.offline.everything import read_everything
-    from streaming.terminal.top.dir_source import DirSource
+    from streaming.terminal.top.answer_sources import DirSource
 
     def read() -> "State":
         return read_everything(open_below(settings.log_dirs), settings, at)

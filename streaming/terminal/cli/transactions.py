@@ -7,11 +7,11 @@ import click
 
 from streaming.broker.protocol.listing_json import PARTITIONS_PATH, TRANSACTIONS_PATH, PartitionPage, TransactionPage, TransactionRow
 from streaming.cluster.verdicts import kinds
-from streaming.common.formatting import format_list, format_word
 from streaming.common.settings import Settings
-from streaming.pages.listings.list_cells import Times
+from streaming.common.units import format_list, format_word
+from streaming.pages.listings.declared_lists import TRANSACTIONS, advice, open_long
+from streaming.pages.listings.listing import Times
 from streaming.pages.listings.text_table import text_table
-from streaming.pages.listings.transaction_list import TRANSACTIONS, advice, open_long
 from streaming.terminal.cli.lists import AT_START, ListRequest, print_list, source_of, with_list
 from streaming.terminal.cli.printing import ShellCommand
 from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import click
 
-from streaming.common.formatting import format_duration, format_size
 from streaming.common.settings import Settings
+from streaming.common.units import format_duration, format_size
 from streaming.simulator.batch_writer import Batch, Record
 from streaming.simulator.log import LogDir
 from streaming.simulator.segment_writer import LogConfig

@@ -2,8 +2,8 @@
 
 import click
 
-from streaming.common.formatting import format_count
-from streaming.pages.listings.group_list import no_groups
+from streaming.common.units import format_count
+from streaming.pages.listings.declared_lists import no_groups
 from streaming.terminal.cli.group_source import GroupSource, ended, with_groups
 from streaming.terminal.cli.lists import ListRequest
 from streaming.terminal.cli.printing import echo_lines

@@ -7,35 +7,25 @@ from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.log_dir_search import open_below
 from streaming.common.settings import Settings
 from streaming.errors import LogDirError
-from streaming.terminal.doctor import (
-    agents_check,
-    brokers_check,
-    certificates_check,
-    checkpoint_check,
-    clocks_check,
-    java_check,
-    journal_check,
-    limits_check,
-    listening_check,
-    permissions_check,
-    python_check,
-    space_check,
-)
+from streaming.terminal.doctor.checkpoint_checks import check_checkpoint, check_journal, check_space
+from streaming.terminal.doctor.connection_checks import check_agents, check_certificates, check_listening
 from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup
+from streaming.terminal.doctor.installation_checks import check_java, check_python
+from streaming.terminal.doctor.log_dir_checks import check_brokers, check_clocks, check_limits, check_permissions
 
 _CHECKS = (
-    python_check,
-    java_check,
-    limits_check,
-    permissions_check,
-    brokers_check,
-    clocks_check,
-    space_check,
-    checkpoint_check,
-    journal_check,
-    certificates_check,
-    agents_check,
-    listening_check,
+    check_python,
+    check_java,
+    check_limits,
+    check_permissions,
+    check_brokers,
+    check_clocks,
+    check_space,
+    check_checkpoint,
+    check_journal,
+    check_certificates,
+    check_agents,
+    check_listening,
 )
 
 
@@ -51,7 +41,7 @@ def examine(settings: Settings, environ: Mapping[str, str], now: float, given: I
     asked = Setup(settings=settings, environ=environ, now=now, log_dirs=log_dirs, given=frozenset(given), job=job)
     for each in refused:
         asked = replace(asked, no_log_dirs=f"not checked: {each.what}")
-    return (*refused, *(finding for each in _CHECKS for finding in each.check(asked)))
+    return (*refused, *(finding for check in _CHECKS for finding in check(asked)))
 
 
 def _opened(settings: Settings) -> tuple[LogDirs | None, list[Diagnosis]]:

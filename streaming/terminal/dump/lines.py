@@ -11,7 +11,7 @@ from typing import BinaryIO, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.common.formatting import NONE, format_table, format_word, plain
+from streaming.common.units import NONE, format_table, format_word, plain
 from streaming.terminal.dump.request import Format
 from streaming.terminal.dump.row_table import Cell, Cells, Choices, Column, Flags, Numbers, RowTable, cells_of
 

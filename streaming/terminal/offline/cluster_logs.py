@@ -8,8 +8,8 @@ from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.log_dir_search import unsearched_words
 from streaming.broker.disk.logdirs import Partition
 from streaming.broker.watcher.cursors import log_id
-from streaming.common.formatting import format_be, format_count, format_list, format_word
 from streaming.common.log_key import LogKey
+from streaming.common.units import format_be, format_count, format_list, format_word
 from streaming.kafka.formats.names import METADATA_TOPIC
 
 _NAMED = 3

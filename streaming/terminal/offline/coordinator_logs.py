@@ -17,7 +17,7 @@ from streaming.broker.disk.logdirs import Partition, list_partitions, load_offse
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.watcher.cursors import log_id
-from streaming.common.formatting import format_word
+from streaming.common.units import format_word
 from streaming.errors import FormatError
 from streaming.kafka.formats.consumer_offsets import OffsetCommit
 from streaming.kafka.formats.names import HIGH_WATERMARK_CHECKPOINT, OFFSETS_TOPIC, DirState

@@ -14,29 +14,27 @@ from streaming.broker.agent.strays import StrayKind, strays_in
 from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.availability import LogDir, LogDirs
 from streaming.broker.disk.broker_processes import was_shut_down_cleanly
-from streaming.broker.disk.calls import written_ns
 from streaming.broker.disk.contents import deleted_open
 from streaming.broker.disk.dir_usage import DirUsage, DiskFileKind, read_log_dir
 from streaming.broker.disk.logdirs import load_offset_checkpoint
+from streaming.broker.disk.opening import written_ns
 from streaming.broker.disk.segment_times import LogTimes, SegmentTimes
 from streaming.broker.protocol.disk_json import LeftoverFiles
 from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.cluster.usage.disk_answer import DiskContents
-from streaming.cluster.usage.reckoning import Trial, trying
-from streaming.cluster.usage.replicas import DirFacts, LogsThere, ReplicaSizes, RestartFacts
+from streaming.cluster.usage.reckoning import DirFacts, LogsThere, ReplicaSizes, RestartFacts, Trial, trying
 from streaming.cluster.view.broker_status import away_brokers, broker_processes
-from streaming.cluster.view.limiter import Limiter, LimitsOf
 from streaming.cluster.view.page_context import context_of
-from streaming.common.catalog.catalog_tables import UNREADABLE
-from streaming.common.formatting import format_count, format_name
+from streaming.common.catalog import UNREADABLE
 from streaming.common.log_key import LogKey
 from streaming.common.rows import SEGMENTS
 from streaming.common.settings import Settings
+from streaming.common.units import format_count, format_name
 from streaming.kafka.formats import names
 from streaming.kafka.formats.names import DirState, PartitionDir
+from streaming.rules.limits import Limiter, LimitsOf
 from streaming.rules.restart_cost import NO_ENTRY, LogSegments, RecoveryPoints, not_fsynced_bytes, scanned_bytes
-from streaming.rules.retention_rule import away_of
-from streaming.rules.segment_columns import LogFacts, SegmentColumns
+from streaming.rules.retention_rule import LogFacts, SegmentColumns, away_of
 from streaming.terminal.offline.cluster_logs import ASSUMED_LIMITS, is_foreign, no_metadata, unseen_dirs
 from streaming.terminal.offline.read_pace import uncollected
 

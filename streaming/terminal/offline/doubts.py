@@ -13,8 +13,8 @@ from streaming.cluster.view.broker_status import newest
 from streaming.cluster.view.host_families import is_checkpointed
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.transaction_columns import CoordinatorView
-from streaming.common.formatting import format_be, format_count, format_duration, format_list, format_word
 from streaming.common.log_key import LogKey
+from streaming.common.units import format_be, format_count, format_duration, format_list, format_word
 from streaming.kafka.formats.layout import PREFIX_BYTES
 from streaming.kafka.formats.names import METADATA_TOPIC, TRANSACTION_TOPIC, parse_partition_dir
 from streaming.terminal.offline.cluster_logs import unseen_dirs

@@ -11,16 +11,16 @@ from streaming.broker.disk.availability import LogDirs
 from streaming.broker.protocol.listing_json import TRANSACTIONS_PATH
 from streaming.broker.watcher.registry import Scope
 from streaming.cluster.view.host_families import unobserved
-from streaming.cluster.view.limiter import LimitsOf
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.view import View
-from streaming.common.formatting import format_be, format_count, format_word
 from streaming.common.log_key import LogKey
 from streaming.common.settings import Settings
+from streaming.common.units import format_be, format_count, format_word
 from streaming.kafka.formats.names import TRANSACTION_TOPIC
 from streaming.pages.api.state import State
-from streaming.rules.segment_columns import ABSENT
+from streaming.rules.limits import LimitsOf
+from streaming.rules.retention_rule import ABSENT
 from streaming.rules.transaction_verdicts import TransactionVerdict
 from streaming.terminal.offline.cluster_logs import ASSUMED_LIMITS, ClusterLogs, no_metadata
 from streaming.terminal.offline.doubts import missing_coordinators, refused, unread

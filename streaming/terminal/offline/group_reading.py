@@ -1,4 +1,4 @@
-"""Consumer groups from log dirs, read once: what is left to read, until when, and what holds them up.
+"""Consumer groups from log dirs, read once: what is left to read, until when, what holds them up, and checkpoints of queries.
 
 First the coordinators' logs are replayed, then the logs are read that groups read. Both take long, so then both are read on: what has come
 meanwhile takes milliseconds. So no commit is newer than the data that it is held against, and hardly older. Then those logs are counted
@@ -29,18 +29,19 @@ from streaming.cluster.consumers.group_partitions import GroupPartitions, open_s
 from streaming.cluster.consumers.group_questions import Question
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_tracker import GroupTracker, RoundView, currents
-from streaming.cluster.consumers.query_groups import plain_name
+from streaming.cluster.consumers.query_groups import PREFIX, QueryGroups, plain_name
 from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.group_bounds import bounds_of
 from streaming.cluster.verdicts.group_judge import judge_groups
-from streaming.cluster.view.export import EVERYTHING
-from streaming.cluster.view.limiter import LimitsOf
+from streaming.cluster.view.family import EVERYTHING
 from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.view import View
-from streaming.common.formatting import format_be, format_count, format_list
 from streaming.common.log_key import LogKey
+from streaming.common.query_checkpoints import QueryCheckpoint
 from streaming.common.settings import Settings
 from streaming.common.short_names import is_short_form, possible_names
+from streaming.common.units import format_be, format_count, format_list
+from streaming.errors import QueryCheckpointError, UsageError
 from streaming.kafka.formats.metadata_records import server_of_any
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC, coordinator_partition
 from streaming.kafka.groups.commit_table import CoordinatorLog, Current, LogName
@@ -48,15 +49,84 @@ from streaming.kafka.groups.number_ranges import existing, pairs
 from streaming.kafka.groups.replays import COORDINATED_TOPICS
 from streaming.pages.api.listed_groups import JUDGED_BY, GroupResults, ListedGroups
 from streaming.pages.api.paging import page_request
-from streaming.pages.listings.group_list import GROUPS
+from streaming.pages.listings.declared_lists import GROUPS
+from streaming.queries import CheckpointReader, Found, LocalCheckpoint, QueryLook, QueryLooks
+from streaming.rules.limits import LimitsOf
 from streaming.terminal.offline.cluster_logs import ClusterLogs, no_metadata
 from streaming.terminal.offline.coordinator_logs import CoordinatorLogs, CoordinatorReading, Replayed
 from streaming.terminal.offline.doubts import name_leaders, ragged_bytes, refused, silent, unread
 from streaming.terminal.offline.local_agent import DiskPast, LocalAgent, ask_locally
-from streaming.terminal.offline.local_queries import OfflineQueries
 from streaming.terminal.offline.offline_agent import NAME
 from streaming.terminal.offline.read_pace import ReadPace
 from streaming.terminal.offline.single_reading import SingleReading, agent_of, see_twice
+
+# --- checkpoints of streaming queries, read by a command: those in directories of this machine, for no command starts a JVM.
+
+
+LOOK_SECONDS = 10.0
+"""How long a command waits for a file system. What does not answer is not known."""
+
+
+class OfflineQueries:
+    """Looks at the checkpoints as often as logs are read on; the last look counts.
+
+    Args:
+        names: only the queries of groups with these names; none for all.
+    """
+
+    def __init__(self, checkpoints: Collection[QueryCheckpoint], names: Collection[str] = ()) -> None:
+        self.checkpoints = [each for each in checkpoints if not names or f"{PREFIX}{each.name}" in {*map(plain_name, names)}]
+        self._looks = QueryLooks({each.name: _look(each) for each in self.checkpoints})
+        self._found: dict[str, Found] = {}
+
+    def look(self) -> None:
+        """Look at them now."""
+        if self.checkpoints:
+            silent = (QueryCheckpointError(f"{each.shown} does not answer") for each in self.checkpoints)
+            self._found = {**dict(zip((each.name for each in self.checkpoints), silent, strict=True)), **self._looks.look(LOOK_SECONDS)}
+
+    @property
+    def places(self) -> Iterator[TopicPartition]:
+        """The partitions that they read."""
+        return (
+            (position.topic, position.partition)
+            for found in self._found.values()
+            if isinstance(found, QueryLook)
+            for position in found.positions
+        )
+
+    def put_into(self, queries: QueryGroups) -> None:
+        """Pass on what was found last; nobody looks after that."""
+        queries.take(self._found, 0)
+        self._looks.close()
+
+
+def refuse_remote(checkpoints: Collection[QueryCheckpoint]) -> None:
+    """Check that no JVM is needed.
+
+    Raises:
+        UsageError: one of them is on a file system that only Spark's JVM reads.
+    """
+    for each in checkpoints:
+        if each.local is None:
+            raise UsageError(_needs_job(each))
+
+
+def _look(checkpoint: QueryCheckpoint) -> Callable[[], QueryLook]:
+    if checkpoint.local is None:
+        return partial(_refuse, checkpoint)
+    return CheckpointReader(checkpoint.shown, LocalCheckpoint(checkpoint.local)).look
+
+
+def _refuse(checkpoint: QueryCheckpoint) -> QueryLook:
+    raise QueryCheckpointError(_needs_job(checkpoint))
+
+
+def _needs_job(checkpoint: QueryCheckpoint) -> str:
+    return (
+        f"the checkpoint {checkpoint.shown} is on a file system that only Spark's JVM reads, which no command starts: "
+        "give it to a job (spark_checkpoints) and ask that with --job, or name a copy in a directory"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

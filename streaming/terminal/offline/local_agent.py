@@ -23,8 +23,8 @@ from streaming.cluster.consumers.group_lag import ABSENT, Lags
 from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.consumers.group_questions import distinct
 from streaming.common.arrays import Longs
-from streaming.common.formatting import format_word
 from streaming.common.log_key import LogKey
+from streaming.common.units import format_word
 from streaming.errors import AgentError, FormatError
 from streaming.kafka.groups.commit_table import CommitRows
 from streaming.kafka.scan.walk import Bytes

@@ -14,17 +14,17 @@ from streaming.broker.ladder.positions import CountedLog
 from streaming.broker.protocol.listing_json import ALL_ROWS, AwayBroker, CountPage, CountRow
 from streaming.broker.watcher.registry import Scope
 from streaming.broker.watcher.tail import Tail
-from streaming.cluster.view.limiter import LimitsOf
 from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.view import View
-from streaming.common.formatting import format_be, format_count, format_list, format_word
 from streaming.common.progress_line import ProgressLine
 from streaming.common.settings import Settings
+from streaming.common.units import format_be, format_count, format_list, format_word
 from streaming.errors import FormatError
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.kafka.scan.walk import Bytes
-from streaming.pages.api.count_page import page_of
-from streaming.pages.listings.partition_list import uncounted
+from streaming.pages.api.counts_and_disks import page_of
+from streaming.pages.listings.declared_lists import uncounted
+from streaming.rules.limits import LimitsOf
 from streaming.terminal.offline.cluster_logs import ClusterLogs, no_metadata
 from streaming.terminal.offline.doubts import damage_advice, missing_offsets, refused, unread
 from streaming.terminal.offline.local_agent import count_directory

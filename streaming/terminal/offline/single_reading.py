@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.group_answers import answer
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.journal.cutting import cut, overwritten_from
+from streaming.broker.journal.joined_ranges import cut, overwritten_from
 from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.broker.watcher.registry import Scope
 from streaming.broker.watcher.tail import Tail
@@ -22,12 +22,11 @@ from streaming.cluster.verdicts.commands import Commands, option
 from streaming.cluster.view import transaction_columns
 from streaming.cluster.view.answers import apply, written_ms
 from streaming.cluster.view.disk_use import full_by_dir
-from streaming.cluster.view.limiter import LimitsOf
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.page_context import context_of
 from streaming.cluster.view.table import Snapshot, Table
 from streaming.cluster.view.view import View, view
-from streaming.common.catalog.catalog_tables import NOTHING_DECIDED
+from streaming.common.catalog import NOTHING_DECIDED
 from streaming.common.log_key import LogKey
 from streaming.common.rows import pack_rows, unpack_rows
 from streaming.common.settings import Settings
@@ -38,6 +37,7 @@ from streaming.pages.api.history import MeanRates
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import ListedGroups
 from streaming.pages.api.look import Look
+from streaming.rules.limits import LimitsOf
 from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState
 from streaming.rules.transaction_verdicts import TransactionVerdict
@@ -164,7 +164,7 @@ class SingleReading:
         return seen, snapshot
 
     def min_isr(self, broker: int) -> int:
-        """See `streaming.cluster.view.limiter.Limiter.min_isr`."""
+        """See `streaming.rules.limits.Limiter.min_isr`."""
         return self._table.min_isr(broker)
 
 

@@ -7,13 +7,12 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from streaming.broker.protocol.group_json import GroupDetail, GroupPage
-from streaming.broker.protocol.json_message import PublicMessage
+from streaming.broker.protocol.json_message import PublicMessage, Unit
 from streaming.broker.protocol.listing_json import PartitionDetail, TransactionRow
-from streaming.broker.protocol.shown import Unit
 from streaming.broker.protocol.status_json import Problem
-from streaming.common.formatting import NONE, format_count, format_name
-from streaming.pages.listings.answered_lists import LISTS
+from streaming.common.units import NONE, format_count, format_name
 from streaming.pages.listings.cells import MORE, cut, filled, plain, shell_lines, wrapped
+from streaming.pages.listings.declared_lists import GROUP_PARTITIONS, LISTS, TRANSACTIONS, advice, no_groups, open_long
 from streaming.pages.listings.details import (
     REPLICAS,
     Fact,
@@ -24,11 +23,8 @@ from streaming.pages.listings.details import (
     segments_of,
     transaction_facts,
 )
-from streaming.pages.listings.group_list import GROUP_PARTITIONS, no_groups
-from streaming.pages.listings.list_cells import Times, curve, place, size, words
-from streaming.pages.listings.listing import Field, Listing, severity_of
+from streaming.pages.listings.listing import Field, Listing, Times, curve, place, severity_of, size, words
 from streaming.pages.listings.text_table import GAP, fitted, joined, left_out, text_table
-from streaming.pages.listings.transaction_list import TRANSACTIONS, advice, open_long
 from streaming.terminal.top.questions import Detail, ListName, Row, Rows
 from streaming.terminal.top.screen_parts import WARNING_COLOUR, body_height, foot, head, help_lines, preview_height
 from streaming.terminal.top.top_state import ScreenState, key_of

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from rich.text import Text
 
-from streaming.broker.protocol.shown import ASC, DESC, Unit
+from streaming.broker.protocol.json_message import ASC, DESC, Unit
 from streaming.broker.protocol.status_json import CRITICAL, WARNING, Problem, Status
-from streaming.common.formatting import NONE
-from streaming.pages.listings.answered_lists import LISTS
+from streaming.common.units import NONE
 from streaming.pages.listings.cells import plain, wrapped
-from streaming.pages.listings.list_cells import Times
+from streaming.pages.listings.declared_lists import LISTS
+from streaming.pages.listings.listing import Times
 from streaming.terminal.top.frame import missing_columns, table_lines
 from streaming.terminal.top.questions import Answer, ListName, Row, Rows
 from streaming.terminal.top.screen_parts import NOT_CURRENT_STYLE, verdict_style

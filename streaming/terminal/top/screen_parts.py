@@ -5,7 +5,7 @@ from dataclasses import replace
 from rich.text import Text
 
 from streaming.broker.protocol.status_json import Status
-from streaming.common.formatting import format_duration, format_time
+from streaming.common.units import format_duration, format_time
 from streaming.pages.listings.cells import MORE, cut, plain, shell_lines, wrapped
 from streaming.terminal.top.questions import VIEWS
 from streaming.terminal.top.top_state import ScreenState

@@ -16,12 +16,11 @@ from rich.console import Console
 from rich.text import Text
 
 from streaming.broker.protocol.group_json import GroupSummary
+from streaming.broker.protocol.json_message import DESC
 from streaming.broker.protocol.listing_json import TransactionRow
-from streaming.broker.protocol.shown import DESC
 from streaming.broker.protocol.status_json import ClusterEvent, Problem
 from streaming.errors import SegtailError
-from streaming.pages.listings.answered_lists import LISTS
-from streaming.pages.listings.transaction_list import advice
+from streaming.pages.listings.declared_lists import LISTS, advice
 from streaming.terminal.top.frame import Frame, command_of, detail_lines, drawn
 from streaming.terminal.top.questions import VIEWS, Answer, AnswerSource, DetailQuestion, ListQuestion, Question, Row, Rows
 from streaming.terminal.top.raw_terminal import Ended, RawTerminal

@@ -1,14 +1,21 @@
-"""Values that events contain as bytes, and how the values of two neighbouring ranges are merged."""
+"""Ranges of a log that are joined to one event and cut again: how their values of bytes are merged, and where to cut."""
 
+import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from streaming.common.event_row import Event
 from streaming.common.rows import COORDINATOR, TRANSACTION_STEPS, Step, pack_rows, unpack_entries
+from streaming.errors import FormatError
 from streaming.kafka.scan.coordinator_entries import CoordinatorEntry
-from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps, merge_steps
+from streaming.kafka.scan.sums import COUNTS, NO_ARRIVALS, first_offset_above, sums_from
+from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps, merge_steps, steps_from
+
+# --- values that events contain as bytes, and how the values of two neighbouring ranges are merged.
 
 
 def decode_steps(blob: bytes | None) -> Steps:
@@ -69,3 +76,58 @@ def merged_entries(first: bytes | None, later: bytes | None) -> bytes | None:
     newest = {transactional_id: row for row, transactional_id in enumerate(both["transactional_id"].to_pylist())}
     (merged,) = both.take(sorted(newest.values())).combine_chunks().to_batches()
     return pack_rows(merged)
+
+
+log = logging.getLogger(__name__)
+
+_Range = TypeVar("_Range", bound=Event)
+
+_SUMMED = ("base_offset", "max_timestamp", *COUNTS)
+
+_NOT_JUDGED: dict[str, Any] = {each.name: getattr(NO_ARRIVALS, each.name) for each in fields(NO_ARRIVALS)}
+"""How late batches arrived that are published again is not known."""
+
+
+def cut(row: _Range, offset: int) -> _Range | None:
+    """The part of an append from ``offset`` on; None if the row does not carry its batches one by one."""
+    if row.detail is None:
+        return None
+    try:
+        sums = sums_from(row.detail, offset)
+    except FormatError as error:
+        _not_understood(row, error)
+        return None
+    # the first part may have counted the gap already: rather count one too few
+    row = replace(row, sequence_gaps=0, **_NOT_JUDGED)
+    if sums is not None:
+        return replace(
+            row, **{name: getattr(sums, name) for name in _SUMMED}, transactions=_steps_from(row, offset, row.bytes - sums.bytes)
+        )
+    values = ((name, getattr(row, name)) for name in _SUMMED)
+    nothing: dict[str, Any] = {name: (0,) * len(value) if isinstance(value, tuple) else 0 for name, value in values}
+    return replace(row, **{**nothing, "base_offset": offset, "max_timestamp": -1}, transactions=None)
+
+
+def _steps_from(row: Event, offset: int, cut_bytes: int) -> bytes | None:
+    if row.transactions is None:
+        return None
+    steps = steps_from(np.frombuffer(row.transactions, TRANSACTION_STEPS), offset, cut_bytes)
+    return steps.tobytes() or None
+
+
+def overwritten_from(row: Event, leader_epoch: int) -> int | None:
+    """The first offset of an append in a later epoch than ``leader_epoch``; None if there is none, or if the batches are not known."""
+    if row.detail is None:
+        return None
+    try:
+        return first_offset_above(row.detail, leader_epoch)
+    except FormatError as error:
+        _not_understood(row, error)
+        return None
+
+
+def _not_understood(row: Event, error: FormatError) -> None:
+    log.error(
+        "batches of a range are not understood",
+        extra={"log": str(row.log), "segment": row.segment, "position": row.start_position, "error": str(error)},
+    )

@@ -1,20 +1,24 @@
-"""Answers from a job: its lists and details, sorted, filtered and cut to pages by the job."""
+"""Where `top` gets its answers: from a job, or from log dirs by one reading, kept until another one is asked for."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
-from urllib.parse import urlencode
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from urllib.parse import unquote, urlencode
 
 from streaming.broker.protocol.group_json import GroupDetail, GroupPage, doubts_of_page, path_of
-from streaming.broker.protocol.json_message import Message
-from streaming.broker.protocol.listing_json import PartitionDetail, TransactionPage, path_of_partition
-from streaming.broker.protocol.shown import ASC, DESC
+from streaming.broker.protocol.json_message import ASC, DESC, Message
+from streaming.broker.protocol.listing_json import PARTITIONS_PATH, PartitionDetail, TransactionPage, path_of_partition
 from streaming.broker.protocol.status_json import STATUS_PATH, EventPage, Status
-from streaming.common.formatting import format_time
+from streaming.common.units import format_time
 from streaming.errors import NotYetError, UsageError
-from streaming.pages.listings.answered_lists import LISTS
-from streaming.pages.listings.transaction_list import open_long
+from streaming.pages.listings.declared_lists import LISTS, open_long
 from streaming.terminal.top.questions import Answer, Content, Detail, DetailAnswer, DetailQuestion, ListName, ListQuestion, Question, Rows
+
+if TYPE_CHECKING:  # it imports what reads the disk, which a job's screen does not need
+    from streaming.pages.api.state import State
+
+# --- answers from a job: its lists and details, sorted, filtered and cut to pages by the job.
+
 
 M = TypeVar("M", bound=Message)
 
@@ -104,3 +108,36 @@ def _notes(page: Message) -> Iterator[str]:
         yield from (f"{doubt}." for doubt in doubts_of_page(page))
     if isinstance(page, EventPage):
         yield f"Changes since {format_time(page.since_ms)}." if page.since_ms >= 0 else "Only a running job sees what changes."
+
+
+class DirSource:
+    """Asks a reading what a job is asked, by the same paths. ``read``: reads the log dirs. Raises `SegtailError`."""
+
+    name = "the log dirs"
+
+    def __init__(self, read: "Callable[[], State]") -> None:
+        self._read = read
+        self._state: State | None = None
+
+    def ask(self, question: Question, *, again: bool) -> Answer:
+        """Answer from the last reading, or from a new one; see `AnswerSource`."""
+        if again or self._state is None:
+            self._state = self._read()
+        state = self._state
+
+        def find(path: str, kind: type[M]) -> M | None:
+            message = _message(state, path)
+            return message if isinstance(message, kind) else None
+
+        return JobSource(self.name, find).ask(question, again=again)
+
+
+def _message(state: "State", path: str) -> Message | None:
+    """What a job would answer at a path with its query."""
+    where, _, query = path.partition("?")
+    if (message := state.answer(where, query)) is not None:
+        return message
+    *_, topic, last = map(unquote, where.split("/"))
+    if where.startswith(f"{PARTITIONS_PATH}/"):
+        return state.partition(topic, int(last))
+    return state.group(last, query)

@@ -1,1 +1,0 @@
-"""When the query checks for work: shortly before somebody reads the metrics."""
