@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from bench.measuring import ROOT
-from streaming.spark.source.job_data_source import parse_options
+from streaming.spark.source.job_options import parse_options
 from streaming.spark.source.stream import EventStreamReader
 
 ALL = ReadAllAvailable()

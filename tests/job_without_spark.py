@@ -23,7 +23,7 @@ from streaming.common.state_row import STATES
 from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState
 from streaming.spark.job import job
-from streaming.spark.source.job_data_source import parse_options
+from streaming.spark.source.job_options import parse_options
 from streaming.spark.source.offsets import Offset
 from streaming.spark.source.stream import EventStreamReader
 from streaming.terminal.cli.app import run

@@ -137,7 +137,7 @@ SOURCE_OF_A_JOB = """
 from streaming.broker.protocol.agent_calls import Reason
 from streaming.errors import AgentError
 from streaming.spark.source import agent_connections
-from streaming.spark.source.job_data_source import parse_options
+from streaming.spark.source.job_options import parse_options
 from streaming.spark.source.stream import EventStreamReader
 
 EventStreamReader(parse_options({"agents": "127.0.0.1:1", "checks": "checks"}))

@@ -14,7 +14,7 @@ from typing import Any
 from confluent_kafka import Producer
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from streaming.spark.source.job_data_source import parse_options
+from streaming.spark.source.job_options import parse_options
 from streaming.spark.source.stream import EventStreamReader
 from tests.broker.clients import create_topic
 from tests.broker.kafka import Kafka

@@ -27,7 +27,7 @@ from streaming.errors import AgentError
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.job.agent_statuses import AgentWatch
 from streaming.spark.source import agent_connections
-from streaming.spark.source.job_data_source import parse_options
+from streaming.spark.source.job_options import parse_options
 from tests.agents import Agent, Reader, served
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.exposition.reading import page, samples

@@ -29,7 +29,7 @@ from streaming.spark.client.address_lookup import ClientFiles
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.job.agent_statuses import CLOCK_SECONDS, GONE_SECONDS, STUCK_SECONDS, AgentWatch, cluster_of, status_of
 from streaming.spark.source import agent_connections
-from streaming.spark.source.job_data_source import SourceOptions, parse_options
+from streaming.spark.source.job_options import SourceOptions, parse_options
 from tests.agents import Agent, poll_until
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file

@@ -6,7 +6,7 @@ import sys
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from streaming.common.rows import PACKED
-from streaming.spark.source.job_data_source import SCHEMA
+from streaming.spark.source.job_options import SCHEMA
 from tests.tables import each_row
 
 LIBRARIES = {"cryptography", "lz4", "numpy", "pandas", "pyarrow", "pydantic", "watchdog", "yaml"}

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 from streaming.common.event_row import EVENTS, EventRow
 from streaming.common.rows import ROWS, Kind, unpack_rows
 from streaming.simulator.log import PartitionLog
-from streaming.spark.source.job_data_source import parse_options
+from streaming.spark.source.job_options import parse_options
 from streaming.spark.source.stream import ARROW_SCHEMA, EventStreamReader
 from tests.agents import Agent, event_rows
 from tests.events import Shard

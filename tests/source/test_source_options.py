@@ -6,7 +6,7 @@ import pytest
 
 from streaming.errors import UsageError
 from streaming.spark.client.address_lookup import NO_FILES, ClientFiles
-from streaming.spark.source.job_data_source import parse_options
+from streaming.spark.source.job_options import parse_options
 from tests.tables import each_row
 
 

@@ -18,7 +18,7 @@ from streaming.rules.log_state import LogState
 from streaming.simulator.log import PartitionLog
 from streaming.spark.source import agent_connections as agents_module
 from streaming.spark.source import stream
-from streaming.spark.source.job_data_source import parse_options
+from streaming.spark.source.job_options import parse_options
 from streaming.spark.source.stream import EventStreamReader, Hurry, Turns
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition

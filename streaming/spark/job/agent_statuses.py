@@ -25,7 +25,7 @@ from streaming.spark.client import address_lookup
 from streaming.spark.client.address_lookup import ClientFiles
 from streaming.spark.client.agent_client import credentials
 from streaming.spark.source import agent_connections
-from streaming.spark.source.job_data_source import SourceOptions
+from streaming.spark.source.job_options import SourceOptions
 
 log = logging.getLogger(__name__)
 

@@ -40,7 +40,8 @@ from streaming.spark.job.query_progress import QueryProgress
 from streaming.spark.job.spark import Spark, is_local, within
 from streaming.spark.query.query import fold_events, reason, was_too_slow
 from streaming.spark.source.agent_connections import PATIENCE_SECONDS
-from streaming.spark.source.job_data_source import FORMAT, JobDataSource, parse_options
+from streaming.spark.source.job_data_source import FORMAT, JobDataSource
+from streaming.spark.source.job_options import parse_options
 
 log = logging.getLogger(__name__)
 

@@ -121,7 +121,7 @@ class QueryProgress:
         """The query is started: it may run its last micro-batch again, which counts as another one.
 
         Args:
-            looks: the file in which its source stores its checks for work (`streaming.spark.source.job_data_source.SourceOptions`).
+            looks: the file in which its source stores its checks for work (`streaming.spark.source.job_options.SourceOptions`).
         """
         self._observer.queries()
         self._arrived = self._counted = -1

@@ -21,7 +21,7 @@ from streaming.errors import AgentError, SameAgentError, VersionError
 from streaming.kafka.formats.properties import known_clusters
 from streaming.spark.client.address_lookup import NO_FILES, ClientFiles
 from streaming.spark.client.agent_client import AgentClient
-from streaming.spark.source.job_data_source import SourceOptions
+from streaming.spark.source.job_options import SourceOptions
 
 log = logging.getLogger(__name__)
 configure_worker()  # Spark imports this where it plans and reads

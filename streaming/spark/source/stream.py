@@ -35,7 +35,7 @@ from streaming.common.workers import freeze_imports
 from streaming.errors import AgentError, SameAgentError, quoted
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.source import agent_connections, offsets
-from streaming.spark.source.job_data_source import SCHEMA, SourceOptions
+from streaming.spark.source.job_options import SCHEMA, SourceOptions
 
 # --- the source's side of the pace: it waits until the next check for work is due, unless there is a reason to hurry.
 
