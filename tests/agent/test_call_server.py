@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.agent import call_answers
+from streaming.broker.agent import excerpt_answers
 from streaming.broker.agent.call_answers import answers
 from streaming.broker.agent.call_server import AT_ONCE_BYTES, PRINCIPALS_CALLS, AgentServer
 from streaming.broker.protocol.agent_calls import REQUEST_BYTES, Call, Reason
@@ -146,7 +146,7 @@ def test_an_error_that_is_none_of_ours_brings_no_stack_and_no_path(client: Agent
     def failing(*_: object) -> None:
         raise FileNotFoundError(2, "no such file", "/some/path")
 
-    monkeypatch.setattr(call_answers, "topics_of", failing)
+    monkeypatch.setattr(excerpt_answers, "topics_of", failing)
     with pytest.raises(AgentError, match="its own log says why") as refused:
         client.topics()
     assert not any(word in str(refused.value) for word in ("/some/path", "Traceback", ".py", "FileNotFound"))

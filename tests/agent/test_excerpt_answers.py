@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from streaming.broker.agent import call_answers
-from streaming.broker.agent.call_answers import PRINCIPALS_SCANS, SCANS, ScanRoom, excerpt_messages, scan_messages
+from streaming.broker.agent import excerpt_answers
+from streaming.broker.agent.excerpt_answers import PRINCIPALS_SCANS, SCANS, ScanRoom, excerpt_messages, scan_messages
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.excerpts.excerpt_listing import list_excerpts
 from streaming.broker.protocol.agent_calls import Reason
@@ -68,7 +68,7 @@ def test_what_is_listed_is_scanned_as_each_kind_of_rows(client: AgentClient, log
 def test_every_segment_of_every_live_log_is_listed_in_messages_of_some(
     client: AgentClient, log: PartitionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(call_answers, "MOST_EXCERPTS", 1)
+    monkeypatch.setattr(excerpt_answers, "MOST_EXCERPTS", 1)
     size = log.active.size
     log.roll()
     log.append(batch(1))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from streaming.broker.excerpts.segment_walk import FormatFlaw
+from streaming.broker.disk.segment_walk import FormatFlaw
 from streaming.common.progress_line import ProgressLine
 from streaming.terminal.dump.dumper import dump
 from streaming.terminal.dump.request import Format, Request

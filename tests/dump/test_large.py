@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from streaming.broker.disk import segment_walk
 from streaming.broker.disk.kafka_files import find_files
-from streaming.broker.excerpts import segment_walk
-from streaming.broker.excerpts.segment_walk import FormatFlaw, SegmentReader
+from streaming.broker.disk.segment_walk import FormatFlaw, SegmentReader
 from streaming.kafka.scan.walk import Positions
 from tests.builders import NOW, batch
 from tests.dump.writing import batch_positions, damage, log_of, segment_name

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from streaming.broker.disk.availability import LogDirs, open_log_dirs
+from streaming.broker.disk.opening import ReadingPace
 from streaming.broker.scrub.scrub_progress import file_of, load
-from streaming.broker.scrub.threads import CPU_SHARE, UNAVAILABLE_SECONDS, DirThread, Scrub, ScrubOptions, ScrubPace
+from streaming.broker.scrub.threads import CPU_SHARE, UNAVAILABLE_SECONDS, DirThread, Scrub, ScrubOptions
 from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import NOW, batch, log_dir, partition
 from tests.scrub.real import closed, flip
@@ -26,7 +27,7 @@ def filled(disk: LogDir, topic: str = "a") -> PartitionLog:
 
 
 def one(disk: LogDir, log_dirs: LogDirs, directory: Path) -> DirThread:
-    return DirThread(disk.path, log_dirs, OPTIONS, ScrubPace(OPTIONS.rate), file_of(directory, disk.path), lambda: NOW)
+    return DirThread(disk.path, log_dirs, OPTIONS, ReadingPace(OPTIONS.rate, CPU_SHARE), file_of(directory, disk.path), lambda: NOW)
 
 
 def step(thread: DirThread) -> None:
@@ -37,11 +38,11 @@ def step(thread: DirThread) -> None:
 
 @pytest.mark.parametrize(("size", "cpu", "rest"), [(500, 0.0, 0.5), (0, 0.3 * CPU_SHARE, 0.3), (500, 0.6 * CPU_SHARE, 0.6)])
 def test_the_rest_is_what_bytes_or_work_ask_for(size: int, cpu: float, rest: float) -> None:
-    assert ScrubPace(1000).spent(size, cpu, 100.0) == pytest.approx(rest)
+    assert ReadingPace(1000, CPU_SHARE).spent(size, cpu, 100.0) == pytest.approx(rest)
 
 
 def test_all_log_dirs_share_one_pace_and_time_that_passed_is_no_credit() -> None:
-    pace = ScrubPace(1000)
+    pace = ReadingPace(1000, CPU_SHARE)
     assert pace.spent(1000, 0.0, 100.0) == pytest.approx(1.0)
     assert pace.spent(1000, 0.0, 100.0) == pytest.approx(2.0)
     assert pace.spent(1000, 0.0, 200.0) == pytest.approx(1.0)

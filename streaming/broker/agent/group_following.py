@@ -19,10 +19,9 @@ import numpy as np
 from streaming.broker.agent.dir_threads import DirThreads, Presence
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.locate import LARGEST_BATCH_BYTES, batches_between
-from streaming.broker.disk.opening import bytes_read
+from streaming.broker.disk.opening import ReadingPace, bytes_read
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.protocol.group_messages import FollowedLog, Following, KnownLog
-from streaming.broker.scrub.threads import ScrubPace
 from streaming.broker.watcher.tail import Tail
 from streaming.common.log_key import LogKey
 from streaming.errors import FormatError
@@ -300,7 +299,7 @@ class GroupFollowing:
     ) -> None:
         self._log_dirs = log_dirs
         self._limits = {topic: GroupLimit(groups_limit) for topic in COORDINATED_TOPICS}  # a share group is in both
-        self._pace = ScrubPace(rate, cpu_share)
+        self._pace = ReadingPace(rate, cpu_share)
         self._clock = clock
         self._process, self._numbers = uuid.uuid4().hex, count(1)
         self._dirs = {

@@ -18,12 +18,12 @@ import pyarrow as pa
 from streaming.broker.agent.dir_threads import DirThreads, Presence
 from streaming.broker.agent.laddered_log import LadderedLog
 from streaming.broker.disk.availability import LogDirs
+from streaming.broker.disk.opening import ReadingPace
 from streaming.broker.disk.scanning import kept_window
 from streaming.broker.disk.segment_files import SegmentKey
 from streaming.broker.journal.journal import Journal
 from streaming.broker.ladder.stretch import OpenedBatches
 from streaming.broker.protocol.group_messages import RECORDS, is_counted
-from streaming.broker.scrub.threads import ScrubPace
 from streaming.broker.watcher.tail import Tail
 from streaming.common.log_key import KEY, LogKey, key_arrays
 from streaming.errors import FormatError, JournalError
@@ -160,7 +160,7 @@ class Ladders:
         self._journal = journal
         self._clock_ms = clock_ms
         self._wait = wait
-        self._pace = ScrubPace(rate, cpu_share)
+        self._pace = ReadingPace(rate, cpu_share)
         self._clock = clock
         self._by_tail: dict[Tail, LadderedLog] = {}
         self._dirs = {

@@ -283,10 +283,10 @@ class AgentOptions:
 
     ``child``: print the address on standard output once the agent listens, and end when standard input ends; ``read_rate``: bytes of a
     backlog for each second; ``groups_limit``: how many consumer groups are followed; ``ladder_rate``: bytes of closed segments that are
-    counted in a second, 0 for none; ``scrub``: how closed segments are checked in the background; ``metrics_listen``: the address of the
-    agent's own metrics, None for none; ``web_config``: how they are secured; ``let_go_after_ms``: how long the processes of all brokers
-    have to be away until the agent ends by itself, 0 for never; ``limits_given``: whether settings name what brokers are started with: the
-    job that reads it says of which broker none is known.
+    counted in a second, 0 for none; ``scrub_rate``: bytes of closed segments that are checked in a second, 0 for none; ``metrics_listen``:
+    the address of the agent's own metrics, None for none; ``web_config``: how they are secured; ``let_go_after_ms``: how long the processes
+    of all brokers have to be away until the agent ends by itself, 0 for never; ``limits_given``: whether settings name what brokers are
+    started with: the job that reads it says of which broker none is known.
     """
 
     name: str
@@ -302,7 +302,8 @@ class AgentOptions:
     producers_limit: int
     redact_ids: bool
     bounds: JournalBounds
-    scrub: ScrubOptions
+    scrub_rate: int
+    scrub_every_ms: int
     child: bool
     let_go_after_ms: int = 0
     limits_given: bool = False
@@ -330,7 +331,8 @@ class Parts:
         self._pulse, self._polls, self._ending, self._began_ms = pulse, polls, ending, now_ms()
         self._unknown = set[tuple[int, str]]()  # what was logged of processes of which it is not known whether they have ended
         self._consumers, self._arrivals = Consumers(journal, journal.now_ms), ConsumerArrivals()
-        self._scrub = Scrub(log_dirs, options.scrub, options.journal, now_ms) if options.scrub.rate else None
+        scrub = ScrubOptions(options.scrub_rate, options.scrub_every_ms)
+        self._scrub = Scrub(log_dirs, scrub, options.journal, now_ms) if scrub.rate else None
         self.ladders = self._new_ladders() if options.ladder_rate else None
         self.blocking = Blocking(log_dirs, self._start, journal.database.fence, silent)
         self.following = GroupFollowing(log_dirs, self._tails, rate=options.read_rate, groups_limit=options.groups_limit)

@@ -303,3 +303,24 @@ _files_of_thread = _FilesOfThread()
 def open_files() -> OpenFiles:
     """The open files of the calling thread."""
     return _files_of_thread.files
+
+
+class ReadingPace:
+    """How long to rest from reading in the background. For several threads. All times are seconds of a clock that only goes forward.
+
+    Args:
+        rate: bytes a second.
+        cpu_share: the most of one core that is used.
+    """
+
+    def __init__(self, rate: int, cpu_share: float) -> None:
+        self._rate = rate
+        self._cpu_share = cpu_share
+        self._lock = threading.Lock()
+        self._free_at = 0.0
+
+    def spent(self, size: int, cpu_seconds: float, now: float) -> float:
+        """Note that ``size`` bytes were read and took ``cpu_seconds``. Returns for how many seconds to rest."""
+        with self._lock:
+            self._free_at = max(now, self._free_at) + max(size / self._rate, cpu_seconds / self._cpu_share)
+            return self._free_at - now

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from streaming.broker.disk.locate import batches_between
 from streaming.broker.disk.producer_files import aborted_transactions, nearest_snapshot
 from streaming.broker.disk.segment_files import Segment
-from streaming.broker.excerpts.segment_walk import SegmentReader
+from streaming.broker.disk.segment_walk import SegmentReader
 from streaming.broker.watcher.bootstrap import Past, Replay
 from streaming.common.arrays import Flags
 from streaming.common.rows import TRANSACTIONS, Step

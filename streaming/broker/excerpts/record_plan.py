@@ -17,10 +17,10 @@ from streaming.broker.disk.locate import find_offset, without_replaced
 from streaming.broker.disk.logdirs import LogDir, OffsetCheckpoint, Partition, load_offset_checkpoint
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import Segment, list_segments, log_start_offset, read_leader_epochs
+from streaming.broker.disk.segment_walk import SegmentReader, Window
 from streaming.broker.excerpts.excerpt_listing import copied_in_part, is_older, open_given_dirs, wanted_partitions
 from streaming.broker.excerpts.excerpt_transactions import first_open
 from streaming.broker.excerpts.record_ranges import RecordRange
-from streaming.broker.excerpts.segment_walk import SegmentReader, Window
 from streaming.broker.protocol.consumer_messages import Selection
 from streaming.common.start_from import StartFrom
 from streaming.errors import FormatError, LogDirError, UsageError

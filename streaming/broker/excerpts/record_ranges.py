@@ -11,9 +11,9 @@ import pyarrow as pa
 from streaming.broker.disk.locate import without_replaced
 from streaming.broker.disk.scanning import window as window_buffer
 from streaming.broker.disk.segment_files import Segment, list_segments
+from streaming.broker.disk.segment_walk import FormatFlaw, SegmentReader, Window
 from streaming.broker.excerpts.excerpt_transactions import TransactionFates
 from streaming.broker.excerpts.excerpt_walk import OnDamage, RecordDamage
-from streaming.broker.excerpts.segment_walk import FormatFlaw, SegmentReader, Window
 from streaming.common.arrays import Flags, Longs
 from streaming.errors import FormatError, LogDirError
 from streaming.kafka.formats.decompression import decompress

@@ -16,7 +16,7 @@ import numpy as np
 from streaming.broker.disk.availability import LogDir, LogDirs
 from streaming.broker.disk.locate import without_replaced
 from streaming.broker.disk.logdirs import live_directories
-from streaming.broker.disk.opening import ThreadCalls, bytes_read, calls_of_this_thread
+from streaming.broker.disk.opening import ReadingPace, ThreadCalls, bytes_read, calls_of_this_thread
 from streaming.broker.disk.segment_files import OpenSegment, Segment, SegmentKey, file_stamp, list_segments, read_leader_epochs
 from streaming.broker.scrub.scrub_progress import Findings, FoundSegment, ScrubProgress, file_of, load, store
 from streaming.kafka.formats.checkpoint_files import EpochEntry
@@ -218,27 +218,6 @@ def _first_epoch(segment: Segment) -> int:
 
 CPU_SHARE = 0.03
 """The most of one core that a scrub uses. Small batches cost more for each byte than large ones, so the rate alone is not enough."""
-
-
-class ScrubPace:
-    """For several threads. All times are seconds of a clock that only goes forward.
-
-    Args:
-        rate: bytes a second.
-        cpu_share: the most of one core that is used.
-    """
-
-    def __init__(self, rate: int, cpu_share: float = CPU_SHARE) -> None:
-        self._rate = rate
-        self._cpu_share = cpu_share
-        self._lock = threading.Lock()
-        self._free_at = 0.0
-
-    def spent(self, size: int, cpu_seconds: float, now: float) -> float:
-        """Note that ``size`` bytes were read and took ``cpu_seconds``. Returns for how many seconds to rest."""
-        with self._lock:
-            self._free_at = max(now, self._free_at) + max(size / self._rate, cpu_seconds / self._cpu_share)
-            return self._free_at - now
 
 
 # --- checks a log dir, pass after pass: every closed segment of every live replica, in the order of their names.
@@ -482,7 +461,7 @@ class DirThread:
     """
 
     def __init__(
-        self, path: Path, log_dirs: LogDirs, options: ScrubOptions, pace: ScrubPace, keep_in: Path, clock_ms: Callable[[], int]
+        self, path: Path, log_dirs: LogDirs, options: ScrubOptions, pace: ReadingPace, keep_in: Path, clock_ms: Callable[[], int]
     ) -> None:
         self.path = path
         self._log_dirs = log_dirs
@@ -563,7 +542,7 @@ class Scrub:
     def __init__(self, log_dirs: LogDirs, options: ScrubOptions, directory: Path, clock_ms: Callable[[], int]) -> None:
         self.options = options
         self._log_dirs = log_dirs
-        pace = ScrubPace(options.rate)
+        pace = ReadingPace(options.rate, CPU_SHARE)
         paths = [log_dir.path for log_dir in log_dirs]
         self._dirs = [DirThread(path, log_dirs, options, pace, file_of(directory, path), clock_ms) for path in paths]
         self._threads: list[threading.Thread] = []

@@ -66,7 +66,6 @@ def command(settings: Settings, journal: Path, listen: str, name: str, let_go_af
     from streaming.broker.agent.process import serve
     from streaming.broker.agent.security import ServerFiles
     from streaming.broker.journal.consumers import JournalBounds
-    from streaming.broker.scrub.threads import ScrubOptions
 
     serve(
         AgentOptions(
@@ -85,7 +84,8 @@ def command(settings: Settings, journal: Path, listen: str, name: str, let_go_af
             read_rate=settings.read_rate,
             groups_limit=settings.groups_limit,
             ladder_rate=settings.ladder_rate,
-            scrub=ScrubOptions(settings.scrub_rate, int(settings.scrub_every.total_seconds() * 1000)),
+            scrub_rate=settings.scrub_rate,
+            scrub_every_ms=int(settings.scrub_every.total_seconds() * 1000),
             producers_limit=settings.producers_limit,
             redact_ids=settings.redact_ids,
             bounds=JournalBounds(

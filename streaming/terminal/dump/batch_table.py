@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.broker.excerpts.segment_walk import SegmentTail, Window
+from streaming.broker.disk.segment_walk import SegmentTail, Window
 from streaming.common.codecs import CODECS
 from streaming.errors import FormatError
 from streaming.kafka.formats.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT, HEADER_BYTES, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT

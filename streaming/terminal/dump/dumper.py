@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streaming.broker.disk.kafka_files import BATCHES, FileType, KafkaFile, find_files, read_file
 from streaming.broker.disk.opening import CHECKPOINT_BYTES, read_small
-from streaming.broker.excerpts.segment_walk import WINDOW_BYTES, FormatFlaw, Report, SegmentReader, Ticks, Window, report_flaws
+from streaming.broker.disk.segment_walk import WINDOW_BYTES, FormatFlaw, Report, SegmentReader, Ticks, Window, report_flaws
 from streaming.common.progress_line import ProgressLine
 from streaming.errors import FormatError, SegtailError, UsageError
 from streaming.kafka.formats.checkpoint_files import parse_offset_checkpoint

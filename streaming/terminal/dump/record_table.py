@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 
 from streaming.broker.disk.kafka_files import FileType, KafkaFile
-from streaming.broker.excerpts.segment_walk import FormatFlaw, Report, Window
+from streaming.broker.disk.segment_walk import FormatFlaw, Report, Window
 from streaming.errors import FormatError
 from streaming.kafka.formats.consumer_offsets import read_key_type, read_offsets_key, read_offsets_value
 from streaming.kafka.formats.control import ControlType, read_control, read_control_type

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.disk.kafka_files import FileType, KafkaFile, read_file
-from streaming.broker.excerpts.segment_walk import FormatFlaw, Report, Window
+from streaming.broker.disk.segment_walk import FormatFlaw, Report, Window
 from streaming.errors import FormatError
 from streaming.kafka.formats.checkpoint_files import (
     parse_clean_shutdown,
