@@ -69,7 +69,7 @@ what none names is the core's. Numbers have two digits, and stay until they are 
 
 def read_imports() -> Mapping[str, Collection[str]]:
     """What each module needs when it is imported or used: the modules that it imports anywhere, and the rooms that it lies in."""
-    graph = grimp.build_graph(PACKAGE, exclude_type_checking_imports=True, cache_dir=None)
+    graph = grimp.build_graph(PACKAGE, cache_dir=None)
     return {each: graph.find_modules_directly_imported_by(each) | ({each.rpartition(".")[0]} - {""}) for each in graph.modules}
 
 
@@ -121,7 +121,7 @@ def _files(base: Path, names: str) -> set[str]:
         if not texts:
             raise ValueError(f"features.yaml: there is nothing in {base} with the name {name}")
         found |= texts
-    return {each for each in found if not each.startswith(str(ROOT / "tests" / "data"))}
+    return found
 
 
 def _parts(base: Path, names: str) -> dict[str, int]:

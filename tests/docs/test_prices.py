@@ -46,17 +46,20 @@ def test_a_part_is_not_the_wholes() -> None:
     assert found == {CORE: {"main"}, "page": {"site", "site.views"}, "moves": {"site.moves", "steps"}, SHARED: set()}
 
 
-def test_a_door_that_is_no_module_is_named() -> None:
-    with pytest.raises(ValueError, match="top: there is no module tops"):
-        rows({"main": "top", "top": ""}, Feature("top", doors="tops"))
+def test_a_name_that_stands_for_nothing_is_named() -> None:
+    with pytest.raises(ValueError, match=r"top: there is no module to$"):
+        rows({"main": "top", "top": ""}, Feature("top", doors="to"))
+    for feature in (Feature("top", tests="tops"), Feature("top", documents="top.md#Colours"), Feature("top", files="tops")):
+        with pytest.raises(ValueError, match=r"there is nothing in .* with the name top(s|\.md#Colours)$"):
+            count([feature])
 
 
 def test_a_number_stays_until_it_is_a_tenth_wrong() -> None:
     features = [Feature("top", "who is on call")]
-    first = write_prices("", features, {"top": (1044, 0, 96, 7)})
-    assert first.splitlines()[-1] == "| top | 1,000 |  | 96 | 7 | who is on call |"
-    assert write_prices(first, features, {"top": (1111, 0, 88, 7)}) == first
-    assert write_prices(first, features, {"top": (1112, 3, 87, 0)}).splitlines()[-1] == "| top | 1,100 | 3 | 87 |  | who is on call |"
+    first = write_prices("", features, {"top": (1044, 0, 90, 7)})
+    assert first.splitlines()[-1] == "| top | 1,000 |  | 90 | 7 | who is on call |"
+    assert write_prices(first, features, {"top": (1111, 0, 100, 7)}) == first
+    assert write_prices(first, features, {"top": (1112, 3, 81, 0)}).splitlines()[-1] == "| top | 1,100 | 3 | 81 |  | who is on call |"
 
 
 def test_what_nobody_asks_for_says_so_and_the_dearest_comes_first() -> None:
