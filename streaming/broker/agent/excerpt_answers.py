@@ -14,6 +14,7 @@ from streaming.broker.disk.logdirs import LogDir, LogDirs
 from streaming.broker.excerpts.excerpt_listing import excerpts_of, partitions_with_start, topics_of
 from streaming.broker.excerpts.excerpt_scan import scan_excerpts
 from streaming.broker.protocol.agent_calls import Reason
+from streaming.broker.protocol.consumer_messages import Selection
 from streaming.broker.protocol.excerpt_messages import (
     MOST_EXCERPTS,
     Excerpts,
@@ -25,7 +26,6 @@ from streaming.broker.protocol.excerpt_messages import (
     UnreadPart,
 )
 from streaming.broker.protocol.group_stream import row_messages
-from streaming.broker.protocol.selection import Selection
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, quoted
 
