@@ -84,7 +84,7 @@ def test_log_dir_without_meta_properties(tmp_path: Path) -> None:
 def test_log_dirs_of_two_clusters(tmp_path: Path, disk: Path) -> None:
     other = log_dir(tmp_path, "other", cluster_id="ZZZZZZZZZZZZZZZZZZZZZZ")
     stated = refused(tmp_path, "--log-dirs", f"{disk},{other.path}")
-    assert says(stated, disk, CLUSTER_ID, other.path, "ZZZZZZZZZZZZZZZZZZZZZZ", "one job per cluster")
+    assert says(stated, disk, CLUSTER_ID, other.path, "ZZZZZZZZZZZZZZZZZZZZZZ", "name those of one alone")
 
 
 def test_port_in_use(tmp_path: Path, disk: Path) -> None:

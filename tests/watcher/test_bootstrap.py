@@ -12,7 +12,7 @@ from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.watcher.bootstrap import Past, Replay
 from streaming.common.rows import StartSource, Step
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.log import PartitionLog
+from streaming.simulator.log import LogConfig, PartitionLog
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.scratch import scratch
 from tests.simulated import write_part
@@ -76,6 +76,28 @@ def test_a_transaction_whose_data_is_deleted_is_still_seen(tmp_path: Path) -> No
     (step,) = found.ongoing
     assert (int(step["source"]), int(step["start_ms"]), int(step["last_ms"])) == (StartSource.SNAPSHOT, NOW + 30, NOW + 30)
     assert not found.cold
+
+
+def test_a_transaction_whose_data_is_deleted_is_seen_in_a_later_snapshot_alone(tmp_path: Path) -> None:
+    """A start leaves the snapshot at the end of a log alone, if DeleteRecords has left one segment."""
+    log = partition(log_dir(tmp_path), "orders")
+    log.append(data(7, records=2), data(8), data(9), batch(1))
+    log.roll()
+    log.append(commit(8, epoch=0), data(9), data(10))
+    log.roll()
+    first, second = (log.directory / f"{offset:020}.snapshot" for offset in (5, 8))
+    first.unlink()
+    log.delete_records(5)
+    log.config = LogConfig(retention_ms=-1)
+    log.delete_old_segments(NOW)
+    at(second, NOW + 30)
+    found = past(log, 5)
+    assert (found.begins, found.cold, opened(found)) == (5, True, [(7, 0), (9, 3)])
+    assert found.ongoing["next_offset"].tolist() == [2, 5]
+    assert found.ongoing["source"].tolist() == [StartSource.SNAPSHOT] * 2
+    assert opened(past(log, 8)) == [(7, 0), (9, 3), (10, 7)]
+    second.write_bytes(b"x")
+    assert opened(past(log, 5)) == []
 
 
 def test_without_a_snapshot_at_its_first_offset_a_log_is_cold(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ class LadderedLog:
             with self._lock:
                 self._follow_roll(ladder, now_ms)
         if ladder.is_at(cursor.segment, cursor.position):
-            ladder.log_start = self._log_start
+            ladder.begin_at(self._log_start)
             return ladder
         self._gap = True
         return None
@@ -222,7 +222,7 @@ class LadderedLog:
         """Add what the watcher has read and was not noted. Raises as `begin` does; then begin again."""
         ladder, cursor = self._ladder, self.tail.cursor
         assert ladder is not None
-        ladder.log_start = self._log_start
+        ladder.begin_at(self._log_start)
         segments = {segment.base_offset: segment for segment in self.tail.segments}
         bases = sorted(segments)
         while ladder.active_offset < cursor.segment:

@@ -315,7 +315,7 @@ def open_log_dirs(paths: Iterable[Path], barred: Mapping[Path, str] | None = Non
             if len(known_clusters((here.cluster_id, other.cluster_id))) > 1:
                 raise LogDirError(
                     f"log dirs of two clusters: {other.path} belongs to {other.cluster_id}, {here.path} to {here.cluster_id}: "
-                    "run one job per cluster"
+                    "name those of one alone"
                 )
         opened.append(here)
     if not found:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,6 +89,15 @@ def nearest_snapshot(directory: Path, begin: int, upto: int) -> tuple[ProducerSn
         except (FormatError, OSError) as error:
             doubts.append(f"{file.path}: {error}: an older snapshot or the log itself is used instead")
     return None, doubts
+
+
+def later_snapshot(directory: Path, offset: int) -> ProducerSnapshot | None:
+    """The oldest sound snapshot after an offset. Raises OSError: the directory cannot be listed."""
+    for file in list_producer_snapshots(directory):
+        if file.offset > offset:
+            with suppress(FormatError, OSError):
+                return load_producer_snapshot(file)
+    return None
 
 
 def aborted_transactions(segments: Sequence[Segment], upto: int) -> NDArray[np.void]:

@@ -190,20 +190,24 @@ class LogLadder:
         active: the ladder of the last segment, up to where the log is read.
     """
 
-    __slots__ = ("_active", "_before", "_closed", "_lock", "_recent", "_zero", "edition", "log_start")  # there is one for each log
+    __slots__ = ("_active", "_before", "_closed", "_lock", "_log_start", "_recent", "_zero", "edition")  # there is one for each log
 
     def __init__(self, active: ActiveLadder) -> None:
         self.edition = token_hex(8)
         """Positions can be compared if they are of one edition."""
-        self.log_start = 0
-        """The log start. DeleteRecords may have passed data of a transaction that is open: if that is aborted, other counts than those that
-        were given out lie before the log start, so the edition is another."""
+        self._log_start = 0
         self._lock = threading.Lock()
         self._active = active
         self._closed: tuple[SegmentLadder, ...] = ()
         self._before: tuple[Counts, ...] = (NOTHING,)  # of each closed segment, and of the active one
         self._recent = Aborted.none()
         self._zero = active.base_offset  # the segment that begins at the zero point, or began there
+
+    def begin_at(self, log_start: int) -> None:
+        """Note the log start. DeleteRecords may have passed data of a transaction that is open: if that is aborted, other counts than those
+        that were given out lie before the log start, so the edition is another.
+        """
+        self._log_start = log_start
 
     @property
     def begin_offset(self) -> int:
@@ -283,7 +287,7 @@ class LogLadder:
             known = len(self._active.aborted)
             good = all(self._end(one) for one in self._active.append(batches, seen_ms, steps))
             aborted = self._active.aborted
-            if len(aborted) > known and (aborted.entries["first_offset"][known:] < self.log_start).any():
+            if len(aborted) > known and (aborted.entries["first_offset"][known:] < self._log_start).any():
                 self.edition = token_hex(8)
             return good
 

@@ -6,14 +6,14 @@ be a whole segment, so it is replayed in pieces.
 """
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from streaming.broker.disk.locate import batches_between, scan_on, start_near
 from streaming.broker.disk.opening import bytes_read
-from streaming.broker.disk.producer_files import ProducerSnapshot, nearest_snapshot
+from streaming.broker.disk.producer_files import ProducerSnapshot, later_snapshot, nearest_snapshot
 from streaming.broker.disk.segment_files import OpenSegment, Segment
 from streaming.broker.journal.cursor import TIMES_UNKNOWN
 from streaming.common.arrays import Longs
@@ -85,6 +85,8 @@ class Replay:
         if snapshot is not None:
             self._transactions, _ = advance(self._transactions, _ongoing(snapshot, segments), 0)
             self._producers = self._producers if producers_limit is None else Producers.of(snapshot.states, producers_limit)
+        elif self._cold and (later := later_snapshot(directory, end)) is not None:
+            self._transactions, _ = advance(self._transactions, _ongoing(_as_of(later, first), segments), 0)
         self._reached = self._through = self.begins  # after the last batch, and after the gap that compaction may have left there
         self._problem = ""
         self._pieces: Iterator[None] | None = None
@@ -169,6 +171,15 @@ class Replay:
 def _times(segments: Sequence[Segment], item: int) -> AppendTimes:
     """The times between which the batches of a segment were appended: not before the last write to the previous segment."""
     return AppendTimes.recorded(segments[item - 1].modified_ms if item else 0, segments[item].modified_ms)
+
+
+def _as_of(later: ProducerSnapshot, first: int) -> ProducerSnapshot:
+    """Of what was open at a later snapshot what was begun before a log's first offset, so that it was open there. Others may have been.
+
+    A start leaves only the snapshot at the end of a log (`UnifiedLog.loadProducerState`), where DeleteRecords has left one segment.
+    """
+    states = [replace(each, last_offset=min(each.last_offset, first - 1)) for each in later.states if each.current_txn_first_offset < first]
+    return replace(later, states=tuple(states))
 
 
 def _ongoing(snapshot: ProducerSnapshot, segments: Sequence[Segment]) -> Steps:
