@@ -12,7 +12,8 @@ from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.watcher.bootstrap import Past, Replay
 from streaming.common.rows import StartSource, Step
 from streaming.simulator.batch_writer import Batch
-from streaming.simulator.log import LogConfig, PartitionLog
+from streaming.simulator.log import PartitionLog
+from streaming.simulator.segment_writer import LogConfig
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
 from tests.scratch import scratch
 from tests.simulated import write_part
