@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 
@@ -87,7 +88,7 @@ def read_list(
             *unread(reading.agent, is_about, exported, chosen[0].listed),
             *refused(reading.agent, is_about),
             *chosen[0].doubts(),
-            *(_unclaimed(topics, view, snapshot) if transactions else _without_limits(reading.agent, view, snapshot)),
+            *(_unclaimed(topics, settings, view, snapshot) if transactions else _without_limits(reading.agent, view, snapshot)),
         )
         return State.of_log_dirs(judged(reading, view, snapshot, settings, unknown=doubts))
 
@@ -103,11 +104,19 @@ def _elsewhere(agent: AgentStatus) -> Iterator[str]:
             yield f"{format_count(count, 'partition')} {format_be(count)} led by broker {broker}, of which no log dir is read here"
 
 
-def _unclaimed(topics: Collection[str], view: View, snapshot: Snapshot) -> Iterator[str]:
-    """Which coordinators' logs are missing, if a transaction has no verdict without them."""
-    names = names_of(view, snapshot)
-    listed = (each for each in view.logs.late if not topics or names[each.log] in topics)
-    if any(each.verdict == TransactionVerdict.UNKNOWN.label for each in listed):
+def _unclaimed(topics: Collection[str], settings: Settings, view: View, snapshot: Snapshot) -> Iterator[str]:
+    """Which coordinators' logs are missing, if a transaction has no verdict without them.
+
+    Where all are read, the entry of one that has just begun may have come between two looks: it cannot hang yet.
+    """
+    names, silent_ms = names_of(view, snapshot), settings.hanging_after / timedelta(milliseconds=1)
+    coordinators = view.observed.coordinators
+    all_read = coordinators.partitions is not None and coordinators.readable_partitions >= {*range(coordinators.partitions)}
+    if any(
+        each.verdict == TransactionVerdict.UNKNOWN.label and not (all_read and snapshot.now_ms - each.last_append_ms <= silent_ms)
+        for each in view.logs.late
+        if not topics or names[each.log] in topics
+    ):
         yield missing_coordinators(view.observed.coordinators)
 
 
