@@ -97,7 +97,7 @@ def _split(text: str, form: str) -> tuple[int, str]:
 
 
 # --- text for people: durations, sizes, times, names and tables, each written in one way. JSON, metrics and the fields of log messages are
-# for programs, and carry plain numbers. How settings are written is in `units`.
+# for programs, and carry plain numbers.
 
 
 NONE = "-"

@@ -621,9 +621,8 @@ class Ladders(RuleBasedStateMachine):
     @rule(back=st.integers(1, 8))
     def truncate(self, back: int) -> None:
         first, to = self.log.segments[0].base_offset, self.log.log_end_offset - back
-        if (
-            self.log.log_start_offset in range(first + 1) or to > self.log.log_start_offset
-        ):  # else only a later checkpoint has the log start
+        # a truncation to the log start takes the epoch away that shows it: only a later checkpoint has it then
+        if self.log.log_start_offset in range(first + 1) or to > self.log.log_start_offset:
             self.log.truncate(max(first, to))
             self.epoch += 1
 

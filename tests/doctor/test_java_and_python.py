@@ -17,8 +17,7 @@ def without(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     def find(name: str, package: str | None = None) -> ModuleSpec | None:
         return None if name in names else importlib.util.find_spec(name, package)
 
-    for module in (installation_checks,):
-        monkeypatch.setattr(module, "find_spec", find)
+    monkeypatch.setattr(installation_checks, "find_spec", find)
 
 
 def test_without_java_spark_cannot_run_and_the_command_installs_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

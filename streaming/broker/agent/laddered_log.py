@@ -90,8 +90,9 @@ class LadderedLog:
     def _note_all(self, batches: Callable[[], Batches], seen_ms: int, steps: Steps, now_ms: int) -> None:
         try:
             ladder, cursor = self._follow(now_ms), self.tail.cursor
-            if ladder is not None and not ladder.append(cursor.segment, cursor.position, batches(), seen_ms, steps):
-                self._lost = True
+            if ladder is not None:
+                ladder.begin_at(self._log_start)
+                self._lost |= not ladder.append(cursor.segment, cursor.position, batches(), seen_ms, steps)
         except Exception as error:  # noqa: BLE001 - as above
             self._lose(error)
 
@@ -105,7 +106,6 @@ class LadderedLog:
             with self._lock:
                 self._follow_roll(ladder, now_ms)
         if ladder.is_at(cursor.segment, cursor.position):
-            ladder.begin_at(self._log_start)
             return ladder
         self._gap = True
         return None

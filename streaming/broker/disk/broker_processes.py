@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from streaming.broker.disk.logdirs import LogDir
-from streaming.broker.disk.opening import PROPERTIES_BYTES, Calling, is_short, open_file, read_small, written_ns
+from streaming.broker.disk.opening import PROPERTIES_BYTES, Calling, is_short, open_file, read_small, written_ms
 from streaming.common.units import format_name
 from streaming.errors import FormatError
 from streaming.kafka.formats.names import BROKER_LOCK, CLEAN_SHUTDOWN, METADATA_TOPIC, OFFSET_CHECKPOINTS
@@ -278,11 +278,11 @@ def last_write_ms(log_dir: Path) -> int:
 
     Every five seconds it writes its high watermarks if it has a replica there, and twice a second its metadata log.
     """
-    written = max(written_ns(log_dir / name) // 1_000_000 for name in (*OFFSET_CHECKPOINTS, CLEAN_SHUTDOWN))
+    written = max(written_ms(log_dir / name) for name in (*OFFSET_CHECKPOINTS, CLEAN_SHUTDOWN))
     metadata = log_dir / f"{METADATA_TOPIC}-0"
     try:
         with Calling(metadata), os.scandir(metadata) as entries:
-            return max([written, *(written_ns(entry) // 1_000_000 for entry in entries if entry.name.endswith(".log"))])
+            return max([written, *(written_ms(entry) for entry in entries if entry.name.endswith(".log"))])
     except OSError:  # it is in another log dir, or this one cannot be listed, which is reported elsewhere
         return written
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from streaming.broker.disk.broker_processes import process_directories
 from streaming.broker.disk.logdirs import LogDir
-from streaming.broker.disk.opening import Calling, written_ns
+from streaming.broker.disk.opening import Calling, written_ms
 from streaming.kafka.formats.names import (
     CLEAN_SHUTDOWN,
     HIGH_WATERMARK_CHECKPOINT,
@@ -90,7 +90,7 @@ class ContentsReader:
             free=system.f_bavail * system.f_frsize,
             capacity=system.f_blocks * system.f_frsize,
             device=self._path.stat().st_dev,
-            checkpoint_ms=written_ns(self._path / HIGH_WATERMARK_CHECKPOINT) // 1_000_000,
+            checkpoint_ms=written_ms(self._path / HIGH_WATERMARK_CHECKPOINT),
             delete=taken[DirState.DELETE],
             stray=taken[DirState.STRAY],
             future=taken[DirState.FUTURE],

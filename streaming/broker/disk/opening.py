@@ -1,4 +1,4 @@
-"""Opens Kafka's files: read-only, regular ones, whole only up to a bound; what a thread does with them, and how many stay open."""
+"""Opens Kafka's files: read-only, regular ones, to a bound; what a thread does with them, how many stay open, how fast they are read."""
 
 import errno
 import logging
@@ -25,14 +25,14 @@ class ThreadCalls:
     """The file system calls of one thread. Only that thread writes; others may read.
 
     ``path`` is the file or directory that the thread is using, None if there is none. ``count`` grows with every call. So if the path stays
-    and the count does not change, it is one call that has not returned.
+    and the count does not change, it is one call that has not returned. ``size``: the bytes of segments that it has read.
     """
 
-    __slots__ = ("count", "path")
+    __slots__ = ("count", "path", "size")
 
     def __init__(self) -> None:
         self.path: str | PathLike[str] | None = None
-        self.count = 0
+        self.count = self.size = 0
 
     def go_on(self, path: str | PathLike[str]) -> None:
         """Record the next of many paths, within a `Calling` that ends after the last of them: for a call a microsecond long."""
@@ -81,21 +81,19 @@ def written_ns(path: str | PathLike[str]) -> int:
         return -1
 
 
-class _Count(threading.local):
-    size = 0
-
-
-_count = _Count()
+def written_ms(path: str | PathLike[str]) -> int:
+    """The same in Unix milliseconds, rounded down; -1, too."""
+    return written_ns(path) // 1_000_000
 
 
 def note_read(size: int) -> None:
     """Note that this thread has read so many more bytes of a segment."""
-    _count.size += size
+    _calls_of_thread.calls.size += size
 
 
 def bytes_read() -> int:
     """The bytes of segments that this thread has read since it began. The difference of two values is what was read in between."""
-    return _count.size
+    return _calls_of_thread.calls.size
 
 
 NAMES_BYTES = 64 << 10

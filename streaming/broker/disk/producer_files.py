@@ -78,10 +78,10 @@ def load_producer_snapshot(file: SnapshotFile) -> ProducerSnapshot:
     return ProducerSnapshot(file.offset, modified_ms, states)
 
 
-def nearest_snapshot(directory: Path, begin: int, upto: int) -> tuple[ProducerSnapshot | None, list[str]]:
-    """The newest sound snapshot of these offsets, and the errors of newer ones. Raises OSError: the directory cannot be listed."""
+def nearest_snapshot(files: Sequence[SnapshotFile], begin: int, upto: int) -> tuple[ProducerSnapshot | None, list[str]]:
+    """The newest sound snapshot of these offsets, and the errors of newer ones. ``files``: of `list_producer_snapshots`."""
     doubts: list[str] = []
-    for file in reversed(list_producer_snapshots(directory)):
+    for file in reversed(files):
         if not begin <= file.offset <= upto:
             continue
         try:
@@ -91,9 +91,9 @@ def nearest_snapshot(directory: Path, begin: int, upto: int) -> tuple[ProducerSn
     return None, doubts
 
 
-def later_snapshot(directory: Path, offset: int) -> ProducerSnapshot | None:
-    """The oldest sound snapshot after an offset. Raises OSError: the directory cannot be listed."""
-    for file in list_producer_snapshots(directory):
+def later_snapshot(files: Sequence[SnapshotFile], offset: int) -> ProducerSnapshot | None:
+    """The oldest sound snapshot after an offset."""
+    for file in files:
         if file.offset > offset:
             with suppress(FormatError, OSError):
                 return load_producer_snapshot(file)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.disk.locate import batches_between
-from streaming.broker.disk.producer_files import aborted_transactions, nearest_snapshot
+from streaming.broker.disk.producer_files import aborted_transactions, list_producer_snapshots, nearest_snapshot
 from streaming.broker.disk.segment_files import Segment
 from streaming.broker.disk.segment_walk import SegmentReader
 from streaming.broker.watcher.bootstrap import Past, Replay
@@ -218,7 +218,7 @@ def first_open(directory: Path, segments: Sequence[Segment], stop: int, buffer: 
     Raises:
         OSError: a segment is gone or cannot be read.
     """
-    snapshot, _ = nearest_snapshot(directory, segments[0].base_offset, stop)
+    snapshot, _ = nearest_snapshot(list_producer_snapshots(directory), segments[0].base_offset, stop)
     begin, opened = (segments[0].base_offset, {}) if snapshot is None else (snapshot.offset, snapshot.opened)
     last = len(segments) - 1
     numbers = [number for number in range(len(segments)) if number == last or segments[number + 1].base_offset > begin]

@@ -13,7 +13,7 @@ import numpy as np
 
 from streaming.broker.disk.locate import batches_between, scan_on, start_near
 from streaming.broker.disk.opening import bytes_read
-from streaming.broker.disk.producer_files import ProducerSnapshot, later_snapshot, nearest_snapshot
+from streaming.broker.disk.producer_files import ProducerSnapshot, later_snapshot, list_producer_snapshots, nearest_snapshot
 from streaming.broker.disk.segment_files import OpenSegment, Segment
 from streaming.broker.journal.cursor import TIMES_UNKNOWN
 from streaming.common.arrays import Longs
@@ -77,7 +77,8 @@ class Replay:
         self._producers_limit = producers_limit
         self._buffer = buffer
         first = segments[0].base_offset
-        snapshot, self._doubts = nearest_snapshot(directory, first, end)
+        snapshots = list_producer_snapshots(directory)
+        snapshot, self._doubts = nearest_snapshot(snapshots, first, end)
         self.begins = first if snapshot is None else snapshot.offset
         """The offset where the replay begins."""
         self._cold = snapshot is None and first > 0
@@ -85,7 +86,7 @@ class Replay:
         if snapshot is not None:
             self._transactions, _ = advance(self._transactions, _ongoing(snapshot, segments), 0)
             self._producers = self._producers if producers_limit is None else Producers.of(snapshot.states, producers_limit)
-        elif self._cold and (later := later_snapshot(directory, end)) is not None:
+        elif self._cold and (later := later_snapshot(snapshots, end)) is not None:
             self._transactions, _ = advance(self._transactions, _ongoing(_as_of(later, first), segments), 0)
         self._reached = self._through = self.begins  # after the last batch, and after the gap that compaction may have left there
         self._problem = ""

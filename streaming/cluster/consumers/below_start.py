@@ -53,6 +53,11 @@ class Piece:
     told: bool  # they count as lost, or were deleted before anybody watched
 
 
+def _sum(pieces: Sequence[Piece]) -> int:
+    """The records of some pieces, `ABSENT` where some of them are not counted."""
+    return ABSENT if any(each.records < 0 for each in pieces) else sum(each.records for each in pieces)
+
+
 class Pace(NamedTuple):
     """Records a second that a group reads, 0 if that is not known; seconds since its commit last moved, and since it was last looked at."""
 
@@ -94,7 +99,7 @@ class BelowStart:
     @property
     def records(self) -> int:
         """All that is deleted after the commit, `ABSENT` where some of it is not counted."""
-        return ABSENT if any(each.records < 0 for each in self.pieces) else sum(each.records for each in self.pieces)
+        return _sum(self.pieces)
 
     @property
     def is_open(self) -> bool:
@@ -105,8 +110,7 @@ class BelowStart:
         """The log begins later. What is told of is one piece: nobody jumps into it."""
         last = self.pieces[-1] if self.pieces else None
         if last is not None and ((last.told and told) or len(self.pieces) >= _MOST_PIECES):
-            records = ABSENT if min(last.records, records) < 0 else last.records + records
-            self.pieces[-1] = Piece(end, records, last.told and told)
+            self.pieces[-1] = Piece(end, _sum([last, Piece(end, records, told)]), last.told and told)
         else:
             self.pieces.append(Piece(end, records, told))
 
@@ -138,11 +142,17 @@ class BelowStart:
     def give_up(self, upto: int, step: Step) -> None:
         """Nobody has any of it, and no crash brings back what is before an offset."""
         gone = [each for each in self.pieces if each.end <= upto]
-        begin, records = self.begin, 0
+        begin = self.begin
         for each in gone:
             step.lose(each, begin)
-            begin, records = each.end, ABSENT if min(each.records, records) < 0 else records + each.records
-        self.pieces = [*([Piece(begin, records, told=True)] if gone else []), *self.pieces[len(gone) :]]
+            begin = each.end
+        self.pieces = [*([Piece(begin, _sum(gone), told=True)] if gone else []), *self.pieces[len(gone) :]]
+
+    def take_back(self, log_start: int) -> list[Piece]:
+        """The log begins earlier than it did; returns what is not known to be deleted any more."""
+        known = [each for each in self.pieces if each.end <= log_start]
+        back, self.pieces = self.pieces[len(known) :], known
+        return back
 
     def _read(self, piece: Piece, upto: int, step: Step) -> None:
         """A piece is read up to an offset. Where there are fewer records than offsets, nobody knows which of them are left."""

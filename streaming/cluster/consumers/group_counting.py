@@ -338,14 +338,11 @@ class CountingMemory:
         """
         offset, before = int(rows.offset[row]), int(self._columns["start"][row])
         state, step = self._below.get(int(rows.key[row]), BelowStart(offset)), Step()
-        begins = bool(state.pieces) and log_start < state.end  # as of a topic that was made anew, or where a crash has brought records back
-        known = begins and any(each.told for each in state.pieces if each.end > log_start)
-        if begins:
-            state.pieces = [each for each in state.pieces if each.end <= log_start]
+        back = state.take_back(log_start)  # as of a topic that was made anew, or where a crash has brought records back
         if not state.pieces:
-            state = BelowStart(offset if before == ABSENT or begins else before, moves=state.moves)
+            state = BelowStart(offset if before == ABSENT or back else before, moves=state.moves)
         if log_start > state.end:
-            told = before == ABSENT or known or (offset >= log_start and not holds)
+            told = before == ABSENT or any(each.told for each in back) or (offset >= log_start and not holds)
             state.delete(log_start, deleted, told=told)
         if offset != state.begin:
             state.move(offset, log_start, None if before == ABSENT else pace, step)

@@ -29,7 +29,7 @@ class SourceOptions:
     ``max_bytes``: of logs in one micro-batch. ``wait_ms``: how long an agent may wait for something new before it answers.
 
     ``checks``: a file on this host in which the source stores its last check for work. Only a job of segtail sets it: such a job polls the
-    agents too. ``schedule``: a file that defines when to check (`streaming.common.pace.schedule`); without it every request of Spark is a
+    agents too. ``schedule``: a file that defines when to check (`streaming.common.pace`); without it every request of Spark is a
     check.
     """
 

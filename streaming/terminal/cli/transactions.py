@@ -45,7 +45,7 @@ def command(settings: Settings, wanted: ListRequest) -> int:
     page = source.page(TRANSACTIONS_PATH, TransactionPage)
     source.check_names(PARTITIONS_PATH, PartitionPage, page.doubts)
     unknown = any(row.verdict == UNKNOWN for row in page.rows)
-    why = [*([_OF_A_JOB] if unknown and wanted.job else [])]
+    why = [_OF_A_JOB] if unknown and wanted.job else []
     print_list(page, wanted, (*_lines(page, wanted.width), *why), AT_START["transactions"])
     return FOUND if _wrong(page) else NOT_KNOWN if page.doubts or unknown else NOTHING_FOUND
 

@@ -187,9 +187,9 @@ def _clock(agent: str, ahead: float) -> Diagnosis:
 def check_listening(setup: Setup) -> Iterator[Diagnosis]:
     """Bind the address for a moment, without listening."""
     chosen = setup.settings
-    addresses = [chosen.listen, *([chosen.metrics_listen] if chosen.metrics_listen is not None else [])]
+    listens = [chosen.listen, *([chosen.metrics_listen] if chosen.metrics_listen is not None else [])]
     holder = holder_of(chosen.checkpoint.absolute() / "job.lock") or 0
-    for address in addresses:
+    for address in listens:
         yield _of_address(address, holder, _port_of(setup.job))
     if chosen.web_config is not None:
         yield from _of_web_config(chosen.web_config, setup.now)
@@ -240,7 +240,7 @@ def _of_web_config(path: Path, now: float) -> Iterator[Diagnosis]:
             ends_at = end_of(file.read_bytes())
         except (OSError, ValueError):
             continue  # a key, or gone by now
-        yield of_end(str(file), ends_at, now, f"openssl x509 -noout -subject -enddate -in {quoted(file)}", check="web config")
+        yield of_end(str(file), ends_at, now, _looks_at(file), check="web config")
 
 
 _LAGGING_MS = 120_000

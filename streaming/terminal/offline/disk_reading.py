@@ -17,7 +17,7 @@ from streaming.broker.disk.broker_processes import was_shut_down_cleanly
 from streaming.broker.disk.contents import deleted_open
 from streaming.broker.disk.dir_usage import DirUsage, DiskFileKind, read_log_dir
 from streaming.broker.disk.logdirs import load_offset_checkpoint
-from streaming.broker.disk.opening import written_ns
+from streaming.broker.disk.opening import written_ms
 from streaming.broker.disk.segment_times import LogTimes, SegmentTimes
 from streaming.broker.protocol.disk_json import LeftoverFiles
 from streaming.broker.protocol.listing_json import AwayBroker
@@ -112,7 +112,7 @@ class _Reading:
             else:
                 self._take(log_dir, usage)
         self._leftovers += [
-            LeftoverFiles(path=path, kind=kind, taken=0, since_ms=written_ns(path) // 1_000_000)
+            LeftoverFiles(path=path, kind=kind, taken=0, since_ms=written_ms(path))
             for path, kind in self._strays.items()
             if kind == StrayKind.UNNAMED
         ]
@@ -191,7 +191,7 @@ class _Reading:
                 device=usage.device,
                 free=usage.free if self._question.free is None else self._question.free,
                 capacity=usage.capacity if self._question.free is None else -1,
-                checkpoint_ms=written_ns(log_dir.path / names.HIGH_WATERMARK_CHECKPOINT) // 1_000_000,
+                checkpoint_ms=written_ms(log_dir.path / names.HIGH_WATERMARK_CHECKPOINT),
                 kinds={kind.word: (taken[kind], apparent[kind]) for kind in DiskFileKind},
                 unread=unread,
                 waiting=sum(
@@ -210,7 +210,7 @@ class _Reading:
                 continue
             if is_foreign(self._cluster, LogKey(log_dir.broker, name.topic, name.partition, "")):
                 path = _directory(log_dir, name)
-                yield LeftoverFiles(path=path, kind="foreign", taken=int(usage.taken[row].sum()), since_ms=written_ns(path) // 1_000_000)
+                yield LeftoverFiles(path=path, kind="foreign", taken=int(usage.taken[row].sum()), since_ms=written_ms(path))
 
     def _read_logs(self, log_dir: LogDir, usage: DirUsage, items: dict[int, int], unread: dict[str, str]) -> None:
         ends = load_offset_checkpoint(log_dir, names.HIGH_WATERMARK_CHECKPOINT).offsets

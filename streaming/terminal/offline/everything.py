@@ -110,8 +110,7 @@ def _unclaimed(topics: Collection[str], settings: Settings, view: View, snapshot
     Where all are read, the entry of one that has just begun may have come between two looks: it cannot hang yet.
     """
     names, silent_ms = names_of(view, snapshot), settings.hanging_after / timedelta(milliseconds=1)
-    coordinators = view.observed.coordinators
-    all_read = coordinators.partitions is not None and coordinators.readable_partitions >= {*range(coordinators.partitions)}
+    all_read = view.observed.coordinators.coordinators.complete
     if any(
         each.verdict == TransactionVerdict.UNKNOWN.label and not (all_read and snapshot.now_ms - each.last_append_ms <= silent_ms)
         for each in view.logs.late
