@@ -111,6 +111,8 @@ def test_what_is_committed_below_the_log_start_was_read_from_memory() -> None:
         ("none can bring back the first of two deletions", "start=400 crash=0 +2 start=600 empty +2 crash=400 +2 +2", (380, 0, 0)),
         ("it has brought back the second", "start=400 crash=0 +2 start=600 crash=400 empty +2 start=400 crash=-1 +2", (380, 0, 0)),
         ("it has brought back a part, as a segment ends there", "crash=0 start=400 empty +2 start=300 crash=-1 +2 +2", (0, 280, 0)),
+        ("a transaction that is open from before is perhaps aborted later", "open=30 start=400 empty +2", (0, 380, 0)),
+        ("one that begins at the log start is not deleted", "open=400 start=400 empty +2", (380, 0, 0)),
         ("who has jumped there has left it out all the same", "crash=0 start=400 24 +2 28 +2 32 +2 402 +2", (366, 0, 0)),
     ],
 )

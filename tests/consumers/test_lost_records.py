@@ -25,6 +25,17 @@ def test_a_job_that_has_watched_knows_what_was_deleted(committed: int, records: 
     assert lost(job)[0] == -1  # the job has not seen what was there
 
 
+@each_row(("first", "records"), [(3, -1), (4, -1), (7, 3)])
+def test_what_a_transaction_that_is_open_had_there_is_perhaps_aborted_later(first: int, records: int) -> None:
+    job = world(f"3 open={first} +0")
+    job.play("start=6 +15")
+    assert lost(job) == (records, "lost")
+
+
+def test_one_that_comes_later_does_not_count_it_either() -> None:
+    assert lost(world("3 open=3 start=6 +0")) == (-1, "held")
+
+
 @each_row(
     ("bounds", "records", "verdict"),
     [((-1, -1), -1, "perhaps_lost"), ((0, 0), 0, "only_markers"), ((0, 2), -1, "perhaps_lost"), ((1, 1), 1, "lost"), ((1, 2), -1, "lost")],

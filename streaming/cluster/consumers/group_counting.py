@@ -1,6 +1,7 @@
 """What rounds count of each partition of a group: the records that it has read, and those that were deleted before it had read them.
 
 Counters are differences of positions of one edition. What cannot be counted so is counted in offsets, or waits until its position is known.
+So are records that are deleted while their transaction is open: readers of committed data never get them if it is aborted.
 A commit that is perhaps older than the log start waits, too: what its group had read by then is not known yet. What is deleted after a
 commit is lost when nobody has it in memory. A share group has done more than its start offset shows; it loses nothing of what it is done
 with.
@@ -297,7 +298,7 @@ class CountingMemory:
             taken=judged & ~waits,
             records=np.where(same & ~below, np.maximum(between + done - at["done"], 0), 0),
             offsets=np.zeros(len(rows), np.int64),
-            deleted=np.where(below, between, ABSENT),
+            deleted=np.where(below & (lags.reads_uncommitted | ~ends.undecided), between, ABSENT),
             lost_records=np.where(shared & whole, np.maximum(between - done_before, 0), 0),
             lost_offsets=np.where(shared & ~whole, np.maximum(start - began - done_before, 0), 0),
         )

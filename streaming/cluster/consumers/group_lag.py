@@ -60,6 +60,7 @@ class Ends:
     log_end: Longs
     high_watermark: Longs
     last_stable: Longs
+    open_from: Longs  # as in `GroupLogs`
     edition: Longs  # of the counts below
     data: Longs
     stable_data: Longs  # up to the last stable offset
@@ -72,6 +73,11 @@ class Ends:
     def take(self, items: Longs) -> "Ends":
         """The logs of some partitions, each by its index."""
         return Ends(**{name: getattr(self, name)[items] for name in self.__slots__})
+
+    @property
+    def undecided(self) -> Flags:
+        """Whether a transaction is open from before the log start: how much of what is deleted is aborted is not known yet."""
+        return (self.open_from >= 0) & (self.open_from < self.log_start)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

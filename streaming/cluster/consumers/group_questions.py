@@ -267,6 +267,7 @@ class EndMemory:
             log_end=logs.log_end,
             high_watermark=logs.high_watermark,
             last_stable=logs.last_stable,
+            open_from=logs.open_from,
             edition=at["edition"],
             data=at["data"],
             stable_data=at["stable_data"],

@@ -107,10 +107,11 @@ def lost_records(rows: CommitRows, lag: Lags, ends: Ends, places: Places, *, del
     undone = first_undone(rows)
     done = done_between(rows, undone, lag.start)  # whether it was records is not known
     there = deleted.offset == undone
-    counted = there & (deleted.reason == KNOWN) & (deleted.edition == edition) & (edition != ABSENT)
+    decided = lag.reads_uncommitted | ~ends.undecided
+    counted = there & decided & (deleted.reason == KNOWN) & (deleted.edition == edition) & (edition != ABSENT)
     gone = np.maximum(before - np.where(lag.reads_uncommitted, deleted.data, deleted.kept), 0)
     unread, most = np.maximum(gone - done.most, 0), np.minimum(gone, lag.below)
-    bounded = there & (deleted.deleted_most >= 0) & (deleted.next_segment == lag.start)
+    bounded = there & decided & (deleted.deleted_most >= 0) & (deleted.next_segment == lag.start)
     exact = bounded & (deleted.deleted_least == deleted.deleted_most) & (~rows.share | (deleted.deleted_most == 0))
     table = (lag.below == 0, counted & (unread == most), watched >= 0, exact)
     records = np.select(table, (0, unread, watched, deleted.deleted_most), ABSENT)
@@ -137,7 +138,7 @@ def stopped_before(progress: GroupProgress, lag: Lags, ends: Ends, places: Place
 
 
 def _without_transactions(lag: Lags, ends: Ends, places: Places) -> Flags:
-    """Whether there are records from the log start on, and no marker among them."""
+    """Whether there are records from the log start on, no marker among them, and no transaction that waits for one."""
     counted = (places.reason == KNOWN) & (places.offset == lag.start) & (ends.counted == KNOWN) & (places.edition == ends.edition)
-    plain: Flags = counted & (ends.data > places.data) & (ends.control == places.control)
+    plain: Flags = counted & (ends.open_from == ABSENT) & (ends.data > places.data) & (ends.control == places.control)
     return plain
