@@ -659,6 +659,10 @@ def test_the_transaction_that_holds_a_group_up_comes_before_what_it_loses_and_no
     assert "its coordinator does at 2023-11-14T23:13:20Z (in 1h). Only if its producer is gone: the command ends it" in cause.text
     assert cause.command == f"kafka-transactions.sh {SERVER} forceTerminateTransaction --transactionalId 'pay 1'"
     assert [(each.verdict, each.because, each.command) for each in effects] == [("will_lose", "held", ""), ("lost", "held", "")]
+    assert effects[1].no_command == "no reset helps before the open transaction has ended"
+    assert "Nothing is left" not in effects[1].text
+    by_a_client = stated(replace(held, held_by=stuck, log_start=50, next_offset=100, next_segment=0))
+    assert {each.verdict: each.because for each in by_a_client} == {"held": "", "will_lose": "held", "lost": ""}
     before = stated(replace(held, held_by=stuck, lost_offsets=0, lost_lately_records=9, lost_lately_ms=NOW - HOUR))
     assert {each.verdict: each.because for each in before} == {"held": "", "will_lose": "held", "lost": ""}
 

@@ -20,7 +20,7 @@ from streaming.cluster.verdicts.commands import NO_COMMAND, Command, GroupComman
 from streaming.cluster.verdicts.conditions import UNKNOWN_LAG, WholeLag
 from streaming.cluster.verdicts.group_bounds import CALM, SEVERITY, GroupBounds, order
 from streaming.cluster.verdicts.group_judge import Judgement, had_members
-from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences
+from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences, deleted_by_client
 from streaming.cluster.verdicts.group_words import MoveWords, storm_text
 from streaming.cluster.verdicts.transaction_problems import StuckTransaction, remedy_after_start, remedy_of, remedy_of_hanging
 from streaming.common.units import TimeWords
@@ -42,18 +42,19 @@ TopicPartition = tuple[str, int]
 BECAUSE = "what follows is because "
 
 
-def causes_first(findings: Sequence[GroupFinding], gone_on: Collection[TopicPartition] = ()) -> list[GroupFinding]:
+def causes_first(findings: Sequence[GroupFinding], by_other: Collection[TopicPartition] = ()) -> list[GroupFinding]:
     """The findings in their order, but those that follow from another one come after it, and it comes where the worst of them was.
 
     A cause says so: its sentence begins with `BECAUSE`, and ``because`` of its effects is its verdict. Nobody is the cause of what no other
     finding explains.
 
     Args:
-        gone_on: partitions in which the group has gone on since it lost something: what holds it up now was not the cause of that.
+        by_other: partitions that lost something for another reason than what holds them up now: a client deleted it, or they have gone
+            on since.
     """
 
     def follows(one: GroupFinding) -> bool:
-        past = one.verdict == GroupVerdict.LOST.label and (one.topic, one.partition) in gone_on
+        past = one.verdict == GroupVerdict.LOST.label and (one.topic, one.partition) in by_other
         return one.verdict in _EFFECTS and not past
 
     of_partition: dict[TopicPartition, list[GroupFinding]] = defaultdict(list)
@@ -95,6 +96,7 @@ def _cause(some: Sequence[GroupFinding]) -> GroupFinding | None:
 
 
 _BECAUSE = Command(reason="the open transaction is the cause, and has to end first")
+_AFTER_IT = Command(reason="no reset helps before the open transaction has ended")
 _IN_MEMORY = Command(reason="a reset of its offset makes the loss real, and so does a restart")
 _ABOVE = "the same as above, which is to run once"
 _HOUR_MS = 3_600_000
@@ -147,18 +149,18 @@ class GroupFindings:
         Args:
             about: what is to be said of the group as a whole.
         """
-        every, gone_on = [(judgement, self.of_group(judgement), -self.summary.lag) for judgement in about], set()
+        every, by_other = [(judgement, self.of_group(judgement), -self.summary.lag) for judgement in about], set()
         for partition, judgements in partitions:
             every += [
                 (judgement, self.of_partition(partition, judgement), order(judgement.verdict, partition.lag, partition.loss_ms))
                 for judgement in judgements
             ]
-            if not partition.lost_offsets:
-                gone_on.add((partition.topic, partition.partition))
+            if not partition.lost_offsets or deleted_by_client(partition):
+                by_other.add((partition.topic, partition.partition))
         if not every and not self.summary.partitions:
             every.append((*self._without_offsets(), 0))
         every.sort(key=lambda each: (each[0].severity, each[0].verdict, each[2], each[1].topic, each[1].partition))
-        return _without_repeats(causes_first([finding for _, finding, _ in every], gone_on))
+        return _without_repeats(causes_first([finding for _, finding, _ in every], by_other))
 
     def of_group(self, judgement: Judgement) -> GroupFinding:
         """What is said of the group as a whole."""
@@ -185,7 +187,7 @@ class GroupFindings:
         if not partition.lost_offsets:
             return self._sentences.went_on(partition), NO_COMMAND
         text = self._sentences.lost(partition, members=self.summary.members > 0)
-        return text, _BECAUSE if partition.held else self._after_loss(partition)
+        return text, _AFTER_IT if partition.held else self._after_loss(partition)
 
     def _will_lose(self, partition: GroupPartition, _: GroupVerdict) -> tuple[str, Command]:
         return self._sentences.will_lose(partition), _BECAUSE if partition.held else _keep_longer(partition, self.commands, self.now_ms)

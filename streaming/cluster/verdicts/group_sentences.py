@@ -64,6 +64,11 @@ ENDED_BY_ITSELF = {
 """Why nobody is to abort a transaction of that verdict."""
 
 
+def deleted_by_client(partition: GroupPartition) -> bool:
+    """Whether the log starts inside the segment of the next record, where retention starts no log."""
+    return 0 <= partition.next_segment < partition.log_start <= partition.next_offset
+
+
 @dataclass(frozen=True, slots=True)
 class Sentences:
     """The sentences as of ``times``. ``type``, ``protocol``: of the group that they are about; of a streaming query its ``state``, too,
@@ -83,9 +88,9 @@ class Sentences:
         reads = members and not self._shares
         fetched = ", but for what its consumers had fetched by then" if reads else ""
         every = partition.lost_lately_records + partition.lost_lately_offsets
-        client = _BY_A_CLIENT if 0 <= partition.next_segment < partition.log_start <= partition.next_offset else ""
+        client = _BY_A_CLIENT if deleted_by_client(partition) else ""
         lately = f"Within the last 24 hours {_lost_lately(partition)} deleted unread in all. " if every > now else ""
-        none = "" if partition.records_left else "Nothing is left there, and no command brings back what was deleted. "
+        none = "" if partition.records_left or partition.held else "Nothing is left there, and no command brings back what was deleted. "
         return (
             f"already deleted: {count} between the {self._offset} {partition.committed} and the log start {partition.log_start} {were} "
             f"deleted unread{fetched}{_CAME_SO if partition.lost_expired else ''}. {client}"
