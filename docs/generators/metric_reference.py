@@ -29,7 +29,7 @@ See [groups.md](groups.md). Series by group and topic are always there, `segtail
 when the job starts.
 """,
     Section.AGENT: """
-Each agent serves a page about itself at the address of `segtail agent --metrics-listen HOST:PORT`. Besides these metrics it has
+Each agent serves a page about itself where it answers calls, to whoever has a token, or at `--metrics-listen HOST:PORT`. Besides these metrics it has
 the `process_*` metrics of the Prometheus client: CPU time, memory, open files.
 """,
 }

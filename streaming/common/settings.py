@@ -350,7 +350,8 @@ class Settings(BaseModel):
     )
     metrics_listen: OptionalListen = Field(
         default=None,
-        description="The address at which an agent serves its own /metrics, /-/healthy and /-/ready; without it they are not served.",
+        description="The address at which an agent serves its own /metrics, /-/healthy and /-/ready; without it they are at "
+        "listen, for whoever has a token and a certificate as jobs do.",
     )
     read_rate: Size = Field(default=256 << 20, description="The largest number of bytes a second that an agent reads from a backlog.")
     ladder_rate: SizeOrNothing = Field(

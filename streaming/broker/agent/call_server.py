@@ -1,4 +1,6 @@
-"""The agent's server: limits first, then the token, then one message is read and answered. A call is a POST, its answer a stream."""
+"""The agent's server: limits first, then the token, then one message is read and answered. A call is a POST, its answer a stream; what the
+agent tells about itself is a GET.
+"""
 
 import asyncio
 import logging
@@ -14,12 +16,14 @@ import pyarrow as pa
 from tornado.iostream import StreamClosedError
 
 from streaming.broker.agent.call_answers import Answer, Messages
-from streaming.broker.agent.health_server import AgentMetrics
+from streaming.broker.agent.health_server import AgentMetrics, HealthPages
 from streaming.broker.agent.security import OPEN, Security
 from streaming.broker.protocol.agent_calls import PATH, REQUEST_BYTES, Call, Reason, Refusal, end_of, head_of
 from streaming.broker.protocol.tokens import HEADER, accepted
 from streaming.common.logs import RareLog
 from streaming.common.units import Address
+from streaming.common.web.gate import is_foreign
+from streaming.common.web.messages import sentence
 from streaming.common.web.places import Bounds, ConnectionPlaces
 from streaming.common.web.port import Handler, Port, PortOptions, listen_at
 from streaming.common.web.server import BusyError, Lane
@@ -92,15 +96,21 @@ class AgentServer:
     Args:
         answers: those to the calls that the agent knows, by their names.
         security: the certificates for TLS, and the tokens of which each call has to present one.
+        pages: what it tells about itself to whoever has a token, None where that has an address of its own.
 
     Raises:
         OSError: nothing can listen there.
     """
 
     def __init__(
-        self, answers: Mapping[str, Answer], listen: Address, security: Security = OPEN, metrics: AgentMetrics | None = None
+        self,
+        answers: Mapping[str, Answer],
+        listen: Address,
+        security: Security = OPEN,
+        metrics: AgentMetrics | None = None,
+        pages: HealthPages | None = None,
     ) -> None:
-        self.answers = answers
+        self.answers, self.pages = answers, pages
         self._tokens, self._certificates = security.tokens, security.certificates
         self._metrics = metrics or AgentMetrics()
         self.notes = RareLog(log)  # of what callers cause
@@ -175,7 +185,7 @@ class AgentServer:
 
 
 class _Call(Handler):
-    SUPPORTED_METHODS = ("POST",)
+    SUPPORTED_METHODS = ("POST", "GET")
 
     def initialize(self, port: Port, server: AgentServer) -> None:  # type: ignore[override]
         super().initialize(port)
@@ -202,6 +212,25 @@ class _Call(Handler):
                 self._refuse(Refusal(HTTPStatus.SERVICE_UNAVAILABLE, what, Reason.BUSY))
             else:
                 self._answer, self._principal = answer, principal
+
+    async def get(self) -> None:
+        """What the agent tells about itself."""
+        server, port, pages = self._server, self.port, self._server.pages
+        if is_foreign(self.request.headers.get("Host", ""), server.address.host):
+            found = sentence(HTTPStatus.MISDIRECTED_REQUEST, "this agent has another name: ask it by the address that it listens on")
+        elif pages is None:
+            found = sentence(HTTPStatus.NOT_FOUND, "its metrics have an address of their own (--metrics-listen)")
+        elif not port.places.ask(self.place, port.monotonic(), False):
+            found = sentence(HTTPStatus.SERVICE_UNAVAILABLE, "busy: try again")
+        else:
+            try:
+                found = await server.do(partial(pages.answer, self.request.path))
+            except BusyError:
+                found = sentence(HTTPStatus.SERVICE_UNAVAILABLE, "busy: try again")
+        self.set_status(found.status)
+        self.set_header("Content-Type", found.content_type)
+        port.places.end(self.place, port.monotonic())
+        await self.finish(found.body)
 
     def data_received(self, chunk: bytes) -> None:
         """A part of the message."""

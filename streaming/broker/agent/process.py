@@ -14,7 +14,7 @@ import pyarrow as pa
 import streaming
 from streaming.broker.agent.call_answers import answers
 from streaming.broker.agent.call_server import AgentServer, cannot_listen, refuse_taken
-from streaming.broker.agent.health_server import AgentMetrics, HealthServer, Pulse
+from streaming.broker.agent.health_server import AgentMetrics, HealthPages, HealthServer, Pulse
 from streaming.broker.agent.parts import AgentOptions, Ending, Parts, send_address
 from streaming.broker.agent.permissions import Rights
 from streaming.broker.agent.polling_thread import Polls
@@ -84,7 +84,11 @@ def serve(options: AgentOptions) -> None:
         ending.end_with_parent()
     with ExitStack() as resources:
         metrics, pulse = AgentMetrics(), Pulse()
-        health = _serve_health(options, metrics, pulse, resources)
+        pages = HealthPages(metrics, pulse)
+        if options.metrics_listen is not None:
+            health = HealthServer(options.metrics_listen, options.web_config, pages)
+            resources.callback(health.close)
+            log.info("agent metrics are served", extra={"url": health.url})
         os.umask(whole_files.UMASK)
         journal = _open_journal(options, log_dirs.cluster_id, ending.event)
         if journal is None:
@@ -92,12 +96,15 @@ def serve(options: AgentOptions) -> None:
         resources.callback(journal.close)
         agent = Parts(options, log_dirs, silent, journal, pulse, polls, ending)
         resources.callback(agent.end)
-        if health is not None:
-            health.waits_for = lambda: [str(call.path) for call in agent.blocking.blocked]
+        pages.waits_for = lambda: [str(call.path) for call in agent.blocking.blocked]
         agent.start_background(resources)
         service, rights = agent.service(security.takes), Rights(log_dirs)
         _show_metrics(metrics, service, security, rights, agent)
-        server = _listen(service, options, security, metrics)
+        on_calls = pages if options.metrics_listen is None else None
+        try:
+            server = AgentServer(answers(service, metrics.rows.inc), options.listen, security, metrics, on_calls)
+        except OSError as error:
+            raise cannot_listen(options.listen, error) from error
         resources.callback(server.close, CLOSE_SECONDS)
         threading.Thread(target=_check_rights, args=(rights, ending.event, options.child), daemon=True, name="rights").start()
         log.info("agent listens", extra={"address": str(server.address), "journal": journal.id, "agent": options.name})
@@ -143,23 +150,6 @@ def raise_limit(logs: int = 0) -> int:
             "few files may be open: raise LimitNOFILE (ulimit -Hn) above the number of partitions on this host", extra={"limit": limit}
         )
     return limit
-
-
-def _listen(service: Service, options: AgentOptions, security: Security, metrics: AgentMetrics) -> AgentServer:
-    try:
-        return AgentServer(answers(service, metrics.rows.inc), options.listen, security, metrics)
-    except OSError as error:
-        raise cannot_listen(options.listen, error) from error
-
-
-def _serve_health(options: AgentOptions, metrics: AgentMetrics, pulse: Pulse, resources: ExitStack) -> HealthServer | None:
-    """Serve the agent's own page, if it has an address."""
-    if options.metrics_listen is None:
-        return None
-    health = HealthServer(options.metrics_listen, options.web_config, metrics, pulse)
-    resources.callback(health.close)
-    log.info("agent metrics are served", extra={"url": health.url})
-    return health
 
 
 def _check_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
