@@ -6,6 +6,7 @@ from streaming.broker.disk.logdirs import Partition
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.journal.producer_pages import KnownProducers
 from streaming.broker.watcher.cursors import cursor_at, log_id
+from streaming.broker.watcher.listing import Listing
 from streaming.broker.watcher.tail import Tail
 from streaming.kafka.formats.names import DirState
 from streaming.simulator.log import PartitionLog
@@ -17,4 +18,4 @@ def begun(log: PartitionLog, *, remembered: bool = False, stopped: bool = False,
     segments = list_segments(log.directory)
     first = cursor_at(log_id(where), beginning(segments[0]), segments, 0)
     cursor = first._replace(stopped="a flaw" if stopped else "", wanted="earliest" if held else "")
-    return Tail(where, cursor, segments, KnownProducers(9), remembered=remembered)
+    return Tail(where, cursor, Listing(segments), KnownProducers(9), remembered=remembered)

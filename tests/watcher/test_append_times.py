@@ -13,6 +13,7 @@ from streaming.broker.disk.locate import beginning, find_offset, window
 from streaming.broker.disk.opening import ThreadCalls
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.watcher.cursors import BROUGHT_ALONG, EVERYTHING, Relocation, moved
+from streaming.broker.watcher.listing import Listing
 from streaming.broker.watcher.tail import Tail
 from streaming.common.log_key import LogKey
 from streaming.common.rows import EXPIRED, Kind
@@ -63,7 +64,7 @@ def _followed(tail: Tail, log: PartitionLog) -> None:
 def _again(tail: Tail, log: PartitionLog, *, frontier: int | None = None) -> Tail:
     """The tail of an agent that was started again at the cursor of the one before: no poll of it has looked yet."""
     cursor = tail.cursor if frontier is None else tail.cursor._replace(frontier=frontier)
-    return Tail(tail.partition, cursor, list_segments(log.directory), tail.producers)
+    return Tail(tail.partition, cursor, Listing(list_segments(log.directory)), tail.producers)
 
 
 def test_what_comes_into_the_same_segment_came_after_the_last_poll_that_found_nothing(tail: Tail, log: PartitionLog) -> None:

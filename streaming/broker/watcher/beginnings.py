@@ -16,6 +16,7 @@ from streaming.broker.disk.segment_files import Segment, directory_stamp, list_s
 from streaming.broker.journal.cursor import Cursor, Replays
 from streaming.broker.watcher.cursors import BROUGHT_ALONG, cursor_at, pack
 from streaming.broker.watcher.departures import WatchedLogs
+from streaming.broker.watcher.listing import Listing
 from streaming.broker.watcher.relocate import epoch_before, resume
 from streaming.broker.watcher.replaying import open_at, still_open
 from streaming.broker.watcher.stopped_logs import retry, stopped_event
@@ -199,7 +200,7 @@ class TakingUp:
             # agent: a replica or a disk may have moved here, or this agent may watch a log dir that another one had
             frontier = BROUGHT_ALONG if any(segment.size for segment in segments) else 0
             at = cursor_at(key, beginning(segments[0]), segments, frontier)
-            return Tail(partition, at, segments, self._watched.producers(key)), True, []
+            return Tail(partition, at, Listing(tuple(segments)), self._watched.producers(key)), True, []
         producers = watched.producers.copy() if watched is not None else self._watched.producers(key)
         first = cursor.replay == Replays.FIRST
         met = cursor._replace(replay=Replays.ALONGSIDE) if first else cursor
@@ -207,7 +208,7 @@ class TakingUp:
         if watched is None and tail.unread_bytes(exact=False):
             tail.publish_as_brought_along()  # another agent may have watched its log dir meanwhile
         if first and events:  # these events happened after the cursor where the log appears
-            events.insert(0, Tail(partition, cursor, segments, producers).appeared(None))
+            events.insert(0, Tail(partition, cursor, Listing(tuple(segments)), producers).appeared(None))
         elif first:
             tail.plan_replay(Replays.FIRST)
         return tail, False, events

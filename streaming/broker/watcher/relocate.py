@@ -13,7 +13,8 @@ from streaming.broker.disk.logdirs import Partition, read_topic_id
 from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment, deleted_segments, list_segments, read_leader_epochs
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.journal.producer_pages import KnownProducers
-from streaming.broker.watcher.cursors import ListedSizes, LossColumns, Relocation, holds_anchor, moved, pack, parted_at, unpack
+from streaming.broker.watcher.cursors import LossColumns, Relocation, holds_anchor, moved, pack, parted_at, unpack
+from streaming.broker.watcher.listing import ListedSizes, Listing
 from streaming.broker.watcher.replaying import open_at
 from streaming.broker.watcher.tail import Tail
 from streaming.common.event_row import Event
@@ -148,7 +149,7 @@ def resume(
     Raises:
         OSError: a segment cannot be read.
     """
-    tail = Tail(partition, cursor, segments, producers)
+    tail = Tail(partition, cursor, Listing(tuple(segments)), producers)
     if cursor.stopped:
         return tail, []  # every rescan checks whether it can be read on
     same = next((segment for segment in segments if tail.is_at(segment)), None)

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from streaming.broker.disk.locate import find_offset, scan_on
 from streaming.broker.disk.segment_files import Segment
-from streaming.broker.watcher.cursors import ListedSizes, LossColumns, Relocation, holds_anchor, moved
+from streaming.broker.watcher.cursors import LossColumns, Relocation, holds_anchor, moved
+from streaming.broker.watcher.listing import ListedSizes
 from streaming.broker.watcher.relocate import bytes_lost, epoch_below, list_again, relocate, set_back
 from streaming.broker.watcher.replaying import open_at
 from streaming.broker.watcher.tail import Tail
@@ -92,13 +93,13 @@ def retry(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> list[Even
     Raises:
         OSError: a segment cannot be read.
     """
-    cursor, before, listed, joined = tail.cursor, tail.segments, tail.listed, tail.joined(segments)
+    cursor, before, joined = tail.cursor, tail.listing, tail.joined(segments)
     tail.set_listing(segments)
     try:
         return _retry(tail, segments, joined, buffer)
     except OSError:
         if tail.cursor is cursor:  # growth is counted from the previous listing
-            tail.restore_listing(before, listed)
+            tail.restore_listing(before)
         raise
 
 

@@ -15,8 +15,9 @@ from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segme
 from streaming.broker.journal.cursor import TIMES_UNKNOWN, Cursor, Replays
 from streaming.broker.journal.joined_ranges import NO_ENTRIES
 from streaming.broker.journal.producer_pages import KnownProducers, Pages
-from streaming.broker.watcher.cursors import BROUGHT_ALONG, EVERYTHING, ListedSizes, Open, Relocation, holds_anchor
+from streaming.broker.watcher.cursors import BROUGHT_ALONG, EVERYTHING, Open, Relocation, holds_anchor
 from streaming.broker.watcher.last_found import LastFound
+from streaming.broker.watcher.listing import ListedSizes, Listing
 from streaming.broker.watcher.tail_states import Cause, TailState, step
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
@@ -43,14 +44,14 @@ class Tail:
 
     Args:
         cursor: where the log is read on.
-        segments: a listing; the cursor is in one of them.
+        listing: the cursor is in one of its segments.
         producers: those at the cursor. The tail takes them over.
         remembered: only the cursor is known; the segments are made up from it.
     """
 
     partition: Partition
     cursor: Cursor
-    segments: tuple[Segment, ...]
+    listing: Listing
     producers: KnownProducers  # at the cursor
     _: KW_ONLY
     remembered: InitVar[bool] = False
@@ -68,7 +69,6 @@ class Tail:
     high_watermark: int = -1  # by the checkpoint of its log dir
     replayed_whole: bool = True  # the log was understood up to where reading began, so what is open there is known
     appended_ms: int = -1  # when an append was last seen
-    _relisted: ListedSizes | None = None  # see `listed`; None if there was no other listing, as there is of most logs
     log_start: int = -1
     epochs: bytes = b""  # those stored with the log, as a listing shows them, packed as in its cursor
     stamp: Stamp | None = None  # of the directory when it was listed
@@ -83,7 +83,6 @@ class Tail:
     anchor_unchecked: bool = True  # something happened in the directory: the anchor has to be checked, the size is not enough
     file: OpenSegment | None = None
     size: int = -1  # of the open file at the last poll
-    written: tuple[FileIdentity, int] | None = None  # of the last file, if it is preallocated: up to where it was written when measured
     zero_tail: bool = False  # preallocated: the size does not show growth
     plain: bool = False  # it was seen to end with a whole batch, or inside one: the size shows growth
     suspect_since_ms: int = -1  # since when the bytes after the cursor are no batch
@@ -94,7 +93,6 @@ class Tail:
     def __post_init__(self, remembered: bool) -> None:
         if remembered:
             self.directory = TailState.REMEMBERED
-        self.set_listing(self.segments)
         self.log_start = self.segments[0].base_offset
         self._take(self.cursor)
 
@@ -104,6 +102,11 @@ class Tail:
     def path(self) -> str:
         """The directory, as text for logs."""
         return str(self.partition.path)
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """Those of the last listing."""
+        return self.listing.segments
 
     @property
     def resumed(self) -> bool:
@@ -173,7 +176,7 @@ class Tail:
         try:
             size = file.size()  # before it is measured: what it gets meanwhile is written
             end = written_end(file, self.cursor.position if here else 0)
-            self.written = (file.identity, end) if end < size else None
+            self.listing = replace(self.listing, written=(file.identity, end) if end < size else None)
         finally:
             if file is not self.file:
                 file.close()
@@ -182,50 +185,23 @@ class Tail:
         """Bytes after the cursor in the segments of the last listing; of a preallocated file those that were written when it was measured.
         ``exact``: with the size that the open file has now, by a call of the system; otherwise with its size at the last poll.
         """
-        sizes = {segment.base_offset: segment.size for segment in self.segments if segment.base_offset >= self.cursor.segment}
-        size = (-1 if self.file is None else self.file.size()) if exact else self.size
-        if size >= 0:
-            sizes[self.cursor.segment] = size
-        return max(0, sum(self.written_of(sizes).values()) - self.cursor.position)
+        return self.listing.unread_bytes(self.cursor, self.size if not exact else -1 if self.file is None else self.file.size())
 
     @property
     def listed(self) -> ListedSizes:
         """The segments that were listed since `set_listing` was called."""
-        return ListedSizes({}).and_then(self.cursor.segment, self.segments) if self._relisted is None else self._relisted
-
-    def written_of(self, sizes: dict[int, int]) -> dict[int, int]:
-        """Sizes of its segments by base offset, of a preallocated file only what was written when it was measured."""
-        last = self.segments[-1]
-        if self.written is None or self.written[0] != last.identity or last.base_offset not in sizes:
-            return sizes
-        return sizes | {last.base_offset: min(sizes[last.base_offset], self.written[1])}
+        return self.listing.sizes(self.cursor)
 
     def bytes_left_unread(self, listed: ListedSizes | None = None, end: int | None = None, others: tuple[int, int] = (0, 0)) -> int:
-        """Bytes after the cursor, also in segments that have vanished since they were listed: what vanishes unread is skipped.
-
-        What was never listed counts by the mean size of an offset in what was listed and read.
+        """Bytes after the cursor, as `Listing.left_unread` counts them, with what the open file has now.
 
         Args:
             listed: those of another listing too.
-            end: only in the segments that begin before this offset.
-            others: bytes and offsets that the mean takes in too.
+            end: as there.
+            others: as there.
         """
-        listed, cursor = listed or self.listed, self.cursor
-        sizes = self.written_of(listed.sizes)
-        sizes = {base: size for base, size in sizes.items() if base >= cursor.segment and (end is None or base < end)}
-        if self.file is not None:
-            sizes[cursor.segment] = written_end(self.file, cursor.position)
-        if cursor.segment in sizes:
-            sizes[cursor.segment] = max(0, sizes[cursor.segment] - cursor.position)
-        known = zip(listed.closed(cursor.segment), (cursor.position, cursor.next_offset - cursor.segment), others, strict=True)
-        size, offsets = map(sum, known)
-        if not offsets:  # nothing of these is known: as in what was read before
-            size, offsets = cursor.offset_bytes, 1
-        for base, after in listed.gaps:
-            if base in sizes or base == cursor.segment:
-                estimated = (after - max(base, cursor.next_offset)) * size // offsets
-                sizes[base] = max(sizes.get(base, 0), estimated)
-        return sum(sizes.values())
+        end_of_file = -1 if self.file is None else written_end(self.file, self.cursor.position)
+        return self.listing.left_unread(self.cursor, listed or self.listed, end, end_of_file, others)
 
     # --- its open file
 
@@ -560,18 +536,16 @@ class Tail:
 
     def set_listing(self, segments: Sequence[Segment]) -> None:
         """Take over the segments of a listing; the cursor is in one of them."""
-        self.segments, self._relisted = tuple(segments), None
+        self.listing = self.listing.anew(segments)
         self.list_due = True
 
-    def restore_listing(self, segments: Sequence[Segment], listed: ListedSizes) -> None:
+    def restore_listing(self, listing: Listing) -> None:
         """Go back to an earlier listing, from which growth is counted."""
-        self.segments, self._relisted = tuple(segments), listed
+        self.listing = listing
 
     def relist(self, segments: Sequence[Segment], now_ms: int) -> None:
         """Take over another listing of the directory; it is not known yet where the cursor is in it."""
-        listed = self.joined(segments)
-        self.segments, self._relisted = tuple(segments), None
-        self._relisted = None if listed == self.listed else listed
+        self.listing = self.listing.and_then(segments, self.cursor, zero_tail=self.zero_tail)
         self.recheck_anchor()
         self.list_due = True
         if self.file is None or any(self.is_at(segment) for segment in segments):
@@ -581,13 +555,7 @@ class Tail:
 
     def joined(self, segments: Sequence[Segment]) -> ListedSizes:
         """The segments that were listed, and those of another listing."""
-        last, listed = self.segments[-1], self.listed
-        sizes = self.written_of(listed.sizes)
-        if self.zero_tail and sizes is listed.sizes:  # it is preallocated, and not measured: its size says nothing
-            sizes = sizes | {last.base_offset: 0}
-        before = {base: size for base, size in sizes.items() if base < self.cursor.segment}  # as it was read, if it was cut off since
-        joined = replace(listed, sizes=sizes).and_then(last.base_offset, segments)
-        return replace(joined, sizes=joined.sizes | before)
+        return self.listing.joined(segments, self.cursor, zero_tail=self.zero_tail)
 
     def miss_file(self, now_ms: int) -> int:
         """Note that its open file has no name any more; returns since when."""
