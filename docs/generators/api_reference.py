@@ -6,7 +6,8 @@ Without FILE it writes their JSON Schema, and that of the doctor's answer.
 import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from inspect import cleandoc, getsource
 from itertools import groupby
@@ -137,21 +138,32 @@ _ROWS = {each.row: each for each in (*_LISTS, declared_lists.COUNTS["partition"]
 def write_reference(text: str) -> str:
     """The document, with everything below `MARK` made anew."""
     head, mark, _ = text.partition(MARK)
-    kinds = dict.fromkeys(kind for answer in EVERY for kind in kinds_of(answer))
-    return f"{head}{mark}{''.join(map(_section, kinds))}"
+    kinds = list(dict.fromkeys(kind for answer in EVERY for kind in kinds_of(answer)))
+    common = _common(kinds)
+    items = "".join(f"- `{name}`: {meaning}\n" for name, meaning in sorted(common.items()))
+    return f"{head}{mark}\n## Common fields\n\n{items}{''.join(_section(kind, common) for kind in kinds)}"
 
 
-def _section(kind: type[PublicMessage]) -> str:
+def _common(kinds: Iterable[type[PublicMessage]]) -> dict[str, str]:
+    """What a field means in three messages or more, by its name: what it means in most of them."""
+    counted = Counter(each for kind in kinds for each in meanings(kind).items())
+    return dict(each for each, count in reversed(counted.most_common()) if count > 2)
+
+
+def _section(kind: type[PublicMessage], common: Mapping[str, str]) -> str:
     _, _, introduction = cleandoc(kind.__doc__ or "").partition("\n\n")
-    head = f"\n## {kind.__name__}\n\n{introduction}".rstrip()
-    return f"{head}\n\n| field | meaning |\n|---|---|\n{''.join(_rows(kind))}"
-
-
-def _rows(kind: type[PublicMessage]) -> Iterator[str]:
-    """A row for each field, and for those next to each other that share what they mean and how they are headed."""
     headings = {each.name: f" (*{each.heading}*)" for each in _ROWS[kind].fields if each.heading} if kind in _ROWS else {}
-    for (meaning, heading), names in groupby(meanings(kind).items(), lambda each: (each[1], headings.get(each[0], ""))):
-        yield f"| {', '.join(f'`{name}`' for name, _ in names)} | {meaning}{heading} |\n"
+    found = [(name, meaning, headings.get(name, "")) for name, meaning in meanings(kind).items()]
+    own = [each for each in found if common.get(each[0]) != each[1]]
+    shared = ", ".join(f"`{name}`{heading}" for name, meaning, heading in found if common.get(name) == meaning)
+    also = f"- [common](#common-fields): {shared}\n" if shared else ""
+    return "\n\n".join(filter(None, (f"\n## {kind.__name__}", introduction, f"{also}{''.join(_items(own))}")))
+
+
+def _items(found: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+    """An item for each field, and for those next to each other that share what they mean and how they are headed."""
+    for (meaning, heading), alike in groupby(found, lambda each: each[1:]):
+        yield f"- {', '.join(f'`{name}`' for name, *_ in alike)}: {meaning}{heading}\n"
 
 
 if __name__ == "__main__":

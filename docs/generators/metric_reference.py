@@ -1,9 +1,9 @@
-"""The table of all metrics for people, as Markdown: ``python -m docs.generators.metric_reference`` writes docs/metrics.md."""
+"""The list of all metrics for people, as Markdown: ``python -m docs.generators.metric_reference`` writes docs/metrics.md."""
 
 import sys
 from collections.abc import Iterable
 
-from streaming.common.definitions.metric import Metric, Total
+from streaming.common.definitions.metric import PARTITION, Metric, Total, Type
 from streaming.common.definitions.sections import SECTIONS, Section
 
 _HEAD = """# Metrics
@@ -11,15 +11,32 @@ _HEAD = """# Metrics
 <!-- Made from streaming/common/definitions by `make docs`. -->
 
 What does each metric mean? For example, the age of a partition's last append is
-`time() - segtail_partition_last_append_timestamp_seconds`: a point in time is a Unix timestamp, never an age.
+`time() - segtail_partition_last_append_timestamp_seconds`: times are Unix timestamps, never ages.
 
-- Units are bytes, seconds, ratios from 0 to 1. A gauge without a value is absent.
-- Counters survive restarts, and begin with 0. A partition's first appear when its initial backlog has been read.
+- Units are bytes, seconds, ratios from 0 to 1. `_total` ends a counter, the label `le` makes a histogram, the others are gauges.
+- A gauge without a value is absent. Counters begin with 0 and survive restarts. A partition's first appear when its backlog has been read.
 - Series about transactions and producers exist once a transactional batch has been seen.
 - One replica of each partition is exported, the leader where it is known, so `sum()` is right; `replicas: all` exports every replica.
-- *By topic* is what replaces a partition's series with `export.granularity: topic`, or above `series_limit` series: the same name without
-  the label `partition`, the sum or the largest. Without an entry it is omitted then; late and hanging transactions stay while they fit.
+- *By topic: sum*, or *largest*, is what replaces a partition's series with `export.granularity: topic`, or above `series_limit` series:
+  the same name without the label `partition`. Others are omitted then; late and hanging transactions stay while they fit.
+
+Labels are those of this table, unless a row has others; `+` adds to them.
+
+| series | labels |
+|---|---|
 """
+
+_LABELS = {
+    "segtail_partition_": PARTITION,
+    "segtail_replica_": PARTITION,
+    "segtail_group_": ("group", "topic"),
+    "segtail_log_dir_": ("broker", "log_dir"),
+    "segtail_scrub_": ("broker", "log_dir"),
+    "segtail_broker_": ("broker",),
+    "segtail_topic_": ("topic",),
+    "segtail_query_": ("query",),
+}
+"""The labels that most series with such a name have; of other names most have none."""
 
 _INTRODUCTIONS = {
     Section.CONSUMERS: """
@@ -38,19 +55,26 @@ _BY_TOPIC = {Total.LED: "sum", Total.LOGS: "sum", Total.SHOWN: "sum", Total.LARG
 
 
 def write_reference() -> str:
-    """All metrics, a table for each section."""
-    return _HEAD + "".join(_section(section, metrics) for section, metrics in SECTIONS.items())
+    """All metrics, a list for each section."""
+    usual = "".join(f"| `{prefix}` | {', '.join(labels)} |\n" for prefix, labels in _LABELS.items())
+    return f"{_HEAD}{usual}{''.join(_section(section, metrics) for section, metrics in SECTIONS.items())}"
 
 
 def _section(section: Section, metrics: Iterable[Metric]) -> str:
-    rows = "".join(map(_row, metrics))
-    return (
-        f"\n## {section}\n{_INTRODUCTIONS.get(section, '')}\n| name | type | labels | by topic | meaning |\n|---|---|---|---|---|\n{rows}"
-    )
+    return f"\n## {section}\n{_INTRODUCTIONS.get(section, '')}\n{''.join(map(_row, metrics))}"
 
 
 def _row(metric: Metric) -> str:
-    return f"| `{metric.name}` | {metric.type} | {', '.join(metric.labels)} | {_BY_TOPIC[metric.total]} | {metric.help} |\n"
+    labels, by_topic = _labels(metric), _BY_TOPIC[metric.total]
+    return f"- `{metric.name}`{f' ({labels})' if labels else ''}: {metric.help}{f' By topic: {by_topic}.' if by_topic else ''}\n"
+
+
+def _labels(metric: Metric) -> str:
+    usual = next((labels for prefix, labels in _LABELS.items() if metric.name.startswith(prefix)), ())
+    labels = (*metric.labels, "le") if metric.type is Type.HISTOGRAM else metric.labels
+    if labels[: len(usual)] == usual:
+        return ("+ " if usual and labels != usual else "") + ", ".join(labels[len(usual) :])
+    return ", ".join(labels) or "none"
 
 
 if __name__ == "__main__":

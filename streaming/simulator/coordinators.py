@@ -367,6 +367,6 @@ class GroupCoordinator:
 
 
 def _members(group: Group, count: int, partitions: int) -> list[SimulatedMember]:
-    """The first members of a group, with neighbouring partitions each."""
+    """The first members of a group, with neighboring partitions each."""
     shares = [tuple(number for number in range(partitions) if number * count // partitions == place) for place in range(count)]
     return [SimulatedMember(f"{group.name}-{place}", f"{group.name}-client", share) for place, share in enumerate(shares)]

@@ -56,7 +56,7 @@ class ReplayReading:
 
     @property
     def broken(self) -> bool:
-        """Whether the watcher did not simply go on since this began: then it is of no more use."""
+        """Whether the watcher did not just go on since this began: then it is of no more use."""
         return self._tail.breaks != self._breaks
 
     @property
@@ -139,7 +139,7 @@ def published(tail: Tail) -> int:
 
 
 # --- follows one log of a group coordinator: reads it from its first byte up to what the watcher has published of it, then on. It begins
-# again when reading did not simply go on for the watcher, as after a truncation, and after bytes that are no batch. A log that was away is
+# again when reading did not just go on for the watcher, as after a truncation, and after bytes that are no batch. A log that was away is
 # begun again too: tombstones that were written meanwhile may be cleaned by then. Where records were cleaned before they were read, it is
 # read anew beside: what was known counts until then.
 

@@ -102,7 +102,7 @@ def counted(block: pa.RecordBatch) -> int:
 
 
 def pack(block: pa.RecordBatch) -> bytes:
-    """A block as it is stored. Most columns of neighbouring rows are alike, so a whole block is compressed to a fifth of its size."""
+    """A block as it is stored. Most columns of neighboring rows are alike, so a whole block is compressed to a fifth of its size."""
     packed: bytes = lz4.frame.compress(pack_rows(block))
     return packed
 

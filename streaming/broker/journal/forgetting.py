@@ -20,10 +20,10 @@ from streaming.common.rows import Kind
 from streaming.kafka.scan.sums import joined, merged_expired
 
 MERGED_BYTES_MAX = 16 << 20
-"""Neighbouring appends are joined up to this size, because a byte budget is kept only to within one event."""
+"""Neighboring appends are joined up to this size, because a byte budget is kept only to within one event."""
 
 MERGED_BLOBS_MAX = 256 << 10
-"""The most bytes of transactions and coordinators up to which neighbouring appends are joined, because a join writes them anew."""
+"""The most bytes of transactions and coordinators up to which neighboring appends are joined, because a join writes them anew."""
 
 SLICE = 1000
 """The number of events of one slice."""

@@ -15,7 +15,7 @@ from streaming.kafka.scan.coordinator_entries import CoordinatorEntry
 from streaming.kafka.scan.sums import COUNTS, NO_ARRIVALS, first_offset_above, sums_from
 from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps, merge_steps, steps_from
 
-# --- values that events contain as bytes, and how the values of two neighbouring ranges are merged.
+# --- values that events contain as bytes, and how the values of two neighboring ranges are merged.
 
 
 def decode_steps(blob: bytes | None) -> Steps:

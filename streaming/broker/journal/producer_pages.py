@@ -1,4 +1,4 @@
-"""The producers of a log as the journal stores them: in pages of neighbouring ids. Only pages that have changed are written again.
+"""The producers of a log as the journal stores them: in pages of neighboring ids. Only pages that have changed are written again.
 
 A broker hands out producer ids one after the other, so producers that write at the same time share a few pages.
 """

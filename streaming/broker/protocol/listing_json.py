@@ -186,7 +186,7 @@ class RetentionRow(PublicMessage):
     next_deletion_start_of: Id = -1  # its broker, if that has no process and something is to be deleted: it has to be started first, and
     # when is not known
     next_deletion_by_size: Flag = False  # that is `retention.bytes`, if the log grows on as it does, and not `retention.ms`
-    retention_blocked: Annotated[Word, Heading("Blocked", 5, ASC, "K", least=8)] = ""  # why a segment beyond its limit stays, in a word
+    retention_blocked: Annotated[Word, Heading("Blocked", 5, ASC, "K", least=8)] = ""  # why a segment beyond its limit stays
     retention_blocked_why: Annotated[Sentence, Heading("Why", WIDE)] = ""  # the same as a sentence
     max_timestamp_ahead_ms: Duration = -1  # how far the largest time of its records is ahead of the clock
     dirty_bytes: Bytes = -1  # of a compacted topic: what the cleaner has before it

@@ -619,7 +619,7 @@ class Tail:
     # --- what is open at its cursor
 
     def break_off(self, opened: Open) -> bytes | None:
-        """Note that reading does not simply go on at the cursor, and what is open there; returns that as a column of an event."""
+        """Note that reading does not just go on at the cursor, and what is open there; returns that as a column of an event."""
         self.breaks += 1
         self.producers.reset(opened.producers)
         if self.cursor.replay != Replays.FIRST:

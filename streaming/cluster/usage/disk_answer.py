@@ -290,11 +290,11 @@ def _doubts(disk: DiskContents) -> Iterator[str]:
 _MINUTE_MS, _HOUR_MS = 60_000, 3_600_000
 
 ADVICE = {
-    "stray_only": "the topic is live, and no replica in sync has these records: they are perhaps the only copy. Never delete them. With "
-    "the broker stopped, copy the stray elsewhere, move the directory of the live log out of the log dir (it has what was appended since), "
-    "write partition.metadata into the stray if it lacks that (two lines: version: 0, topic_id: ID, as kafka-topics.sh --describe has it), "
-    "remove its .index and .timeindex files (they end in zeros, by which retention would delete the records as of 1970; the broker makes "
-    "them anew), take everything after the number of the partition from its name, and start the broker.",
+    "stray_only": "the topic is live, and no replica in sync has these records: they are perhaps the only copy. Never delete them. Stop "
+    "the broker, copy the stray elsewhere, and move the directory of the live log out of the log dir (it has what was appended since). "
+    "Write partition.metadata into the stray if it lacks that (two lines: version: 0, topic_id: ID, as kafka-topics.sh --describe has it). "
+    "Remove its .index and .timeindex files (they end in zeros, by which retention would delete the records as of 1970; the broker makes "
+    "them anew). Take everything after the number of the partition from its name, and start the broker.",
     "unnamed": "the next start of the broker makes a stray of such a log, and serves an empty one instead. Before that, write "
     "partition.metadata into its directory: two lines, version: 0 and topic_id: ID, as kafka-topics.sh --describe has it.",
     "stray_unknown": "the broker was not assigned them when it started, and Kafka neither serves nor deletes them. Whether a replica in "

@@ -197,7 +197,7 @@ ARRIVES_EXPIRED = _kind(
     WARNING,
     "ArrivesExpired",
     "Records in topic {topic} are past their retention when they are written",
-    "Producers get acknowledgements for records that Kafka deletes at its next check of retention.",
+    "Producers get acknowledgments for records that Kafka deletes at its next check of retention.",
 )
 COMPACTION_STALLED = _kind("compaction_stalled", WARNING, "CompactionStalled", "Topic {topic} is not compacted on broker {broker}")
 CLIENT_ABORTS = _kind(

@@ -58,8 +58,8 @@ LOG_DIR_RECOVERING = Metric(
 )
 LOG_DIR_SET_ASIDE = Metric(
     "segtail_log_dir_set_aside_logs",
-    "Logs of live topics in the log dir whose records nobody serves, or will after the broker's next start. `stray_only`: the broker has "
-    "set them aside, and no replica in sync has their records, as far as agents see. `unnamed`: they lack partition.metadata.",
+    "Logs of live topics in the log dir whose records nobody serves, or will after the broker's next start. `stray_only`: set aside by the "
+    "broker, and on no replica in sync, as far as agents see. `unnamed`: without partition.metadata.",
     (*LOG_DIR, "kind"),
 )
 SCRUB_CHECKED = Metric(
@@ -125,9 +125,9 @@ BROKER_STATUS_SINCE = Metric(
 )
 PROCESS_UP = Metric(
     "segtail_broker_process_up",
-    "1 if a process holds the lock of any of the broker's log dirs, 0 if nobody holds them and nobody writes there: the broker is stopped, "
-    "or these are a copy: an agent that was started after its process had ended cannot tell which. Absent where that cannot be known, such "
-    "as on a file system that does not share locks.",
+    "1 if a process holds the lock of any of the broker's log dirs, 0 if nobody does and nobody writes there. The broker is stopped "
+    "then, or "
+    "these are a copy, which an agent that began later cannot tell. Absent on file systems that do not share locks.",
     ("broker",),
 )
 METADATA_OFFSET = Metric("segtail_broker_metadata_offset", "Log end offset of the broker's own copy of the metadata log.", ("broker",))

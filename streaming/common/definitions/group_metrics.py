@@ -41,8 +41,9 @@ LOSS = Metric(
 )
 ENDANGERED = Metric(
     "segtail_group_endangered_timestamp_seconds",
-    "As segtail_group_loss_timestamp_seconds, the soonest of the partitions that are in danger: less time is left there than the record is "
-    "old, or the group has stopped, and at its rate it does not read everything before that goes; absent if none is. "
+    "As segtail_group_loss_timestamp_seconds, the soonest of the partitions in danger: the group does not read everything in time at its "
+    "rate, "
+    "and less time is left than the record is old, or it has stopped. Absent if none is. "
     "cause: transaction where an open transaction has held the group up there for 90 seconds, else group.",
     (*BY_TOPIC, "cause"),
 )
@@ -134,14 +135,15 @@ INVALID_OFFSETS = Metric(
 )
 HELD = Metric(
     "segtail_group_held_partitions",
-    "Partitions in which the group has read everything up to the last stable offset, and records wait behind an open transaction, the "
-    "first of them for ten seconds at least: each transaction holds readers back for a moment.",
+    "Partitions in which the group has read everything up to the last stable offset, and records have waited behind an open transaction "
+    "for ten seconds at least.",
     BY_TOPIC,
 )
 HELD_SINCE = Metric(
     "segtail_group_held_since_timestamp_seconds",
-    "Since when the next record of a held partition is held back, the earliest of the partitions: since it was appended, or, where that "
-    "was not seen, since it was there at the latest, by the times of files; absent if none is held.",
+    "Since when the next record of a held partition waits, the earliest of the partitions. Where its append was not seen, this is when "
+    "it was "
+    "there at the latest, by the times of files. Absent if none is held.",
     BY_TOPIC,
 )
 UNKNOWN = Metric(
@@ -159,9 +161,10 @@ STATE = Metric(
 )
 REBALANCES = Metric(
     "segtail_group_rebalances_total",
-    "Generations of a classic group, epochs of the others, since the group was made: all kinds together are the one that Kafka reports. "
-    "kind: metadata where only partitions or topics came or went, which a classic group does not store; unfinished where members came or "
-    "went before an assignment was made; else members. Kinds are known of the records that are still on disk, the rest are members.",
+    "Generations of a classic group, epochs of the others, since the group was made: all kinds together are Kafka's number. Kinds: "
+    "metadata "
+    "(only partitions or topics came or went, which a classic group does not store), unfinished (members came or went before an "
+    "assignment), else members. What is not on disk any more counts as members.",
     ("group", "kind"),
 )
 LAST_REBALANCE = Metric(

@@ -49,8 +49,8 @@ SKIPPED_BYTES = Metric(
     "segtail_skipped_bytes_total",
     "Log bytes that never reached the metrics, by the reason and by whose they are. copy: exported, the counters are too low by as much; "
     "follower, of a copy that is not exported (with replicas: leaders), while another broker led. An estimate, by the mean size of an "
-    "offset in what is known of the log, for agent_lost, and for deleted or corrupt as far as segments came and went between two looks of "
-    "the agent; else exact. Absent while a job that starts again restores its state.",
+    "offset, for agent_lost, and for deleted or corrupt segments that came and went between two looks of the agent; else exact. Absent "
+    "while a job that starts again restores its state.",
     ("broker", "reason", "copy"),
 )
 LOGS_PER_SHARD = Metric(

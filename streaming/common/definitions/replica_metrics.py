@@ -67,8 +67,8 @@ REPLICAS = Metric(
 )
 IN_SYNC_REPLICAS = Metric(
     "segtail_partition_in_sync_replicas",
-    "In-sync replicas of the partition, by the metadata log: the copy of the leader's broker, or, where no observed broker leads, the one "
-    "with the highest leader epoch among brokers that have a replica and whose agents are up. As last known where all of these are down.",
+    "In-sync replicas of the partition, by the metadata log of the leader's broker. Where no observed broker leads, that with the highest "
+    "leader epoch counts, among brokers with a replica whose agents are up; as last known where all are down.",
     column="in_sync_replicas",
 )
 MIN_IN_SYNC_REPLICAS = Metric(
@@ -108,7 +108,8 @@ TOPIC_UNDER_REPLICATED = Metric(
 AFFECTED_PARTITION = Metric(
     "segtail_affected_partition_info",
     "1 for some of those partitions, at most five of a topic for each problem: the worst problem (offline, under_min_isr, "
-    "under_replicated), the leader (-1 if none), and the broker ids of replicas that are in sync, that are not, and of which one is needed "
+    "under_replicated), the leader (-1 if none), and the broker ids of its replicas. in_sync, out_of_sync; electable: one of these is "
+    "needed "
     "to elect a leader without loss.",
     ("topic", "partition", "problem", "leader", "in_sync", "out_of_sync", "electable"),
 )

@@ -59,15 +59,15 @@ REPLICA_CLEANER_CHECKPOINT = Metric(
 )
 TOPIC_OVERDUE = Metric(
     "segtail_topic_retention_overdue_partitions",
-    "Partitions of which the broker's replica, leading or not, has been overdue for longer than overdue_after, and for longer than two "
-    "checks of the broker (segtail_broker_retention_check_interval_seconds), where its limit is known and a check would delete "
-    "something. Only topics that have any, regardless of series_limit.",
+    "Partitions of which the broker's replica, leading or not, has been overdue for longer than overdue_after and two checks of the broker "
+    "(segtail_broker_retention_check_interval_seconds). Only where the limit is known and a check would delete something; only topics that "
+    "have any, regardless of series_limit.",
     ("broker", "topic"),
 )
 TOPIC_ARRIVES_EXPIRED = Metric(
     "segtail_topic_arrives_expired_records",
-    "Records that were past retention.ms when they were appended, one after the other within the last hour, in partitions this broker "
-    "leads where the next check of retention deletes the last of them or has deleted it; at least. looks: what they look like (no_time, "
+    "Records that were past retention.ms when they were appended, one after the other within the last hour; at least. Of partitions that "
+    "this broker leads, where the next check of retention deletes the last of them or has deleted it. looks: what they look like (no_time, "
     "seconds, replay, clock, old). A replay is left out while it goes on. Only topics that have any, regardless of series_limit.",
     ("broker", "topic", "looks"),
 )

@@ -21,8 +21,8 @@ APPENDED_RECORDS = Metric(
     total=Total.LED,
 )
 _EXPIRED = (
-    "whose newest record was past retention.ms when they were appended to this replica as the leader, so that Kafka deletes them as soon "
-    "as all of their segment and those before it is past it. Counted where cleanup.policy has delete, the limit is known and the append "
+    "whose newest record was past retention.ms when they were appended to this replica as the leader, so that Kafka deletes them once "
+    "all of their segment and those before it is past it. Counted where cleanup.policy has delete, the limit is known and the append "
     "was seen, or its time is bounded by the files; not what a follower copies, nor a first backlog. Absent where no limit in time is "
     "known."
 )
@@ -34,21 +34,24 @@ EXPIRED_BATCHES = Metric(
 )
 EXPIRED_RECORDS = Metric(
     "segtail_partition_appended_expired_records_total",
-    f"Records of data batches {_EXPIRED} A lower bound: old records in a batch with a newer one are not counted.",
+    "Records of the batches in segtail_partition_appended_expired_batches_total. A lower bound: old records in a batch with a newer one "
+    "are "
+    "not counted.",
     column="share_expired_records",
     total=Total.LED,
 )
 EXPIRED_BYTES = Metric(
     "segtail_partition_appended_expired_bytes_total",
-    f"Bytes of data batches {_EXPIRED}",
+    "Bytes of the batches in segtail_partition_appended_expired_batches_total.",
     column="share_expired_bytes",
     total=Total.LED,
 )
 APPEND_DELAY = Metric(
     "segtail_topic_append_delay_seconds",
     "How long before its append the newest record of a data batch is dated, while this broker led and the append was seen: at least, and "
-    "up to the pause between two looks at the log (about eight seconds) more. Up to 30 s before or after it is 0; what is further ahead is "
-    "in segtail_topic_append_ahead_batches_total, and batches without a timestamp are nowhere. Off with export.append_delays: false.",
+    "up to eight seconds more. Within 30 s it is 0; what is further ahead is in segtail_topic_append_ahead_batches_total, batches "
+    "without a "
+    "timestamp are nowhere. Off with export.append_delays: false.",
     ("broker", "topic"),
     histogram=True,
 )

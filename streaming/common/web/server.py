@@ -182,7 +182,7 @@ class Server:
                 raise BusyError
             if not (await self._is_admitted(request, authorization) if known is None else known):
                 asks = 'Basic realm="segtail", charset="UTF-8"'
-                return sentence(HTTPStatus.UNAUTHORIZED, "a name and a password, please", WWW_Authenticate=asks)
+                return sentence(HTTPStatus.UNAUTHORIZED, "a name and a password are needed", WWW_Authenticate=asks)
             lane = self._probes if is_probe else self._requests
             return await asyncio.wrap_future(lane.do(partial(self._made, request)))
         except BusyError:

@@ -225,7 +225,7 @@ def _expired(batches: Batches, timed: np.ndarray, earliest_ms: int, retention_ms
 
 
 def merged_expired(first: bytes | None, later: bytes | None) -> bytes | None:
-    """What was past its retention in two neighbouring ranges."""
+    """What was past its retention in two neighboring ranges."""
     if first is None or later is None:
         return later if first is None else first
     before, after = np.frombuffer(first, EXPIRED)[0], np.frombuffer(later, EXPIRED)[0].copy()

@@ -345,7 +345,7 @@ _MOST_OVER = 4
 """A limit so many times further away than the segments reach is not drawn: they would be a stroke at the edge."""
 
 _HEIGHTS = {"due": (40, 60), "closed": (15, 85), "active": (0, 100)}
-"""Top and height of a segment, so that its kind shows without colour."""
+"""Top and height of a segment, so that its kind shows without color."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

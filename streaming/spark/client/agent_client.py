@@ -321,7 +321,7 @@ class AgentClient:
         except ValueError as error:
             raise VersionError(
                 f"agent at {self.address}: its rows cannot be read, {error}; it is segtail {self._version}, this job is segtail "
-                f"{streaming.__version__}: upgrade the older one; if both are of one build, this is an error of segtail, please report it"
+                f"{streaming.__version__}: upgrade the older one; if both are of one build, this is an error of segtail: report it"
             ) from error
 
     # --- parts of segments, which are read at once

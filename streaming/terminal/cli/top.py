@@ -38,7 +38,7 @@ _ANY_WIDTH = 1 << 16
     "--every", type=click.FloatRange(min=0.5), metavar="SECONDS", help="Ask so often.  [default: 2; log dirs only when r is pressed]"
 )
 @click.option("--once", is_flag=True, help="Print the list once and end.")
-@click.option("--plain", is_flag=True, help="Print a labelled line for each row, without a table or colours; the same once.")
+@click.option("--plain", is_flag=True, help="Print a labelled line for each row, without a table or colors; the same once.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="The most rows to print.")
 @click.option("--absolute", is_flag=True, help="Write times in UTC and not as ages.")
 def command(

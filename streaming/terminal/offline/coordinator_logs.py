@@ -235,7 +235,7 @@ class CoordinatorLogs:
                         self.doubts.append(f"groups of {format_word(str(partition.path))} are not known: {error}")
 
     def read_on(self) -> int:
-        """Read what was appended since; returns how many bytes that was. A log that did not simply grow is read from its first byte again.
+        """Read what was appended since; returns how many bytes that was. A log that did not just grow is read from its first byte again.
 
         One that cannot be read now is left as it was.
         """

@@ -336,7 +336,7 @@ def is_due(state: ScreenState, last_question: Question | None, asked_at: float) 
 
 
 class ScreenPainter:
-    """Remembers what is on the screen. ``console`` says which colours there are, by the terminal and by NO_COLOR."""
+    """Remembers what is on the screen. ``console`` says which colors there are, by the terminal and by NO_COLOR."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
