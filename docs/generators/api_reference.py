@@ -145,9 +145,9 @@ def write_reference(text: str) -> str:
 
 
 def _common(kinds: Iterable[type[PublicMessage]]) -> dict[str, str]:
-    """What a field means in three messages or more, by its name: what it means in most of them."""
+    """What a field means in several messages, by its name: what it means in most of them."""
     counted = Counter(each for kind in kinds for each in meanings(kind).items())
-    return dict(each for each, count in reversed(counted.most_common()) if count > 2)
+    return dict(each for each, count in reversed(counted.most_common()) if count > 1)
 
 
 def _section(kind: type[PublicMessage], common: Mapping[str, str]) -> str:
@@ -161,9 +161,9 @@ def _section(kind: type[PublicMessage], common: Mapping[str, str]) -> str:
 
 
 def _items(found: Iterable[tuple[str, str, str]]) -> Iterator[str]:
-    """An item for each field, and for those next to each other that share what they mean and how they are headed."""
-    for (meaning, heading), alike in groupby(found, lambda each: each[1:]):
-        yield f"- {', '.join(f'`{name}`' for name, *_ in alike)}: {meaning}{heading}\n"
+    """An item for each field, and for those next to each other that share what they mean."""
+    for meaning, alike in groupby(found, lambda each: each[1]):
+        yield f"- {', '.join(f'`{name}`{heading}' for name, _, heading in alike)}: {meaning}\n"
 
 
 if __name__ == "__main__":

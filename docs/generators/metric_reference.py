@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable
 
 from streaming.common.definitions.metric import PARTITION, Metric, Total, Type
-from streaming.common.definitions.sections import SECTIONS, Section
+from streaming.common.definitions.sections import SECTIONS, Section, section_of
 
 _HEAD = """# Metrics
 
@@ -14,7 +14,9 @@ What does each metric mean? For example, the age of a partition's last append is
 `time() - segtail_partition_last_append_timestamp_seconds`: times are Unix timestamps, never ages.
 
 - Units are bytes, seconds, ratios from 0 to 1. `_total` ends a counter, the label `le` makes a histogram, the others are gauges.
-- A gauge without a value is absent. Counters begin with 0 and survive restarts. A partition's first appear when its backlog has been read.
+- A gauge without a value, or with one that is not known, is absent. Counters begin with 0 and survive restarts. A partition's first appear
+  when its backlog has been read.
+- *The newest metadata* is that of the agent, of those that are up, whose copy of the metadata log is furthest.
 - Series about transactions and producers exist once a transactional batch has been seen.
 - One replica of each partition is exported, the leader where it is known, so `sum()` is right; `replicas: all` exports every replica.
 - *By topic: sum*, or *largest*, is what replaces a partition's series with `export.granularity: topic`, or above `series_limit` series:
@@ -46,8 +48,8 @@ See [groups.md](groups.md). Series by group and topic are always there, `segtail
 when the job starts.
 """,
     Section.AGENT: """
-Each agent serves a page about itself where it answers calls, to whoever has a token, or at `--metrics-listen HOST:PORT`. Besides these metrics it has
-the `process_*` metrics of the Prometheus client: CPU time, memory, open files.
+Each agent serves a page about itself where it answers calls, to whoever has a token, or at `--metrics-listen HOST:PORT`. It also has the
+`process_*` metrics of the Prometheus client: CPU time, memory, open files.
 """,
 }
 
@@ -61,11 +63,14 @@ def write_reference() -> str:
 
 
 def _section(section: Section, metrics: Iterable[Metric]) -> str:
-    return f"\n## {section}\n{_INTRODUCTIONS.get(section, '')}\n{''.join(map(_row, metrics))}"
+    rows = "".join(_row(metric, told=section_of(metric) is not section) for metric in metrics)
+    return f"\n## {section}\n{_INTRODUCTIONS.get(section, '')}\n{rows}"
 
 
-def _row(metric: Metric) -> str:
+def _row(metric: Metric, told: bool) -> str:
     labels, by_topic = _labels(metric), _BY_TOPIC[metric.total]
+    if told:
+        return f"- `{metric.name}`: as above\n"
     return f"- `{metric.name}`{f' ({labels})' if labels else ''}: {metric.help}{f' By topic: {by_topic}.' if by_topic else ''}\n"
 
 

@@ -11,18 +11,18 @@ MARK = "<!-- What follows is made from streaming/spark/source/relations.py by `m
 
 
 def reference(document: str) -> str:
-    """The document with its tables made anew; what stands before the mark stays."""
+    """The document with its lists made anew; what stands before the mark stays."""
     before, mark, _ = document.partition(MARK)
     if not mark:
         raise ValueError(f"the document has no line {MARK}")
     lines = [before + MARK, ""]
     for relation, columns in RELATIONS.items():
-        lines += [f"### {relation}", "", "| column | type | |", "|---|---|---|", *map(_line, columns), ""]
+        lines += [f"### {relation}", "", *map(_line, columns), ""]
     return "\n".join(lines)
 
 
 def _line(column: RelationColumn) -> str:
-    return f"| `{column.name}` | {_type(column)} | {column.what} |"
+    return f"- `{column.name}` {_type(column)}{column.what and f': {column.what}'}"
 
 
 def _type(column: RelationColumn) -> str:

@@ -8,7 +8,7 @@ PAGE_INFO = Metric(
 )
 BOOTSTRAP_INFO = Metric(
     "segtail_bootstrap_info",
-    "1: host and port of a broker, for Kafka's own tools, by the cluster's metadata; absent while none is known.",
+    "1: host and port of a broker, for Kafka's own tools, by the cluster's metadata.",
     ("bootstrap_server",),
 )
 STARTED = Metric("segtail_start_timestamp_seconds", "When this process of the job began.", ())
@@ -37,12 +37,12 @@ CATCHING_UP = Metric(
 )
 TAIL_LAG_BYTES = Metric(
     "segtail_tail_lag_bytes",
-    "Bytes that the broker's agent has published and that are not yet in the metrics; absent until the job has read from the agent.",
+    "Bytes that the broker's agent has published and that are not in the metrics yet; absent until the job has read from the agent.",
     ("broker",),
 )
 TAIL_LAG_SECONDS = Metric(
     "segtail_tail_lag_seconds",
-    "Time for which the oldest bytes that are not yet in the metrics have been waiting, as far as the job has seen since it started.",
+    "Time for which the oldest bytes that are not in the metrics yet have been waiting, as far as the job has seen since it started.",
     ("broker",),
 )
 SKIPPED_BYTES = Metric(

@@ -44,20 +44,18 @@ LAST_STABLE_OFFSET_LAG_BYTES = Metric(
 )
 LEADER = Metric(
     "segtail_partition_leader",
-    "1 if this replica leads its partition, 0 if it does not, by the newest metadata read on any watched broker; absent where that is "
-    "not known.",
+    "1 if this replica leads its partition, 0 if it does not, by the newest metadata.",
     column="leader",
 )
 LEADER_ID = Metric(
     "segtail_partition_leader_id",
-    "Broker that leads the partition, watched or not, -1 if none does, by the newest metadata read on any watched broker; absent where "
-    "that is not known.",
+    "Broker that leads the partition, watched or not, -1 if none does, by the newest metadata.",
     column="leader_id",
     least=-1,
 )
 LEADER_EPOCH = Metric(
     "segtail_partition_leader_epoch",
-    "The partition's leader epoch, by the newest metadata read on any watched broker.",
+    "The partition's leader epoch, by the newest metadata.",
     column="leader_epoch",
 )
 REPLICAS = Metric(
@@ -86,12 +84,12 @@ REPLICA_LAG = Metric(
 
 TOPIC_PARTITIONS = Metric(
     "segtail_topic_partitions",
-    "Partitions of the topic, watched or not, by the newest copy of the metadata log among agents that are up.",
+    "Partitions of the topic, watched or not, by the newest metadata.",
     ("topic",),
 )
 TOPIC_OFFLINE = Metric(
     "segtail_topic_offline_partitions",
-    "Partitions of the topic without a leader, by the newest copy of the metadata log among agents that are up. Only where there are any.",
+    "Partitions of the topic without a leader, by the newest metadata. Only where there are any.",
     ("topic",),
 )
 TOPIC_UNDER_MIN_ISR = Metric(
@@ -108,15 +106,15 @@ TOPIC_UNDER_REPLICATED = Metric(
 AFFECTED_PARTITION = Metric(
     "segtail_affected_partition_info",
     "1 for some of those partitions, at most five of a topic for each problem: the worst problem (offline, under_min_isr, "
-    "under_replicated), the leader (-1 if none), and the broker ids of its replicas. in_sync, out_of_sync; electable: one of these is "
+    "under_replicated), the leader (-1 if none), and the broker ids of replicas (in_sync, out_of_sync, and electable: one of these is "
     "needed "
-    "to elect a leader without loss.",
+    "to elect a leader without loss).",
     ("topic", "partition", "problem", "leader", "in_sync", "out_of_sync", "electable"),
 )
 REASSIGNING = Metric(
     "segtail_partition_reassigning_replicas",
-    "Replicas that a reassignment is adding or removing, by the newest copy of the metadata log among agents that are up. Only where "
-    "there are any, of at most a thousand partitions.",
+    "Replicas that a reassignment is adding or removing, by the newest metadata. Only where there are any, of at most a thousand "
+    "partitions.",
     ("topic", "partition", "change"),
 )
 REASSIGNMENT_BYTES = Metric(
@@ -158,7 +156,7 @@ UNCLEAN_LOST = Metric(
 )
 RECOVERING = Metric(
     "segtail_partition_recovering",
-    "1 from an unclean election until the new leader's recovery is recorded, by the newest copy of the metadata log among agents "
-    "that are up. Only 1, of at most a thousand partitions.",
+    "1 from an unclean election until the new leader's recovery is recorded, by the newest metadata. Only 1, of at most a thousand "
+    "partitions.",
     ("topic", "partition"),
 )

@@ -67,8 +67,8 @@ TOPIC_OVERDUE = Metric(
 TOPIC_ARRIVES_EXPIRED = Metric(
     "segtail_topic_arrives_expired_records",
     "Records that were past retention.ms when they were appended, one after the other within the last hour; at least. Of partitions that "
-    "this broker leads, where the next check of retention deletes the last of them or has deleted it. looks: what they look like (no_time, "
-    "seconds, replay, clock, old). A replay is left out while it goes on. Only topics that have any, regardless of series_limit.",
+    "this broker leads, where the next check of retention deletes the last of them or has deleted it. looks: what they look like "
+    "(no_time, seconds, replay, clock, old). A replay is left out while it goes on. Only topics that have any.",
     ("broker", "topic", "looks"),
 )
 TOPIC_ARRIVES_EXPIRED_DELAY = Metric(
@@ -78,8 +78,7 @@ TOPIC_ARRIVES_EXPIRED_DELAY = Metric(
 )
 TOPIC_BLOCKED = Metric(
     "segtail_topic_retention_blocked_partitions",
-    "Partitions whose exported replica keeps data past a known limit, by the reason (active_segment excluded). Only topics that have any, "
-    "regardless of series_limit.",
+    "Partitions whose exported replica keeps data past a known limit, by the reason (active_segment excluded). Only topics that have any.",
     ("broker", "topic", "reason"),
 )
 REPLICAS_OMITTED = Metric(

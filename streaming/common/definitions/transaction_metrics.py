@@ -61,7 +61,7 @@ STUCK = Metric(
 )
 STALLED = Metric(
     "segtail_partition_last_stable_offset_stalled",
-    "1 where records wait behind a transaction that has been open for longer than hanging_after; absent where that is not known.",
+    "1 where records wait behind a transaction that has been open for longer than hanging_after.",
     column="stalled",
     total=Total.SHOWN,
 )
