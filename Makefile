@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 # Where compiled modules are not kept, each process of the tests compiles all of them: twelve seconds of CPU.
 export PYTHONDONTWRITEBYTECODE :=
-.PHONY: help setup demo test test-all test-live record mutations check lint hooks fuzz soak hunt format conf bench monitor compare-alerts lock clean dashboards shared-dashboards docs man pictures chart image sbom payload deb rpm release tools cluster-check
+.PHONY: help setup demo test test-all test-live record mutations check lint hooks fuzz soak hunt format conf bench compare-alerts lock clean dashboards shared-dashboards docs man pictures chart image sbom payload deb rpm release tools cluster-check
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -152,9 +152,6 @@ cluster-check: setup ## Install the chart on a real API server (needs Go, etcd; 
 
 bench: setup ## Measure side by side with Kafka's own readers (needs a JDK)
 	@$(BIN)/python -m bench
-
-monitor: setup ## Run Prometheus and Alertmanager on a running segtail; TARGET=HOST:PORT where it is not 127.0.0.1:9712
-	@$(BIN)/python -m tests.alerts $(TARGET)
 
 compare-alerts: setup ## Hold every alert against the judge over random worlds, 100,000 comparisons (needs promtool, ten minutes); WORLDS=N
 	@$(BIN)/python -m tests.alert_worlds $(WORLDS)

@@ -1,7 +1,6 @@
 """A real Prometheus and Alertmanager on loopback ports, with the rules of conf/, and a receiver of what they send."""
 
 import json
-import shutil
 import subprocess
 import sys
 import threading
@@ -25,8 +24,8 @@ from tests.limits import SECONDS
 from tests.ports import free_ports
 from tests.processes import reap, until
 
-PROGRAMS = {"prometheus": "prometheus", "prometheus-alertmanager": "prometheus-alertmanager"}
-"""The programs that must be there, as Debian calls them, each with the package that holds it."""
+PROGRAMS = ("prometheus", "prometheus-alertmanager")
+"""The programs that must be there, as Debian calls them and the packages that hold them."""
 
 ALWAYS = "Watchdog"
 """The alert that always fires, so that who is called knows that calls come through."""
@@ -53,11 +52,6 @@ class Page:
     status: str
     labels: dict[str, str]
     annotations: dict[str, str]
-
-
-def missing_packages() -> list[str]:
-    """The packages that have to be installed first."""
-    return [package for program, package in PROGRAMS.items() if shutil.which(program) is None]
 
 
 class Monitoring:
