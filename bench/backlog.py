@@ -68,12 +68,12 @@ def _compare(kafka: Kafka, scratch: Path, load: Load, gigabytes: Sequence[float]
         kafka.start()
         sizes.append(sum(each.stat().st_size for log_dir in kafka.log_dirs for each in log_dir.glob("bench.*-*/*.log")) / 1e9)
         page = scratch / f"{count}.prom"
-        ours.append(_spent(kafka, _segtail(kafka, scratch / f"ours-{count}", page), scratch))
+        ours.append(_spent(kafka, _segtail(kafka, scratch / f"ours-{count}"), scratch, page))
         found = sum(map(float, _RECORDS.findall(page.read_text())))
         if found != count * records:
             raise RuntimeError(f"{found:.0f} records of {count * records} were read")
         naive = [sys.executable, "-m", "bench.naive_job", kafka.bootstrap, str(scratch / f"naive-{count}"), "--once"]
-        theirs.append(_spent(kafka, naive, scratch))
+        theirs.append(_spent(kafka, naive, scratch, scratch / "naive.out"))
     return _rows(load.name, sizes, ours, theirs)
 
 
@@ -92,9 +92,9 @@ def _slope(sizes: list[float], spent: list[float]) -> float:
     return float(np.polyfit(sizes, spent, 1)[0])
 
 
-def _segtail(kafka: Kafka, checkpoint: Path, page: Path) -> list[str]:
+def _segtail(kafka: Kafka, checkpoint: Path) -> list[str]:
     read = ["run", "--once", "--from", "earliest", "--log-dirs", ",".join(map(str, kafka.log_dirs))]
-    return [sys.executable, "-m", "streaming.terminal.cli", *read, "--checkpoint", str(checkpoint), "--textfile", str(page)]
+    return [sys.executable, "-m", "streaming.terminal.cli", *read, "--checkpoint", str(checkpoint)]
 
 
 def _link(log_dirs: Sequence[Path], number: int) -> None:
@@ -123,11 +123,11 @@ def _fill(kafka: Kafka, load: Load, records: int) -> None:
         raise RuntimeError("the broker did not take everything")
 
 
-def _spent(kafka: Kafka, command: Sequence[str], scratch: Path) -> tuple[float, float]:
+def _spent(kafka: Kafka, command: Sequence[str], scratch: Path, printed: Path) -> tuple[float, float]:
     """CPU seconds of a job until its end, with all its processes, and of the broker meanwhile."""
     before, spent = cpu_seconds(kafka.pids), 0.0
-    with (scratch / "messages").open("ab") as messages:
-        process = subprocess.Popen(command, stdout=messages, stderr=messages)
+    with (scratch / "messages").open("ab") as messages, printed.open("wb") as page:
+        process = subprocess.Popen(command, stdout=page, stderr=messages)
     meter = Meter(process.pid)
     while process.poll() is None:
         spent = meter.check()

@@ -58,3 +58,8 @@ def retention_rows(*arguments: object, environ: Mapping[str, str] | None = None)
     done = segtail_retention(*arguments, "--format", "json", environ=environ)
     assert (done.returncode in (0, 3, 4), done.stderr) == (True, "")
     return {(row["topic"], row["partition"]): row for row in json.loads(done.stdout)["rows"]}
+
+
+def into(path: Path) -> tuple[str, ...]:
+    """What a command is run by whose standard output becomes a file."""
+    return "sh", "-c", 'exec "$@" > "$0"', str(path)

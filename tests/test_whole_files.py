@@ -3,6 +3,7 @@
 import os
 import stat
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -22,7 +23,7 @@ def test_no_other_user_reads_a_file_unless_that_is_wanted(tmp_path: Path) -> Non
 def test_the_new_content_is_there_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "file"
     write_whole(path, b"one")
-    write_whole(path, b"other", tmp_path / ".hidden")
+    write_whole(path, b"other")
     assert path.read_bytes() == b"other"
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
 
@@ -51,3 +52,19 @@ def test_what_cannot_be_made_to_last_leaves_the_old_content(tmp_path: Path, monk
         write_whole(path, b"new")
     assert path.read_bytes() == b"old"
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_reader_finds_one_content_or_the_next_never_a_part(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    contents = [bytes([digit]) * 300_000 for digit in b"01"]
+    write_whole(path, contents[0])
+
+    def write() -> None:
+        for number in range(60):
+            write_whole(path, contents[number % 2])
+
+    writer = Thread(target=write)
+    writer.start()
+    while writer.is_alive():
+        assert path.read_bytes() in contents
+    writer.join()

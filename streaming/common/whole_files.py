@@ -5,18 +5,17 @@ import os
 from pathlib import Path
 
 
-def write_whole(path: Path, content: bytes, unfinished: Path | None = None, *, lasting: bool = True, mode: int = 0o600) -> None:
-    """Write a file anew.
+def write_whole(path: Path, content: bytes, *, lasting: bool = True, mode: int = 0o600) -> None:
+    """Write a file anew: one beside it, with ``.new`` behind its name, is written and then renamed.
 
     Args:
-        unfinished: the file that is written and then renamed, in the same directory; by default its name is that of ``path`` with ``.new``.
         lasting: the content survives a loss of power. Otherwise nothing waits for the disk.
         mode: the rights of the new file, before the process' umask; by default no other user may read it.
 
     Raises:
         OSError: it cannot be written. The old file is still there, and no other.
     """
-    new = path.with_name(f"{path.name}.new") if unfinished is None else unfinished
+    new = path.with_name(f"{path.name}.new")
     try:
         new.unlink(missing_ok=True)  # an unfinished one may have other rights
         with open(new, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:

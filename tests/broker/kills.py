@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.broker.kafka import Kafka
 from tests.broker.load import PAID, TOPICS, Load
 from tests.broker.transactions import Reported, reported_by
+from tests.commands import into
 from tests.ports import free_ports
 from tests.processes import Page, counted, differences, read_page, segtail, until, values
 from tests.worlds.scraping import Scraper, scrape
@@ -134,8 +135,8 @@ def _kill(service: Service, part: str, chance: random.Random) -> None:
 def _undisturbed(dirs: str, directory: Path) -> Page:
     """What a job makes of it that nobody disturbs, with an agent and a checkpoint of its own."""
     out = directory / "undisturbed.prom"
-    arguments = ("--log-dirs", dirs, "--from", "earliest", "--once", "--textfile", out, "--checkpoint", directory / "undisturbed", *_SMALL)
-    with segtail("run", *arguments, stated=directory / "undisturbed.messages") as job:
+    arguments = ("--log-dirs", dirs, "--from", "earliest", "--once", "--checkpoint", directory / "undisturbed", *_SMALL)
+    with segtail("run", *arguments, stated=directory / "undisturbed.messages", before=into(out)) as job:
         assert job.wait() == 0, job.stated
     return read_page(out.read_text())
 

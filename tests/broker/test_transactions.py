@@ -22,6 +22,7 @@ from tests.broker.oracle import TopicPartition, run_tool
 from tests.broker.running import running
 from tests.broker.transactions import Markers, Reported, Topics, Writer, find_hanging, load, markers, opened, reported_by
 from tests.broker.wire import UNSTABLE_OFFSET_COMMIT, OpenProducer, ProducerId, Wire
+from tests.commands import into
 from tests.job_without_spark import WITHOUT_SPARK
 from tests.limits import SECONDS
 from tests.offline import lists
@@ -253,8 +254,8 @@ def test_disk_and_jobs_say_what_the_broker_says_whenever_they_started_and_whatev
         hangs = find_hanging(kafka)
         assert {each[:2] for each in hangs} == {("ghost", 0), ("ghost", 1)}
         out = tmp_path / "earliest.prom"
-        later = ("--once", "--textfile", out, "--at", int(time.time()) + _LATER_SECONDS)  # the others have to wait for that
-        once = running.enter_context(segtail(*runner.job("once", "earliest", *later), stated=tmp_path / "once.said"))
+        later = ("--once", "--at", int(time.time()) + _LATER_SECONDS)  # the others have to wait for that
+        once = running.enter_context(segtail(*runner.job("once", "earliest", *later), stated=tmp_path / "once.said", before=into(out)))
         for name, job in jobs.items():
             await_page(f"{name} says what hangs", job, hanging_of, hangs)
         answer = offline(kafka)

@@ -6,6 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.builders import batch, log_dir, partition
+from tests.commands import into
 from tests.jobs import run_once
 from tests.processes import Page, Sample, counted, differences, read_page, segtail, values
 
@@ -79,7 +80,7 @@ def test_all_replicas_and_an_empty_log_dir_by_the_command_itself(tmp_path: Path)
     partition(two, "orders").append(batch(3))
     out = tmp_path / "page.prom"
     arguments = ("--log-dirs", f"{one.path},{two.path},{empty.path}", "--replicas", "all", "--checkpoint", tmp_path / "c")
-    with segtail("run", *arguments, "--from", "earliest", "--once", "--at", AT, "--textfile", out, stated=tmp_path / "said") as started:
+    with segtail("run", *arguments, "--from", "earliest", "--once", "--at", AT, stated=tmp_path / "said", before=into(out)) as started:
         assert started.wait() == 0, started.stated
     page = read_page(out.read_text())
     records = "segtail_partition_appended_records_total"

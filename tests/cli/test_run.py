@@ -1,6 +1,5 @@
 """`segtail run`: what it refuses, before Spark is started."""
 
-import os
 import re
 import signal
 import socket
@@ -138,19 +137,6 @@ def test_java_too_old(tmp_path: Path, disk: Path, no_java: dict[str, str]) -> No
 def test_time_that_is_none(tmp_path: Path, disk: Path, time: str) -> None:
     stated = refused(tmp_path, "--log-dirs", disk, "--once", "--at", time)
     assert all(words in stated for words in ("--at", time))
-
-
-def test_textfile_in_a_missing_directory(tmp_path: Path, disk: Path) -> None:
-    out = tmp_path / "missing" / "out.prom"
-    assert says(refused(tmp_path, "--log-dirs", disk, "--once", "--textfile", out), out, f"{out.parent} does not exist")
-
-
-def test_textfile_never_takes_the_place_of_a_pipe(tmp_path: Path, disk: Path) -> None:
-    """As root, a rename onto /dev/null takes the device from the whole machine."""
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    assert says(refused(tmp_path, "--log-dirs", disk, "--once", "--textfile", pipe), pipe, "no regular file", ".prom")
-    assert pipe.is_fifo()
 
 
 def test_unknown_option_in_the_file(tmp_path: Path, disk: Path) -> None:

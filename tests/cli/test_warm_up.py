@@ -7,6 +7,7 @@ import pytest
 
 from tests import jvm_archive
 from tests.builders import batch, log_dir, partition
+from tests.commands import into
 from tests.processes import segtail, until
 from tests.tools import missing
 
@@ -44,8 +45,8 @@ def test_one_that_is_cut_off_is_not_used_and_nothing_is_printed_of_it(archive: P
     with (archive / "classes.jsa").open("rb") as whole:
         (folder / "classes.jsa").write_bytes(whole.read(1 << 20))
     out, arguments = tmp_path / "page.prom", ("--log-dirs", disk, "--checkpoint", tmp_path / "c", "--from", "earliest", "--once")
-    given = ("--set", f"class_archives={folder.parent}", "--textfile", out)
-    with segtail("run", *arguments, *given, stated=tmp_path / "said") as started:
+    given = ("--set", f"class_archives={folder.parent}")
+    with segtail("run", *arguments, *given, stated=tmp_path / "said", before=into(out)) as started:
         assert started.wait() == 0, started.stated
     assert 'topic="orders"' in out.read_text()
     assert not [line for line in started.stated.splitlines() if "logger=spark" in line or "archive" in line.replace(str(folder.parent), "")]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import into
 from tests.faults.writing import WritingBroker, writing_broker, written
 from tests.processes import Page, Segtail, counted, differences, exported, read_page, segtail, until, values
 
@@ -88,8 +89,8 @@ def kill_jvm(job: Segtail) -> None:
 def once(broker: WritingBroker, checkpoint: Path, directory: Path) -> Page:
     """What a run to the end of what is there counts, after it was held against what the broker wrote."""
     out = directory / "out.prom"
-    arguments = ("--from", "earliest", "--once", "--textfile", out, "--checkpoint", checkpoint)
-    with segtail("run", "--log-dirs", broker.log_dirs, *arguments, stated=directory / "said") as job:
+    arguments = ("--from", "earliest", "--once", "--checkpoint", checkpoint)
+    with segtail("run", "--log-dirs", broker.log_dirs, *arguments, stated=directory / "said", before=into(out)) as job:
         assert job.wait() == 0, job.stated
     page = read_page(out.read_text())
     assert exported(page) == written(broker)

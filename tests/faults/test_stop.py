@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import into
 from tests.faults.writing import writing_broker, written
 from tests.processes import Segtail, about_this_test, counted, differences, exported, read_page, segtail, until
 
@@ -71,7 +72,7 @@ def test_two_jobs_count_the_same_and_end_when_they_are_asked(tmp_path: Path) -> 
         broker.write_on(1_000)
         shutil.rmtree(tmp_path / "one" / "agent")
         out = tmp_path / "out.prom"
-        with segtail(*job("one", "--once", "--textfile", str(out)), stated=tmp_path / "one.said") as one:
+        with segtail(*job("one", "--once"), stated=tmp_path / "one.said", before=into(out)) as one:
             assert one.wait() == 0, one.stated
         assert "level=warning" in one.stated
         assert "the agent's journal is gone and made anew: the logs are read again, and counted once" in one.stated

@@ -8,22 +8,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from streaming.common.progress_line import ProgressLine
 from streaming.common.settings import Settings
 from streaming.common.units import format_size
-from streaming.errors import SegtailError, UsageError
-from streaming.pages.exposition.textfile import require_place, write_textfile
+from streaming.errors import UsageError
 from streaming.terminal.cli.options import follow_log_level, keep_spark, keep_spark_file, with_settings
 from streaming.terminal.cli.spark_extra import require_spark_extra
 from streaming.terminal.cli.stopping import Signals, Stopped
 from streaming.terminal.cli.values import Moment
-
-if TYPE_CHECKING:
-    from streaming.spark.job.job import Job
 
 log = logging.getLogger(__name__)
 
@@ -82,10 +77,6 @@ def start_shown(sentence: Callable[[], str], line: ProgressLine | None = None) -
             handler.removeFilter(clears)
 
 
-TEXTFILE_SECONDS = 15.0
-"""How often a running job writes the file of ``--textfile``: the usual scrape interval."""
-
-
 @click.command("run")
 @with_settings(
     "log_dirs",
@@ -115,9 +106,8 @@ TEXTFILE_SECONDS = 15.0
     help="Options of Spark's in a file as spark-submit takes it, where no other user of the machine sees them, as ps shows --spark.",
 )
 @click.option("--once", is_flag=True, help="Process the existing data, write the metrics and exit; no port is opened.")
-@click.option("--textfile", type=click.Path(dir_okay=False, path_type=Path), metavar="PATH", help="Write the metrics into this file.")
 @click.option("--at", type=Moment(), metavar="TIME", help=f"Judge a copied disk at its own time: {Moment.accepts}.")
-def command(settings: Settings, once: bool, textfile: Path | None, at: int | None) -> None:
+def command(settings: Settings, once: bool, at: int | None) -> None:
     """Watch log dirs, or logs that agents on other hosts watch, run the Spark job and serve /metrics, until SIGTERM or Ctrl-C.
 
     The job keeps all its data under --checkpoint: two jobs may watch the same log dirs with two checkpoints.
@@ -126,59 +116,31 @@ def command(settings: Settings, once: bool, textfile: Path | None, at: int | Non
         raise UsageError("both log_dirs and agents are given: for log dirs the job starts an agent of its own; name one of the two")
     if not settings.log_dirs and not settings.agents:
         raise UsageError("no log dir is given: name the broker's log.dirs with --log-dirs A,B, or agents elsewhere with --agents")
-    if textfile is not None:
-        require_place(textfile)
     require_spark_extra("run")
     signals = Signals()
     follow_log_level()
     try:
-        _run(settings, signals, once, textfile, _clock(at))
+        _run(settings, signals, once, time.time if at is None else lambda: at / 1000)
     except (Stopped, KeyboardInterrupt):  # KeyboardInterrupt comes while PySpark's handler of Ctrl-C is set
         log.info("stopped before it had started")
 
 
-def _clock(at: int | None) -> Callable[[], float]:
-    return time.time if at is None else lambda: at / 1000
-
-
-def _run(settings: Settings, signals: Signals, once: bool, textfile: Path | None, clock: Callable[[], float]) -> None:
+def _run(settings: Settings, signals: Signals, once: bool, clock: Callable[[], float]) -> None:
     from streaming.pages.exposition.render import render
     from streaming.spark.job.job import Job
 
     job = Job(settings, clock=clock, serve=not once, listening=lambda url: click.echo(f"segtail: page at {url}", err=True))
-
-    def write() -> int:
-        page = render(job.table, job.observer, clock(), groups=job.groups)
-        if textfile is not None:
-            write_textfile(textfile, page)
-        else:
-            sys.stdout.buffer.write(page)
-        return len(page)
-
     with start_shown(job.start_sentence), job:
         signals.started()
         if not once:
             assert job.exporter is not None
             click.echo(f"segtail: metrics at {job.exporter.url}", err=True)
-            if textfile is not None:
-                threading.Thread(target=_write_on, args=(job, write, signals.stop), daemon=True, name="textfile").start()
             job.run(signals.stop)
             return
         if not job.run_once(signals.stop):
             log.warning("stopped before everything was processed: no metrics are written")
             return
-        size = write()
-    where = "standard output" if textfile is None else textfile
-    click.echo(f"segtail: {format_size(size)} of metrics are written to {where}", err=True)
+        page = render(job.table, job.observer, clock(), groups=job.groups)
+        sys.stdout.buffer.write(page)
+    click.echo(f"segtail: {format_size(len(page))} of metrics are written to standard output", err=True)
     job.refuse_unread()
-
-
-def _write_on(job: "Job", write: Callable[[], object], stop: threading.Event) -> None:
-    """Write periodically, once the table is complete."""
-    while not stop.wait(TEXTFILE_SECONDS if job.table.ready else 1.0):
-        if job.table.ready:
-            job.scraped("textfile")
-            try:
-                write()
-            except SegtailError as error:
-                log.error("the metrics are not written now", extra={"error": str(error)})
