@@ -19,7 +19,7 @@ from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer
 from streaming.broker.protocol.group_json import GroupDetail
 from streaming.broker.protocol.json_message import PublicMessage, is_absent
 from streaming.broker.protocol.listing_json import COUNT_PATH, CountPage, PartitionDetail, TopicDetail
-from streaming.broker.protocol.status_json import COST_PATH, NUMBERS_PATH, STATUS_PATH, ClusterNumbers, Cost, DoctorPage, Status
+from streaming.broker.protocol.status_json import COST_PATH, STATUS_PATH, Cost, DoctorPage, Status
 from streaming.pages.listings import declared_lists, details
 from streaming.pages.listings.declared_lists import GROUPS, LISTS, PARTITIONS, TOPICS
 from streaming.pages.listings.listing import Listing
@@ -50,7 +50,6 @@ def meanings(kind: type[PublicMessage]) -> dict[str, str]:
 
 ANSWERS: Mapping[str, type[PublicMessage]] = {
     STATUS_PATH: Status,
-    NUMBERS_PATH: ClusterNumbers,
     **{each.path: each.page for each in LISTS.values()},
     f"{PARTITIONS.path}/TOPIC/NUMBER": PartitionDetail,
     f"{TOPICS.path}/NAME": TopicDetail,

@@ -1,6 +1,5 @@
-"""Topics, brokers and the numbers of a good day: what they come to, what is not known of them and why, and who reads a topic."""
+"""Topics and brokers: what they come to, what is not known of them, and who reads a topic."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,27 +8,20 @@ import pytest
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.group_json import GroupPartition
 from streaming.cluster.consumers.group_snapshot import GroupBoard
-from streaming.cluster.verdicts.circumstances import Circumstances, thresholds_of
+from streaming.cluster.verdicts.circumstances import thresholds_of
 from streaming.cluster.view.observer import AgentStatus, Observer
 from streaming.cluster.view.table import Table
-from streaming.cluster.view.view import view
 from streaming.common.rows import SEGMENTS
 from streaming.common.settings import Settings
 from streaming.errors import UsageError
-from streaming.pages.api.history import MINUTES, RateColumns
-from streaming.pages.api.judged_look import JudgedLook
-from streaming.pages.api.look import Look
 from streaming.pages.api.state import State
-from streaming.pages.api.status_message import cluster_numbers
 from streaming.pages.listings.declared_lists import GROUPS
 from streaming.pages.listings.listing import Times
 from streaming.pages.site.judged_looks import JudgedLooks, Looks
-from tests.api.looks import state as read_once
 from tests.group_snapshots import Group, snapshot_of
 from tests.view.reported import Facts
 from tests.view.rows import log, new_observer, new_table, states
 from tests.worlds.hosts import agent, broker, log_dir
-from tests.worlds.transactions import MS, orders, transaction
 
 NOW = 1_800_000_000_000
 MINUTE, DAY = 60_000, 86_400_000
@@ -152,47 +144,6 @@ def test_a_broker_that_writes_nothing_is_not_known_to_run() -> None:
     assert phase(NOW - 2 * MINUTE) == ""
 
 
-def test_the_numbers_of_a_good_day_are_those_of_all_partitions_and_of_groups_in_use() -> None:
-    job = watched()
-    job.looks.new()
-    before = job.state.numbers()
-    assert (before.bytes_rate, before.rates_why) == (-1.0, "two looks at the logs show it, some seconds apart")
-    numbers = job.later(log("orders", 0, topic_id="o", appended_bytes=600, appended_records=60, **LED)).numbers()
-    assert (numbers.bytes_rate, numbers.records_rate, numbers.rates_missing) == (10.0, 1.0, 0)
-    assert (len(numbers.bytes_rates), numbers.bytes_rates[-2:], numbers.records_rates[-1]) == (MINUTES, [-1.0, 10.0], 1.0)
-    assert (numbers.lag_records, numbers.lag_group) == (507, "ledger")
-    assert (len(numbers.lag_hour), max(numbers.lag_hour)) == (MINUTES, 507.0)
-    assert (numbers.loss_ms, numbers.loss_group, numbers.loss_assumed, numbers.loss_why) == (NOW + DAY, "ledger", False, "")
-    assert (len(numbers.loss_left_hour), set(numbers.loss_left_hour)) == (MINUTES, {-1.0, float(DAY)})
-    assert (numbers.out_of_sync, numbers.sync_missing, numbers.out_of_sync_hour[-1]) == (1, 0, 1.0)
-    assert (numbers.full_why, numbers.full_left_hour) == ("no log dir is known to fill up within a year", [])
-    assert (numbers.hanging, numbers.unjudged, numbers.oldest_ms) == (0, 0, -1)
-
-
-def test_nothing_is_appended_now_where_no_broker_writes_whatever_the_mean_of_its_logs_is() -> None:
-    snapshot = new_table(log("orders", 0, **LED)).snapshot(NOW / 1000)
-    shown = view(snapshot)
-    mean = type("Mean", (RateColumns,), {"bytes_rate": lambda _, look: np.full(len(look.brokers), 21.0)})()
-    around = Circumstances(view=shown, topics=snapshot.topic_names, now_ms=NOW)
-    runs = JudgedLook(look=Look(shown, snapshot), circumstances=around, rates=mean)
-    assert cluster_numbers(runs).bytes_rate == 21.0
-    away = AgentStatus(name="a1", up=True, brokers=(1,), log_dirs=(log_dir(broker=1, checkpoint_ms=NOW - DAY),))
-    stopped = replace(runs, circumstances=replace(around, live=False, agents=(away,)))
-    assert stopped.circumstances.idle == {1}
-    assert (cluster_numbers(stopped).bytes_rate, cluster_numbers(stopped).rates_why) == (-1.0, "no broker writes there")
-
-
-def test_the_time_until_a_disk_is_full_is_remembered_with_a_gap_where_it_is_not_known() -> None:
-    job = Watched(new_table(log("orders", 0)), agents=(agent("a1", broker(1), log_dirs=(log_dir(),)),), reads_groups=False)
-    job.table.full_times.of(lambda: {(1, "/d0"): (NOW + DAY) / 1000}, NOW)
-    first = job.later(minutes=0).numbers()
-    assert (first.full_ms, first.full_left_hour) == (NOW + DAY, [])
-    later = job.later(minutes=1)
-    later.numbers()
-    hour = job.later(minutes=0).numbers()
-    assert (hour.full_ms, hour.full_left_hour[-2:]) == (-1, [float(DAY), -1.0])
-
-
 def test_what_only_brokers_that_are_away_would_delete_has_no_time_but_the_broker() -> None:
     segment = np.array([(0, 500, NOW - DAY, NOW - DAY)], SEGMENTS)
     packed = Facts(replicas=(1,), isr=(1,), segments=segment, configs='{"topic":{"retention.ms":"3600000"}}').encode()
@@ -208,70 +159,15 @@ def test_what_only_brokers_that_are_away_would_delete_has_no_time_but_the_broker
     assert [(each.next_deletion_ms, each.next_deletion_start_of) for each in both.topics().rows] == [(-1, 1)]
     for page in (both.partitions("sort=partition"), both.retention("sort=partition")):
         assert [(each.next_deletion_ms, each.next_deletion_start_of) for each in page.rows] == [(-1, 1), (-1, 2)]
-    numbers = both.numbers()
-    assert (numbers.loss_ms, numbers.loss_start_of, numbers.loss_group, numbers.loss_why) == (-1, 1, "ledger", "")
 
 
-def test_of_losses_that_wait_for_a_start_that_which_is_due_is_named() -> None:
-    groups = [Group(name=name, partitions=[reads("orders", 0, loss_start_of=1)]) for name in ("audit", "ledger")]
-    job = Watched(new_table(log("orders", 0, topic_id="o", **LED)), *groups)
-    assert job.board is not None
-    assert job.state.numbers().loss_group == "audit"
-    snapshot = snapshot_of(*groups, now_ms=NOW)
-    job.board.publish(replace(snapshot, found=replace(snapshot.found, loss_at_start=np.array([False, True]))))
-    assert job.later(minutes=0).numbers().loss_group == "ledger"
-
-
-def test_the_next_loss_is_one_of_those_that_the_list_of_groups_does_not_call_nobodys() -> None:
+def test_the_list_of_groups_says_whose_loss_nobody_misses() -> None:
     used = Group(name="ledger", partitions=[reads("orders", 0, commit_ms=NOW - 5_000, loss_ms=NOW + DAY)], facts={})
     left = reads("orders", 0, commit_ms=NOW - 2 * DAY, loss_ms=NOW + 4 * MINUTE)
     gone = Group(name="gone", partitions=[left], facts={"members": 0, "state": "Empty"})
     thrown = Group(name="console-consumer-7", partitions=[left], facts={"members": 1})
     loss_of = next(each for each in GROUPS.fields if each.name == "loss_ms")
-    for groups, first in (((used, gone, thrown), "ledger"), ((gone, thrown), "")):
+    for groups in ((used, gone, thrown), (gone, thrown)):
         job = Watched(new_table(log("orders", 0, topic_id="o", **LED)), *groups).state
         notes = {row.group: loss_of.cell_in(row, Times(NOW)).note for row in job.groups().rows}
         assert notes == {each.name: "" if each is used else "nobody misses it" for each in groups}
-        assert job.numbers().loss_group == first
-    why = "no group in use is known to lose anything; nobody misses what 2 other groups will lose"
-    assert (job.numbers().loss_ms, job.numbers().loss_why) == (-1, why)
-
-
-def test_a_number_that_is_not_known_has_the_reason_and_is_never_0() -> None:
-    nothing = Watched(new_table(), reads_groups=False).state.numbers()
-    assert (nothing.bytes_rate, nothing.lag_records, nothing.loss_ms, nothing.full_ms, nothing.out_of_sync) == (-1.0, -1, -1, -1, -1)
-    why = (nothing.rates_why, nothing.lag_why, nothing.loss_why, nothing.full_why, nothing.sync_why)
-    assert why == (
-        "no partition is watched yet",
-        "nothing is known of consumer groups yet",
-        "nothing is known of consumer groups yet",
-        "no agent has told of a log dir",
-        "no partition is watched yet",
-    )
-    assert read_once(new_table(log("orders", 0))).numbers().lag_why == "no consumer groups are read"
-    early = Watched(new_table(log("orders", 0))).state.numbers()
-    assert early.lag_why == "nothing is known of consumer groups yet"
-    assert early.sync_why == "the metadata log does not show it yet"
-
-
-def test_while_no_agent_answers_no_number_is_one_of_now() -> None:
-    job = watched()
-    job.looks.new()
-    assert job.later(log("orders", 0, topic_id="o", appended_bytes=600, appended_records=60, **LED)).numbers().bytes_rate == 10.0
-    assert job.board is not None
-    job.observer.know((agent("a1", broker(1), up=False, log_dirs=(log_dir(free=10_000),)),))
-    numbers = job.later(minutes=0).numbers()
-    assert (numbers.loss_ms, numbers.loss_why) == (NOW + DAY, ""), "that is known: retention goes on"
-    job.board.publish(snapshot_of(Group(name="ledger", partitions=[reads("orders", 0)]), now_ms=NOW))
-    numbers = job.later(minutes=0).numbers()
-    assert (numbers.bytes_rate, numbers.records_rate, numbers.loss_ms, numbers.full_ms, numbers.out_of_sync) == (-1.0, -1.0, -1, -1, -1)
-    why = (numbers.rates_why, numbers.loss_why, numbers.full_why, numbers.sync_why)
-    assert why == ("not known while no agent answers",) * 4
-
-
-def test_an_open_transaction_is_the_oldest_of_all() -> None:
-    table = new_table(orders(transaction(7, 40, age=1300), transaction(8, 50, age=100)), coordinator_partitions=None)
-    job = Watched(table)
-    job.now_ms = MS
-    numbers = job.state.numbers()
-    assert (numbers.oldest_ms, numbers.oldest_topic, numbers.oldest_partition) == (MS - 1_300_000, "orders", 0)

@@ -11,10 +11,9 @@ from streaming.broker.protocol.disk_json import FULL, NEVER, LogDirUse
 from streaming.broker.protocol.group_json import GroupPartition, GroupSummary
 from streaming.broker.protocol.json_message import WIDE, PublicMessage
 from streaming.broker.protocol.listing_json import BrokerRow, PartitionRow, TopicRow, TransactionRow
-from streaming.broker.protocol.status_json import CRITICAL, WARNING, ClusterNumbers, Consequence, Problem
+from streaming.broker.protocol.status_json import CRITICAL, WARNING, Consequence, Problem
 from streaming.pages.listings.declared_lists import (
     BROKERS,
-    CLUSTER_NUMBERS,
     DISK,
     GROUP_PARTITIONS,
     GROUPS,
@@ -262,8 +261,6 @@ def test_what_a_broker_without_a_process_would_delete_has_no_time_in_any_list() 
         assert cells(lists, lost(loss_start_of=3))["Next loss"] == Cell(text=text)
         assert texts(lists, lost(loss_ms=NOW_MS + HOUR, loss_start_of=3))["Next loss"] == "in 1h"
         assert texts(lists, lost(loss_start_of=3, limits_assumed=True))["Next loss"] == f"{text}?"
-    number = cells(CLUSTER_NUMBERS, ClusterNumbers(at_ms=NOW_MS, loss_start_of=3, loss_group="g"))["Next loss"]
-    assert number == Cell(text=text, note="group g", group="g")
 
 
 @each_row(
@@ -347,40 +344,6 @@ def test_when_a_log_dir_is_full_or_why_that_is_not_known(values: dict[str, Any],
     assert cells(LOG_DIRS, LogDirUse(broker=1, log_dir="/d", **values))["Full"] == cell
 
 
-def test_a_number_of_a_good_day_has_what_it_is_about_or_why_it_is_not_known() -> None:
-    rates = {"bytes_rate": 2048.0, "records_rate": 3.5, "rates_missing": 1, "bytes_rates": [1.0, 2.0]}
-    others = {
-        "full_ms": NOW_MS + HOUR,
-        "full_broker": 1,
-        "full_log_dir": "/d",
-        "out_of_sync": 2,
-        "hanging": 0,
-        "full_left_hour": [3.0, 4.0],
-    }
-    groups = {"lag_records": 7000, "lag_group": "g", "loss_ms": NOW_MS - 1, "loss_group": "h", "loss_left_hour": [5.0, -1.0]}
-    oldest = {"oldest_ms": NOW_MS - HOUR, "oldest_topic": "t", "oldest_partition": 0}
-    found = cells(CLUSTER_NUMBERS, ClusterNumbers(at_ms=NOW_MS, **rates, **groups, **others, **oldest))  # type: ignore[arg-type]
-    assert {head: (each.text, each.note) for head, each in found.items()} == {
-        "Appended": ("2.0 KiB/s", "1 partition not counted"),
-        "Records": ("3.5/s", "1 partition not counted"),
-        "Largest lag": ("7,000", "group g"),
-        "Next loss": ("next check", "group h"),
-        "First disk full": ("in 1h", "broker 1, /d"),
-        "Replicas out of sync": ("2", ""),
-        "Hanging transactions": ("none", ""),
-        "Oldest open transaction": ("1h ago", "t-0"),
-    }
-    assert (found["Appended"].curve, found["Largest lag"].group, found["First disk full"].log_dir) == ((1.0, 2.0), "g", "/d")
-    assert (found["Next loss"].curve, found["First disk full"].curve) == ((5.0, -1.0), (3.0, 4.0))
-    assumed = cells(CLUSTER_NUMBERS, ClusterNumbers(at_ms=NOW_MS, loss_ms=NOW_MS + HOUR, loss_group="g", loss_assumed=True))
-    assert assumed["Next loss"].text == "in 1h?"
-    why = dict.fromkeys(("rates_why", "lag_why", "loss_why", "full_why", "sync_why"), "nobody knows")
-    unknown = cells(CLUSTER_NUMBERS, ClusterNumbers(at_ms=NOW_MS, hanging=0, unjudged=2, **why))  # type: ignore[arg-type]
-    assert {(each.text, each.note) for each in list(unknown.values())[:6]} == {("-", "nobody knows")}
-    assert unknown["Hanging transactions"] == Cell(text="-", note="it cannot be told of 2 open transactions")
-    assert unknown["Oldest open transaction"].text == "none is open"
-
-
 @pytest.mark.parametrize("listing", [TOPICS, PARTITIONS, RETENTION, BROKERS], ids=lambda each: each.name)
 def test_what_is_wrong_is_the_column_after_the_name_in_words_with_its_beginning(listing: Listing) -> None:
     names = {each.name for each in dataclasses.fields(listing.row)}
@@ -390,7 +353,7 @@ def test_what_is_wrong_is_the_column_after_the_name_in_words_with_its_beginning(
     assert listing.default == listing.columns[1].name
 
 
-@pytest.mark.parametrize("listing", [*LISTS, LOG_DIRS, CLUSTER_NUMBERS], ids=lambda each: each.name)
+@pytest.mark.parametrize("listing", [*LISTS, LOG_DIRS], ids=lambda each: each.name)
 def test_a_declaration_is_whole(listing: Listing) -> None:
     keys = [each.key for each in listing.columns if each.key]
     assert len(set(keys)) == len(keys)

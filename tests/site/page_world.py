@@ -31,7 +31,6 @@ from streaming.broker.protocol.status_json import (
     SEVERITIES,
     AgentState,
     ClusterEvent,
-    ClusterNumbers,
     Cost,
     EventPage,
     JobStart,
@@ -276,27 +275,6 @@ LOG_DIR_ROWS = (
     ),
     LogDirUse(broker=3, log_dir="/var/lib/kafka/data-1", up=False, problem="agent broker-3:8815 does not answer"),
 )
-CLUSTER_NUMBERS = ClusterNumbers(
-    at_ms=NOW,
-    bytes_rate=7_400_000.0,
-    records_rate=14_400.0,
-    rates_missing=3,
-    bytes_rates=[-1.0] * 10 + [7_000_000.0 + 40_000 * minute for minute in range(50)],
-    records_rates=[14_000.0 + minute for minute in range(60)],
-    lag_records=88_120,
-    lag_group="billing",
-    loss_why="no group in use is known to lose anything",
-    full_ms=NOW + 9 * HOUR,
-    full_broker=2,
-    full_log_dir="/var/lib/kafka/data-2",
-    full_left_hour=[-1.0] * 58 + [10.0 * HOUR, 9.0 * HOUR],
-    out_of_sync=0,
-    out_of_sync_hour=[0.0] * 60,
-    hanging=1,
-    oldest_ms=NOW - 3 * HOUR,
-    oldest_topic="payments",
-    oldest_partition=3,
-)
 
 
 def minutes() -> list[Minute]:
@@ -371,7 +349,6 @@ class MadeUpJob:
         ]
     )
     topic_rows: Sequence[TopicRow] = field(default_factory=lambda: [topic("payments"), topic("orders"), topic("clicks")])
-    figures: ClusterNumbers = CLUSTER_NUMBERS
     problem_rows: Sequence[Problem] = PROBLEMS
     event_rows: Sequence[ClusterEvent] = EVENTS
     group_rows: Sequence[GroupSummary] | None = field(
@@ -446,9 +423,6 @@ class MadeUpJob:
     def disk(self, query: str) -> DiskAnswer:
         rows = [DiskRow(topic=each.topic, replicas=3, taken=each.size_bytes, growth_day=GIB) for each in self.topic_rows]
         return DiskAnswer(at_ms=NOW, by="topic", total=len(rows), matched=len(rows), log_dirs=list(LOG_DIR_ROWS), rows=rows)
-
-    def numbers(self) -> ClusterNumbers:
-        return self.figures
 
     def transactions(self, query: str) -> TransactionPage:
         page = _page(self.transaction_rows, query, TRANSACTIONS)

@@ -29,7 +29,6 @@ class Named(MadeUpJob):
         self.partition_rows = [replace(partition(12), topic=name, partition=3, retention_blocked=name)]
         self.transaction_rows = [transaction(topic=name, transactional_id=name, coordinator_state=name, groups=[name], no_command=name)]
         self.topic_rows = [replace(topic(name), cleanup_policy=name)]
-        self.figures = replace(self.figures, lag_group=name, full_log_dir=name, oldest_topic=name, loss_why=name)
         self.group_rows = [group(name, state=name, type=name)]
         self.problem_rows = [replace(each, topic=name, group=name, log_dir=name, agent=name, what=name) for each in self.problem_rows]
         agents = [replace(each, name=name, explanation=name) for each in self.state.agents]

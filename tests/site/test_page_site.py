@@ -18,7 +18,7 @@ from streaming.pages.site import page_site
 from streaming.pages.site.detail_views import hour_charts, marks
 from streaming.pages.site.page_site import ASSETS, PageSite, static_path
 from tests.site.page_reading import Page, ask, read
-from tests.site.page_world import ABORT, ADVICE, CLUSTER_NUMBERS, NOW, PROBLEMS, MadeUpJob, group, minutes, partition, site_of, starting
+from tests.site.page_world import ABORT, ADVICE, NOW, PROBLEMS, MadeUpJob, group, minutes, partition, site_of, starting
 from tests.tables import each_row
 
 VIEWS = [
@@ -104,37 +104,13 @@ def test_while_no_change_is_known_that_is_stated() -> None:
     assert "once it has read everything that was on the disks" in read(site, "/events").html
 
 
-def test_a_good_day_has_its_numbers_with_their_last_hour_and_what_comes_next(site: PageSite) -> None:
-    page = read(site, "/")
-    figures = page.one("figures").text
-    for words in (
-        "7.1 MiB/s",
-        "3 partitions not counted",
-        "14,400/s",
-        "88,120",
-        "group billing",
-        "no group in use is known to lose anything",
-    ):
-        assert words in figures
-    assert "broker 2, /var/lib/kafka/data-2" in figures
-    assert {"/groups/billing", "/disks?filter=%2Fvar%2Flib%2Fkafka%2Fdata-2", "/partitions/payments/3"} <= {*page.links()}
-    assert [each.text for each in page.all("title")[1:5]] == [
-        "At most 8.5 MiB/s in the last 50 minutes",
-        "At most 14,059/s in the last 60 minutes",
-        "At least 9h left in the last 2 minutes",
-        "At most 0 in the last 60 minutes",
-    ]
-    assert "Oldest open transaction3h ago" in page.one("coming").text.replace("\n", "")
-
-
 def test_what_waits_for_the_start_of_a_broker_has_no_time_on_any_page() -> None:
     job = MadeUpJob(
-        figures=replace(CLUSTER_NUMBERS, loss_why="", loss_start_of=3, loss_group="billing"),
         partition_rows=[replace(partition(0), next_deletion_ms=-1, next_deletion_start_of=3)],
         group_rows=[group("billing", loss_start_of=3)],
     )
     site = site_of(job)
-    for path in ("/", "/partitions", "/retention", "/groups"):
+    for path in ("/partitions", "/retention", "/groups"):
         assert "after broker 3 starts" in read(site, path).html, path
 
 
@@ -225,7 +201,6 @@ def test_a_job_that_is_still_reading_says_so() -> None:
     assert page.one("verdict-box").attributes["class"] == "verdict starting"
     assert page.one("verdict-badge").text == "starting"
     assert "watched" not in page.html
-    assert "figures" not in {each.attributes.get("id") for each in page.elements}
     world.problem_rows = ()
     assert read(site_of(world), "/").one("problems").text == "Nothing is known to be wrong so far."
 

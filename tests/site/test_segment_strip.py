@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streaming.broker.protocol.listing_json import RetentionRow, SegmentRow
 from streaming.pages.site.detail_views import Strip, by_size, by_time
-from streaming.pages.site.page_words import HEIGHT, WIDTH, area_path, line_path, spark
+from streaming.pages.site.page_words import HEIGHT, WIDTH, area_path, hour_line, line_path, spark
 
 NOW = 1_000_000
 ROW = RetentionRow(broker=1, topic="t", partition=0, retention_limit_ms=1000, retention_limit_bytes=300, oldest_record_ms=NOW - 2000)
@@ -132,3 +132,10 @@ def test_the_active_segment_is_never_beyond_the_limit_and_a_limit_may_not_be_rea
     none = by_time([SegmentRow(base_offset=0, max_timestamp_ms=NOW - 100)], replace(ROW, retention_limit_ms=-1), NOW, 0)
     assert none is not None
     assert (none.words, none.limit) == ("No limit by time.", "")
+
+
+def test_the_line_of_an_hour_begins_with_what_is_known_and_says_its_most_in_words() -> None:
+    assert hour_line([-1.0, -1.0, 5.0]) is None
+    line = hour_line([-1.0, 5.0, -1.0, 8.0 * 1024])
+    assert line is not None
+    assert line.title == "At most 8.0 KiB/s in the last 3 minutes, 1 of them not known"

@@ -31,10 +31,8 @@ from streaming.broker.protocol.listing_json import (
 )
 from streaming.broker.protocol.status_json import (
     COST_PATH,
-    NUMBERS_PATH,
     PROBLEMS_PATH,
     STATUS_PATH,
-    ClusterNumbers,
     Cost,
     ProblemPage,
     Status,
@@ -63,7 +61,6 @@ PATHS: dict[str, type[Message]] = {
     TOPICS_PATH: TopicPage,
     path_of_topic("orders"): TopicDetail,
     BROKERS_PATH: BrokerPage,
-    NUMBERS_PATH: ClusterNumbers,
 }
 ODD = 'a/b"<script>\n\u202e%2F'
 

@@ -9,17 +9,13 @@ from enum import StrEnum
 from typing import Annotated
 
 from streaming.broker.protocol.json_message import (
-    BytesRate,
     Count,
-    Curve,
     Duration,
-    Flag,
     Heading,
     Id,
     Moment,
     Name,
     PublicMessage,
-    Rate,
     Sentence,
     Unit,
     Word,
@@ -224,53 +220,6 @@ class EventPage(SomeRows):
 
     rows: list[ClusterEvent]  # list of `ClusterEvent`, the newest first
     since_ms: int = -1  # from when on changes are known: since the job had read its disks, or the oldest that is kept; `null` while none is
-
-
-NUMBERS_PATH = "/api/v1/numbers"
-"""`ClusterNumbers`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterNumbers(PublicMessage):
-    """The numbers."""
-
-    at_ms: Moment  # as of when
-    bytes_rate: Annotated[BytesRate, Heading("Appended", 1)] = -1.0  # bytes appended a second, to the partitions of which it is known
-    records_rate: Annotated[Rate, Heading("Records", 2)] = -1.0  # records, likewise
-    rates_missing: Count = 0  # of so many partitions it is not known
-    rates_why: Sentence = ""  # why it is known of none
-    bytes_rates: Curve = field(default_factory=list)  # the last hour, a number a minute, the oldest first
-    records_rates: Curve = field(default_factory=list)  # likewise
-    lag_records: Annotated[Count, Heading("Largest lag", 3)] = -1  # the largest lag of a consumer group that somebody uses: in records, or
-    # in offsets where these are not known
-    lag_group: Name = ""  # which group that is
-    lag_why: Sentence = ""  # why it is not known
-    lag_hour: Curve = field(default_factory=list)  # the largest of the last hour, a number a minute, the oldest first
-    loss_ms: Annotated[Moment, Heading("Next loss", 4)] = -1  # when retention may first delete what such a group has not read
-    loss_start_of: Id = -1  # where no time is known: the broker, without a process, that has to be started before such a group
-    # loses anything
-    loss_group: Name = ""  # which group that is
-    loss_assumed: Flag = False  # its limits are Kafka's defaults, because the real ones are not known
-    loss_why: Sentence = ""  # why there is none
-    loss_left_hour: Curve = field(default_factory=list)  # the milliseconds that were left until then in each minute of the last hour, the
-    # oldest first
-    full_ms: Annotated[Moment, Heading("First disk full", 5)] = -1  # when the first log dir is full
-    full_broker: Id = -1  # whose it is
-    full_log_dir: Name = ""  # its path
-    full_why: Sentence = ""  # why there is none
-    full_left_hour: Curve = field(default_factory=list)  # the milliseconds that were left until then in each minute of the last hour, the
-    # oldest first
-    out_of_sync: Annotated[Count, Heading("Replicas out of sync", 6)] = -1  # replicas that are not in sync, of the partitions of which it
-    # is known
-    sync_missing: Count = 0  # of so many partitions it is not known
-    sync_why: Sentence = ""  # why it is known of none
-    out_of_sync_hour: Curve = field(default_factory=list)  # the last hour, a number a minute, the oldest first
-    hanging: Annotated[Count, Heading("Hanging transactions", 7)] = -1  # transactions that no coordinator will end
-    unjudged: Count = 0  # open transactions of which that cannot be told
-    oldest_ms: Annotated[Moment, Heading("Oldest open transaction", 8)] = -1  # since when the oldest open transaction is open, `null` if
-    # none is
-    oldest_topic: Name = ""  # where it is open
-    oldest_partition: Id = -1  # likewise
 
 
 COST_PATH = "/api/v1/cost"

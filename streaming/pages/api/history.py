@@ -5,9 +5,8 @@ history begins anew.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Lock
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +17,6 @@ from streaming.cluster.view.value_matrix import LOG
 from streaming.common.arrays import Longs
 from streaming.pages.api.look import Look
 from streaming.rules.space_outlook import growth_of
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HourOfAll:
-    """Of all logs together a number a minute, the oldest first, -1 not known; empty if none is.
-
-    Bytes and records a second, of the logs of which they were known; and replicas that were out of sync.
-    """
-
-    bytes_rates: list[float] = field(default_factory=list)
-    records_rates: list[float] = field(default_factory=list)
-    out_of_sync: list[float] = field(default_factory=list)
 
 
 class RateColumns:
@@ -53,10 +40,6 @@ class RateColumns:
     def hour_sum(self, look: Look, items: Sequence[int]) -> list[float]:
         """The same of some logs together: of a minute the logs count of which it is known, and -1 is one of which it is known of none."""
         return []
-
-    def hour_of_all(self) -> "HourOfAll":
-        """The last hour of all logs together, as far as it is known."""
-        return HourOfAll()
 
     def minutes(self, look: Look, item: int) -> list[Minute]:
         """The last hour of an exported log, as far as it is known."""
@@ -119,7 +102,6 @@ class History(RateColumns):
         self._rates = np.full((len(_COUNTED), MINUTES, 0), np.nan, np.float32)
         self._ends: Longs = np.full((MINUTES, 0), -1)
         self._lags = np.full((MINUTES, 0), np.nan, np.float32)
-        self._all = np.full((len(_COUNTED) + 1, MINUTES), np.nan)  # of all logs together: the rates, and replicas out of sync
 
     def sample(self, snapshot: Snapshot) -> None:
         """Take the counters of a snapshot, if the last sample is old enough."""
@@ -150,8 +132,6 @@ class History(RateColumns):
             if before is not None and now.at_ms - before.at_ms < 2 * MINUTE_MS:  # else it is not known when in between it was
                 rates = _rates(before, now)
                 self._rates[:, place, slots] = np.where(rates[:, slots] < 0, np.nan, rates[:, slots])
-                self._all[:-1, place] = _sums(rates[:, look.view.logs.columns["slot"][look.one_of_each]])
-            self._all[-1:, place] = _sums(look.out_of_sync[look.one_of_each][None])
             self._ends[place, slots] = look.view.logs["log_end_offset"][shown]
             last_stable = look.view.logs["last_stable_offset"][shown]
             self._lags[place, slots] = np.where(last_stable < 0, np.nan, self._ends[place, slots] - last_stable)
@@ -178,7 +158,7 @@ class History(RateColumns):
         passed = minute - self._minute
         places = range(MINUTES) if not 0 < passed < MINUTES else [(minute - each) % MINUTES for each in range(passed)]
         for place in places:
-            self._rates[:, place], self._ends[place], self._lags[place], self._all[:, place] = np.nan, -1, np.nan, np.nan
+            self._rates[:, place], self._ends[place], self._lags[place] = np.nan, -1, np.nan
         self._minute = minute
 
     def bytes_rate(self, look: Look) -> NDArray[np.float64]:
@@ -216,13 +196,9 @@ class History(RateColumns):
         with self._lock:
             own = [slot for item, slot in zip(items, slots, strict=True) if self._is_of(look, item, slot)]
             rates = self._rates[0][self._order()][:, own]
-        return _listed(_sums(np.where(np.isnan(rates), -1.0, rates))) if own else []
-
-    def hour_of_all(self) -> HourOfAll:
-        """See `RateColumns`."""
-        with self._lock:
-            bytes_rates, records_rates, out_of_sync = (_listed(each) for each in self._all[:, self._order()])
-        return HourOfAll(bytes_rates=bytes_rates, records_rates=records_rates, out_of_sync=out_of_sync)
+        known = ~np.isnan(rates)
+        minutes = known.any(axis=1)
+        return np.where(minutes, np.where(known, rates, 0).sum(axis=1, dtype=np.float64), -1.0).tolist() if minutes.any() else []
 
     def minutes(self, look: Look, item: int) -> list[Minute]:
         """See `RateColumns`."""
@@ -255,18 +231,6 @@ class History(RateColumns):
         return slot < len(self._owners) and self._owners[slot] == owner
 
 
-def _sums(values: NDArray[Any]) -> NDArray[np.float64]:
-    """The sum of each row's known values, which are not below zero; NaN if it has none."""
-    known = values >= 0
-    return np.where(known.any(axis=1), np.where(known, values, 0).sum(axis=1, dtype=np.float64), np.nan)
-
-
-def _listed(values: NDArray[np.float64]) -> list[float]:
-    """The values, -1 for one that is not known; an empty list if none is."""
-    known = ~np.isnan(values)
-    return np.where(known, values, -1.0).tolist() if known.any() else []
-
-
 def _sampled(snapshot: Snapshot) -> _Sample:
     columns = snapshot.columns
     counted = (columns["kind"] == LOG) & (columns["settled"] == 1)
@@ -281,57 +245,3 @@ def _rates(before: _Sample, now: _Sample) -> NDArray[np.float64]:
     passed = max(now.at_ms - before.at_ms, 1) / 1000
     rates[:, :both] = np.where((old >= 0) & (new >= old), (new - old) / passed, -1.0)
     return rates
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownNumbers:
-    """The numbers of one time, -1 where one is not known.
-
-    ``lag``: the largest. ``loss_left_ms``, ``full_left_ms``: how long it is until the next loss, and until the first log dir is full.
-    """
-
-    lag: int = -1
-    loss_left_ms: int = -1
-    full_left_ms: int = -1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NumberHours:
-    """The last hour of each of `ShownNumbers`, the oldest first; -1 in it is a minute without a number. Empty if there is none."""
-
-    lag: Sequence[float] = ()
-    loss_left_ms: Sequence[float] = ()
-    full_left_ms: Sequence[float] = ()
-
-
-_NOTHING = ShownNumbers()
-
-
-class NumberMemory:
-    """For several threads."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()  # protects what follows
-        self._minutes: dict[int, ShownNumbers] = {}  # by the number of the minute, by the Unix clock
-
-    def record(self, at_ms: int, numbers: ShownNumbers) -> None:
-        """The numbers at a time. Of a minute the last ones count."""
-        minute = at_ms // MINUTE_MS
-        with self._lock:
-            kept = {number: each for number, each in self._minutes.items() if 0 <= minute - number < MINUTES}
-            self._minutes = {**kept, minute: numbers}
-
-    def hours(self, at_ms: int) -> NumberHours:
-        """The hour until then."""
-        minute = at_ms // MINUTE_MS
-        with self._lock:
-            found = [self._minutes.get(minute - MINUTES + 1 + each, _NOTHING) for each in range(MINUTES)]
-        return NumberHours(
-            lag=_known([each.lag for each in found]),
-            loss_left_ms=_known([each.loss_left_ms for each in found]),
-            full_left_ms=_known([each.full_left_ms for each in found]),
-        )
-
-
-def _known(values: Sequence[int]) -> Sequence[float]:
-    return [float(each) for each in values] if max(values) >= 0 else ()

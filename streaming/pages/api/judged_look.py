@@ -12,7 +12,7 @@ from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import not_whole, unknown
 from streaming.cluster.verdicts.incidents import problems
 from streaming.common.arrays import Flags
-from streaming.pages.api.history import NO_RATES, NumberHours, RateColumns
+from streaming.pages.api.history import NO_RATES, RateColumns
 from streaming.pages.api.listed_groups import ListedGroups, groups_by_topic
 from streaming.pages.api.look import Look
 
@@ -38,7 +38,6 @@ class JudgedLook:
     newest_ms: int = -1  # everything up to then is in it, of all agents that are up
     started_ms: int = -1  # when the process began
     url: str = ""  # where people reach the page, "" if nobody can
-    hours: NumberHours = field(default_factory=NumberHours)  # the last hour of the numbers that looks before have shown
     unknown: Sequence[str] = field(default_factory=tuple)  # sentences about what else is not known
     whole: bool = True  # it is about a whole cluster, and not about some of its logs
 

@@ -28,10 +28,8 @@ from streaming.broker.protocol.listing_json import (
 )
 from streaming.broker.protocol.status_json import (
     EVENTS_PATH,
-    NUMBERS_PATH,
     PROBLEMS_PATH,
     STATUS_PATH,
-    ClusterNumbers,
     EventPage,
     ProblemPage,
     Status,
@@ -47,7 +45,7 @@ from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import JUDGED_BY, ListedGroups
 from streaming.pages.api.log_rows import broker_page, partition_detail, topic_detail, topic_page
 from streaming.pages.api.paging import page_request
-from streaming.pages.api.status_message import cluster_numbers, problem_page, status_of
+from streaming.pages.api.status_message import problem_page, status_of
 from streaming.pages.listings.declared_lists import BROKERS, GROUPS, PARTITIONS, RETENTION, TOPICS, TRANSACTIONS
 
 
@@ -74,7 +72,6 @@ class State:
         self._largest = largest_limit
         self._lists: Mapping[str, Callable[[str], PublicMessage]] = {
             STATUS_PATH: lambda _: self.status(),
-            NUMBERS_PATH: lambda _: self.numbers(),
             PROBLEMS_PATH: self.problems,
             PARTITIONS_PATH: self.partitions,
             TRANSACTIONS_PATH: self.transactions,
@@ -100,10 +97,6 @@ class State:
     def status(self) -> Status:
         """What is wrong all in all, up to when that is whole, and every agent."""
         return status_of(self._look())
-
-    def numbers(self) -> ClusterNumbers:
-        """Six numbers, and what comes next."""
-        return cluster_numbers(self._look())
 
     def problems(self, query: str = "") -> ProblemPage:
         """Problems, the most severe first."""

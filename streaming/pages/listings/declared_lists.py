@@ -29,7 +29,6 @@ from streaming.broker.protocol.status_json import (
     EVENTS_PATH,
     PROBLEMS_PATH,
     ClusterEvent,
-    ClusterNumbers,
     EventKind,
     EventPage,
     Problem,
@@ -48,8 +47,6 @@ from streaming.pages.listings.listing import (
     length,
     of_partition,
     partition_cell,
-    place,
-    rate,
     size,
     topic_cell,
     unsure,
@@ -57,11 +54,7 @@ from streaming.pages.listings.listing import (
     words,
 )
 
-# --- the lists of problems, of what has changed, and of the numbers of a good day.
-
-
-FIGURES = 6
-"""So many of the columns of numbers are of now; the others are about what comes next."""
+# --- the lists of problems, and of what has changed.
 
 _MOST_FOLLOWING = 2
 """So much of what follows from a root is in its line."""
@@ -120,63 +113,6 @@ def _times(row: ClusterEvent, times: Times) -> Cell:
     return Cell(text=f"{format_count(row.times, 'time')} since {times.of(row.first_ms)}" if row.times > 1 else NONE)
 
 
-def _without(missing: int) -> str:
-    return f"{format_count(missing, 'partition')} not counted" if missing else ""
-
-
-def _bytes(row: ClusterNumbers, _: Times) -> Cell:
-    text = NONE if row.bytes_rate < 0 else f"{size(row.bytes_rate)}/s"
-    return Cell(text=text, note=row.rates_why or _without(row.rates_missing), curve=tuple(row.bytes_rates))
-
-
-def _records(row: ClusterNumbers, _: Times) -> Cell:
-    known = row.records_rate >= 0
-    note = _without(row.rates_missing) if known else row.rates_why or "no count of records shows it"
-    return Cell(text=f"{rate(row.records_rate)}/s" if known else NONE, note=note, curve=tuple(row.records_rates))
-
-
-def _lag(row: ClusterNumbers, _: Times) -> Cell:
-    if row.lag_why:
-        return Cell(text=NONE, note=row.lag_why, curve=tuple(row.lag_hour))
-    return Cell(
-        text=count(row.lag_records), note=f"group {format_name(row.lag_group, 255)}", group=row.lag_group, curve=tuple(row.lag_hour)
-    )
-
-
-def _loss(row: ClusterNumbers, times: Times) -> Cell:
-    hour = tuple(row.loss_left_hour)
-    if row.loss_why:
-        return Cell(text=NONE, note=row.loss_why, curve=hour)
-    due = 0 <= row.loss_ms <= times.now_ms
-    text = after_start(row.loss_start_of) if row.loss_start_of >= 0 else "next check" if due else times.of(row.loss_ms)
-    text += "?" if row.loss_assumed else ""
-    return Cell(text=text, note=f"group {format_name(row.loss_group, 255)}", group=row.loss_group, at_ms=row.loss_ms, curve=hour)
-
-
-def _full(row: ClusterNumbers, times: Times) -> Cell:
-    hour = tuple(row.full_left_hour)
-    if row.full_why:
-        return Cell(text=NONE, note=row.full_why, curve=hour)
-    note = f"broker {row.full_broker}, {format_name(row.full_log_dir, 300)}"
-    return Cell(text=times.deadline(row.full_ms), note=note, log_dir=row.full_log_dir, at_ms=row.full_ms, curve=hour)
-
-
-def _in_sync(row: ClusterNumbers, _: Times) -> Cell:
-    return Cell(text=count(row.out_of_sync), note=row.sync_why or _without(row.sync_missing), curve=tuple(row.out_of_sync_hour))
-
-
-def _hanging(row: ClusterNumbers, _: Times) -> Cell:
-    unknown = f"it cannot be told of {format_count(row.unjudged, 'open transaction')}" if row.unjudged else ""
-    return Cell(text="none" if row.hanging == 0 and not row.unjudged else NONE if row.hanging == 0 else count(row.hanging), note=unknown)
-
-
-def _oldest(row: ClusterNumbers, times: Times) -> Cell:
-    if row.oldest_ms < 0:
-        return Cell(text="none is open")
-    where = row.oldest_topic, row.oldest_partition
-    return Cell(text=times.of(row.oldest_ms), note=place(*where), partition=where, at_ms=row.oldest_ms)
-
-
 PROBLEMS = Listing(
     name="problems",
     noun="problem",
@@ -192,21 +128,6 @@ EVENTS = Listing(
     path=EVENTS_PATH,
     page=EventPage,
     cells={"kind": _change, "at_ms": lambda row, times: Cell(text=times.of(row.at_ms), at_ms=row.at_ms), "what": _changed, "times": _times},
-)
-CLUSTER_NUMBERS = Listing(
-    name="numbers",
-    noun="cluster",
-    row=ClusterNumbers,
-    cells={
-        "bytes_rate": _bytes,
-        "records_rate": _records,
-        "lag_records": _lag,
-        "loss_ms": _loss,
-        "full_ms": _full,
-        "out_of_sync": _in_sync,
-        "hanging": _hanging,
-        "oldest_ms": _oldest,
-    },
 )
 
 

@@ -52,7 +52,7 @@ class Times:
 class Cell:
     """One value. ``text`` is what every face writes; a command is written by those that can have it copied, and its text is "" there.
 
-    ``topic``, ``partition``, ``group``, ``groups``, ``log_dir``: what it names, to lead there.
+    ``topic``, ``partition``, ``group``, ``groups``: what it names, to lead there.
     """
 
     text: str
@@ -61,7 +61,6 @@ class Cell:
     partition: tuple[str, int] | None = None
     group: str | None = None
     groups: tuple[str, ...] = ()
-    log_dir: str = ""
     at_ms: int = -1  # the time that the text is about
     curve: tuple[float, ...] = ()  # values that a face may draw instead of the blocks of the text
     command: str = ""

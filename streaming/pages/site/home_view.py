@@ -2,16 +2,12 @@
 
 from dataclasses import dataclass
 
-from streaming.broker.protocol.status_json import SEVERITIES, AgentState, ClusterNumbers, EventPage, ProblemPage, Status
+from streaming.broker.protocol.status_json import SEVERITIES, AgentState, EventPage, ProblemPage, Status
 from streaming.common.units import format_count, format_name, format_time
-from streaming.pages.listings.declared_lists import CLUSTER_NUMBERS, FIGURES
-from streaming.pages.listings.details import listed_facts
-from streaming.pages.listings.listing import Field, Times
 from streaming.pages.site.listing_views import event_table
-from streaming.pages.site.page_links import HOME, Query, group_link, link, log_dir_link
+from streaming.pages.site.page_links import HOME, Query, link
 from streaming.pages.site.page_views import (
     Column,
-    Fact,
     Filter,
     FormChoice,
     PageTable,
@@ -20,46 +16,10 @@ from streaming.pages.site.page_views import (
     badge,
     counted,
     draw,
-    drawn_facts,
     paging,
 )
-from streaming.pages.site.page_words import NOTHING, Link, PageCell, SmallLine, hour_line, size, span
+from streaming.pages.site.page_words import NOTHING, PageCell, size, span
 from streaming.pages.site.shown_incidents import ShownKind, by_kind, shown_problems
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """A number of now. ``time``: for machines, "" if it is none; ``about``: what it is about, or why it is not known."""
-
-    name: str
-    text: str
-    time: str
-    about: Link
-    line: SmallLine | None
-
-
-def figures_of(numbers: ClusterNumbers) -> tuple[Figure, ...]:
-    """The numbers of now."""
-    return tuple(_figure(each, numbers) for each in CLUSTER_NUMBERS.columns[:FIGURES])
-
-
-def coming_of(numbers: ClusterNumbers) -> tuple[Fact, ...]:
-    """What comes next."""
-    without = [each.name for each in CLUSTER_NUMBERS.columns[:FIGURES]]
-    return drawn_facts(listed_facts(CLUSTER_NUMBERS, numbers, Times(numbers.at_ms), without=without))
-
-
-def _figure(field: Field, numbers: ClusterNumbers) -> Figure:
-    cell = field.cell_in(numbers, Times(numbers.at_ms))
-    href = group_link(cell.group) if cell.group else log_dir_link(cell.log_dir) if cell.log_dir else ""
-    return Figure(
-        name=field.heading,
-        text=cell.text,
-        time=format_time(cell.at_ms) if cell.at_ms >= 0 else "",
-        about=Link(text=cell.note, href=href),
-        line=hour_line(cell.curve, field.unit),
-    )
-
 
 MOST_PROBLEMS = 40
 """So many incidents are on one page, which is small with all of them."""
@@ -69,8 +29,6 @@ MOST_PROBLEMS = 40
 class HomeView(PageView):
     """The first view."""
 
-    figures: tuple[Figure, ...]
-    coming: tuple[Fact, ...]
     problems: tuple[ShownKind, ...]
     severities: tuple[FormChoice, ...]
     filter: Filter | None
@@ -87,8 +45,8 @@ class HomeView(PageView):
         return self.status.verdict.partition(". ")
 
 
-def home(status: Status, page: ProblemPage, events: EventPage, query: Query, numbers: ClusterNumbers | None = None) -> HomeView:
-    """The verdict, what is wrong, what has changed, and up to when that is whole. ``numbers`` are of now; None for none."""
+def home(status: Status, page: ProblemPage, events: EventPage, query: Query) -> HomeView:
+    """The verdict, what is wrong, what has changed, and up to when that is whole."""
     parameters = query.given("severity", "filter")
     counts = dict(zip(SEVERITIES, (page.critical, page.warning, page.info), strict=True))
     severities = [FormChoice(value=HOME, text=f"all {page.total:,}", chosen=not query.severity)]
@@ -101,8 +59,6 @@ def home(status: Status, page: ProblemPage, events: EventPage, query: Query, num
         here=HOME,
         status=status,
         json=link("/api/v1/problems", parameters),
-        figures=() if numbers is None else figures_of(numbers),
-        coming=() if numbers is None else coming_of(numbers),
         problems=by_kind(shown_problems(page.rows, status.at_ms, status)),
         severities=tuple(severities) if page.total > 1 else (),
         filter=Filter(path=HOME, text=query.filter, label="Find in problems", parameters=tuple(query.given("severity").items()))

@@ -20,11 +20,10 @@ from streaming.cluster.view.view import view
 from streaming.common.whole_files import write_whole
 from streaming.errors import AgentError
 from streaming.pages.api.event_log import EventLog
-from streaming.pages.api.history import MINUTE_MS, History, NumberMemory
+from streaming.pages.api.history import MINUTE_MS, History
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import GroupResults, ListedGroups, MakeDetails
 from streaming.pages.api.look import Look
-from streaming.pages.api.status_message import shown_numbers
 from streaming.rules.transaction_verdicts import AbortingClients
 
 KEEP_SECONDS = 60.0
@@ -109,7 +108,6 @@ class JudgedLooks:
         redacted: bool,
     ) -> None:
         self.events = EventLog()
-        self._numbers = NumberMemory()
         self._table = table
         self._observer = observer
         self._looks = looks
@@ -129,18 +127,14 @@ class JudgedLooks:
         with self._lock:
             if self._last is None or self._last.look is not look:
                 self._last = self._judged(look)
-                self._notice(self._last)  # its problems are found here, once, and not by every thread that waits for it
+                self.events.notice(self._last)  # its problems are found here, once, and not by every thread that waits for it
             return self._last
 
     def notice(self, look: Look) -> None:
         """Judge a look that nobody has asked for, only for what has changed."""
         with self._lock:
             if self._last is None or self._last.look is not look:
-                self._notice(self._judged(look))
-
-    def _notice(self, judged: JudgedLook) -> None:
-        self._numbers.record(judged.at_ms, shown_numbers(judged))
-        self.events.notice(judged)
+                self.events.notice(self._judged(look))
 
     def forget(self) -> None:
         """Keep the last look, and what follows from it, no longer."""
@@ -181,7 +175,6 @@ class JudgedLooks:
             rates=self._looks.history,
             newest_ms=min((read_ms.get(each.name, -1) for each in answering), default=-1),
             url=url,
-            hours=self._numbers.hours(look.now_ms),
             started_ms=round(self._observer.started * 1000) if self._observer.started is not None else -1,
             unknown=_NO_GROUPS if snapshot is None and self._groups is not None and start is None else (),
         )

@@ -160,8 +160,7 @@ class PageSite:
         if path == HOME:
             asked = query.given("severity", "filter", "offset") | {"roots": "true", "limit": str(MOST_PROBLEMS)}
             problems = self._state.problems(urlencode(asked))
-            numbers = self._state.numbers() if status.start is None else None  # of a start nothing is whole
-            return home(status, problems, self._state.events(f"limit={_FEW_EVENTS}"), query, numbers)
+            return home(status, problems, self._state.events(f"limit={_FEW_EVENTS}"), query)
         if path == COST:
             return cost_view((self._cost or no_cost)(), status)
         if segments[0] == "runbooks" and len(segments) <= 2:

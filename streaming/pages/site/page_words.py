@@ -4,9 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from streaming.broker.protocol.json_message import Unit
 from streaming.common.units import NONE, format_age, format_count, format_duration, format_name, format_size, format_time
-from streaming.pages.listings.listing import Cell, count
+from streaming.pages.listings.listing import Cell
 from streaming.pages.site.page_links import group_link, partition_link, topic_link
 
 # --- lines as SVG: paths in a box of fixed size that the style sheet stretches; words are outside of it, so that they never shrink.
@@ -169,14 +168,12 @@ def drawn(cell: Cell, tone: str = "", *, name: bool = False) -> PageCell:
     if cell.command:
         return PageCell(command=cell.command, note=cell.note)
     if cell.curve:
-        line = hour_line(cell.curve, Unit.BYTES_RATE)
+        line = hour_line(cell.curve)
         return NO_CELL if line is None else PageCell(line=line)
     if cell.topic is not None:
         return PageCell(text=cell.text, href=topic_link(cell.topic), name=True, tone=tone)
     if cell.partition is not None:
-        if cell.note == "":
-            return PageCell(text=cell.text, href=partition_link(*cell.partition), name=True, tone=tone)
-        return PageCell(text=cell.text, links=(Link(text=cell.note, href=partition_link(*cell.partition)),), time=at)
+        return PageCell(text=cell.text, href=partition_link(*cell.partition), name=True, tone=tone)
     if cell.group is not None:
         return PageCell(text=cell.text, href=group_link(cell.group), name=True)
     if cell.groups:
@@ -219,22 +216,12 @@ def group_reference(group: str) -> Link:
     return Link(text=format_name(group), href=group_link(group))
 
 
-_AT_MOST = {Unit.BYTES_RATE: bytes_rate, Unit.RATE: records_rate}
-
-
-def _extreme(numbers: Sequence[float], unit: Unit) -> str:
-    """The largest value, and of times until a moment the least: what comes nearer is what somebody looks for."""
-    if unit is Unit.MOMENT:
-        return f"At least {span(round(min(each for each in numbers if each >= 0)))} left"
-    return f"At most {_AT_MOST.get(unit, count)(max(numbers, default=-1.0))}"
-
-
-def hour_line(values: Sequence[float], unit: Unit) -> SmallLine | None:
-    """A line of numbers of some unit, one a minute up to now, with what it shows in words; None if it would be a point."""
+def hour_line(values: Sequence[float]) -> SmallLine | None:
+    """A line of bytes a second, one a minute up to now, with what it shows in words; None if it would be a point."""
     if sum(value >= 0 for value in values) < 2:
         return None
     first = next((index for index, value in enumerate(values) if value >= 0), len(values))
     known = values[first:]
     missing = sum(value < 0 for value in known)
     gap = f", {missing} of them not known" if missing else ""
-    return spark(values, f"{_extreme(known, unit)} in the last {format_count(len(known), 'minute')}{gap}")
+    return spark(values, f"At most {bytes_rate(max(known))} in the last {format_count(len(known), 'minute')}{gap}")
