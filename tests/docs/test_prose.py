@@ -47,6 +47,11 @@ def test_what_breaks_none_is_not(text: str) -> None:
     assert list(found_in(of_markdown("a.md", text))) == []
 
 
+def test_what_is_found_has_the_line_of_its_block() -> None:
+    text = "\n\n".join(["A line."] * 9 + ["In order to count.", "A line.", "Amongst others."])
+    assert [line for line, _ in found_in(of_markdown("a.md", text))] == [23, 19]
+
+
 def test_a_readme_has_shorter_sentences() -> None:
     text = " ".join(["word"] * 26)
     assert rules(list(found_in(of_markdown("README.md", text)))) == ["longest"]
@@ -59,7 +64,8 @@ def test_a_readme_has_shorter_sentences() -> None:
         (f'"""{LONG}."""', 1),
         ('x = 1\nfail("Please give a log dir first")', 2),
         ('x = 1\nfail(f"Please give a log dir to {x}")', 2),
-        (f'def f():\n    """{LONG}.\n\n    More.\n    """', 2),
+        (f'def f():\n    """{LONG}.\n\n    More.\n    """\n    return 1', 2),
+        ('x = 1\nfail("please say it again")', 2),
     ],
 )
 def test_sentences_of_code_are_read_where_they_stand(source: str, line: int) -> None:
