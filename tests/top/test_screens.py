@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.color import Color
 
 from streaming.broker.protocol.listing_json import TransactionRow
-from streaming.broker.protocol.status_json import JobStart
+from streaming.broker.protocol.status_json import Consequence, JobStart
 from streaming.pages.listings.declared_lists import LISTS
 from streaming.terminal.top.frame import drawn
 from streaming.terminal.top.questions import VIEWS, DetailQuestion, ListName, ListQuestion
@@ -300,6 +300,18 @@ def test_a_long_list_leaves_a_third_of_a_tall_screen_to_the_chosen_row_and_none_
     assert [body_height(each) for each in (tall, low)] == [23, 15]
     assert [line for line in lines(tall)[lines(tall).index("─" * 80) :] if line.startswith("orders-298")]
     assert "─" * 80 not in lines(low)
+
+
+@pytest.mark.parametrize("count", [1, 5, 12, 40])
+def test_a_usual_terminal_shows_what_follows_from_the_chosen_problem_and_its_command(count: int) -> None:
+    what = "Stuck transactions in topic orders: " + "its story is long, as such stories are; " * 12
+    follows = [Consequence(severity="critical", text="group billing in orders-7: held up, loses records in 6m")]
+    problems = [problem(id=str(number), what=what, consequences=follows) for number in range(count)]
+    screen = text(resized(shown(replace(troubled(), problems=problems)), 80, 24))
+    below = screen[screen.index("─" * 80) :]
+    assert "group billing in orders-7: held up" in below
+    assert COMMAND in below.replace(" \\\n  ", " ")
+    assert "its story is long" in below
 
 
 def test_help_that_is_longer_than_the_screen_shows_that_there_is_more_and_hides_no_line() -> None:

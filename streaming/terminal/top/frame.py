@@ -330,13 +330,31 @@ def preview_lines(state: ScreenState, height: int) -> list[Text]:
     row, rows = state.chosen, state.rows
     if row is None or rows is None or height < LEAST:
         return []
-    lines = _of(row, Times(rows.at_ms, state.relative), state)
+    times = Times(rows.at_ms, state.relative)
+    lines = _of(row, times, state)
     while lines and not lines[0].text:
         lines = lines[1:]
+    if isinstance(row, Problem) and len(lines) >= height:
+        lines = problem_preview(row, times, state.width, height - 1)
     if len(lines) >= height:
         lines = [*lines[: height - 2], DetailLine("enter shows more")]
     style = " dim" if state.is_old else ""
     return [Text("─" * state.width, "dim"), *(Text(cut(each.text, state.width), f"{each.style}{style}".strip()) for each in lines)]
+
+
+def problem_preview(problem: Problem, times: Times, width: int, height: int) -> list[DetailLine]:
+    """What a problem is, what follows from it, and its command, whose lines are never the ones that are left out for want of ``height``."""
+    what = title(problem.what, width)[1:]
+    follows = all_labelled((("holds back", problem.holds_back), *(("follows", text) for text in _following(problem))), width)
+    command = command_lines(problem.command, problem.no_command, width)
+    more = [DetailLine("enter shows more", "dim")]
+    room = max(0, height - len(command) - len(more))
+    of_follows = min(len(follows), max(_LEAST_FOLLOWS, room - len(what)))
+    return [*what[: max(0, room - of_follows)], *follows[: min(of_follows, room)], *command, *more]
+
+
+_LEAST_FOLLOWS = 3
+"""So many lines of what follows from a problem are there, however long it is described."""
 
 
 def _of(row: Row, times: Times, state: ScreenState) -> list[DetailLine]:

@@ -7,7 +7,7 @@ from rich.text import Text
 from streaming.broker.protocol.status_json import Status
 from streaming.common.units import format_duration, format_time
 from streaming.pages.listings.cells import MORE, cut, plain, shell_lines, wrapped
-from streaming.terminal.top.questions import VIEWS
+from streaming.terminal.top.questions import VIEWS, ListName
 from streaming.terminal.top.top_state import ScreenState
 
 _MOST_LINES = 3
@@ -18,6 +18,9 @@ _LOW = 16
 
 _TALL = 24
 """With so many lines between head and foot, a third of them is kept for the chosen row."""
+
+_LEAST_FOR_PROBLEM = 14
+"""With so many, half of them is kept for the chosen problem: its consequence and its command are why somebody looks."""
 
 WARNING_COLOUR = "color(130)"
 """A brown that can be read on black and on white, which yellow cannot: its contrast to both is above 4.4."""
@@ -60,8 +63,10 @@ def body_height(state: ScreenState) -> int:
 
 def preview_height(state: ScreenState) -> int:
     """The lines that are kept for the chosen row below a list that would fill a tall screen. A shorter list leaves what it leaves."""
-    is_long = state.rows is not None and state.rows.matched >= _room(state)
-    return _room(state) // 3 if is_long and _room(state) >= _TALL and not (state.helping or state.opened) else 0
+    room, of_problem = _room(state), state.view is ListName.PROBLEMS
+    parts, least = (2, _LEAST_FOR_PROBLEM) if of_problem else (3, _TALL)
+    is_long = state.rows is not None and state.rows.matched + 1 + of_problem * room // parts > room
+    return room // parts if is_long and room >= least and not (state.helping or state.opened) else 0
 
 
 def _room(state: ScreenState) -> int:
