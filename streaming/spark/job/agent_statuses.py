@@ -77,9 +77,6 @@ def _running(statuses: Iterable[AgentStatus]) -> set[int]:
 CLOCK_SECONDS = 10.0
 """Clocks that differ by more than this make ages wrong by as much. With one time service, agents and job differ by milliseconds."""
 
-_LOGGED_BY_SOURCE = frozenset({Reason.SAME_NAME, Reason.OTHER_CLUSTER})
-"""Reasons to leave out an agent that answers, found by comparing it with the others. All other reasons are logged by its `Line`."""
-
 STUCK_SECONDS = 60.0
 """An agent whose watcher has given no sign of life for so long counts as down: it answers, but its answers are out of date."""
 
@@ -140,7 +137,7 @@ class AgentWatch:
         pending = transaction_columns.requests(self._table.waiting.asked)
         catalogs = [CatalogVersion(version.process, version.number) for version, _ in self._catalogs.values()]
         request = StatusRequest(list(self._counts), pending, True, catalogs, self.consumer)
-        answers = agent_connections.ask_all(addresses, lambda client: client.status(request), files)
+        answers = agent_connections.ask_all(addresses, lambda client: client.status(request), files, logs=False)
         answers = {address: self._with_counts(status) for address, status in answers.items()}
         self._counts = {each.counts_name: each.counts for status in answers.values() for each in status.broker_statuses if each.counts_name}
         between = (before + time.time()) / 2
@@ -175,7 +172,7 @@ class AgentWatch:
         An agent that does not take it now is registered by the query, which registers with all of them once more.
         """
         request = Register(self.consumer, start_from, resumed=False)
-        agent_connections.ask_all(self._options.addresses(), lambda client: client.register(request), self._options.files)
+        agent_connections.ask_all(self._options.addresses(), lambda client: client.register(request), self._options.files, logs=False)
 
     def _with_counts(self, status: Status) -> Status:
         """The answer with the counts of partitions that are known already and were not sent again."""
@@ -201,7 +198,7 @@ class AgentWatch:
         for name, known in statuses.items():
             if known.problems != self._logged.get(name, ()):
                 say = log.warning if known.problems else log.info
-                why = {"error": known.explanation} if _LOGGED_BY_SOURCE & set(known.problems) else {}
+                why = {"error": known.explanation} if known.explanation and not known.up else {}
                 say(
                     "agent is up" if known.up else "agent is down",
                     extra={"agent": name, "problems": ",".join(known.problems) or "none"} | why,

@@ -93,6 +93,7 @@ class Job:
         self.exporter: Exporter | None = None
         self._serve = serve
         self._listening = listening
+        self._ready_logged = False
         self._wellness = Wellness(max(HEALTHY_SECONDS, 3 * settings.longest_pause.total_seconds()), time.monotonic)
         self._progress = QueryProgress(self.observer, clock, self._wellness.checked, self.pacer.took)
         self._group_rounds: GroupRounds | None = None
@@ -343,6 +344,9 @@ class Job:
             self.table.set_agents(self._agents.up)
             if (self._agents.up or self._met or {NAME}) <= self._progress.reached.through(answers):
                 self.table.set_whole()
+        if self.table.ready and not self._ready_logged and self.exporter is not None:
+            self._ready_logged = True
+            log.info("job is ready", extra={"page": self.exporter.url.removesuffix("metrics")})
         # a round over groups begins with a micro-batch, and takes high watermarks as of the last answer
         self._polls.answered(quiet=self.table.ready and self._agents.quiet and self.groups.is_empty)
 

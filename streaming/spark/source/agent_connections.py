@@ -76,6 +76,7 @@ class AgentLine:
         self.error: AgentError | None = None
         """Why nobody waits for its answers; None if they are waited for."""
         self._logged = self._refusal_logged = ""
+        self._logs = True
         self._pause = 0.0
         self._again_at = 0.0
         self._aside: Future[Status] | None = None
@@ -97,15 +98,17 @@ class AgentLine:
             self._put_off(error if isinstance(error, AgentError) else AgentError(f"agent at {self.client.address}: {error}"))
         return False
 
-    def ask(self, question: Callable[[AgentClient], _Answer]) -> _Answer | None:
-        """Ask it and wait; None if it does not answer."""
+    def ask(self, question: Callable[[AgentClient], _Answer], *, logs: bool = True) -> _Answer | None:
+        """Ask it and wait; None if it does not answer. ``logs``: log that here; else whoever asks does."""
+        self._logs = logs
         try:
             answer = question(self.client)
         except AgentError as error:
             self._put_off(error)
             return None
         if self._logged:
-            log.info("agent answers again", extra={"address": self.client.address})
+            if logs:
+                log.info("agent answers again", extra={"address": self.client.address})
             self._logged = ""
         self._pause = 0.0
         return answer
@@ -135,7 +138,7 @@ class AgentLine:
         self.error = error
         self._pause = min(LONGEST_PAUSE_SECONDS, max(FIRST_PAUSE_SECONDS, 2 * self._pause))
         self._again_at = time.monotonic() + self._pause
-        self._logged = self._log_once(error, self._logged)
+        self._logged = self._log_once(error, self._logged) if self._logs else str(error)
         self.client.close()
 
     def _log_once(self, error: AgentError, logged: str) -> str:
@@ -161,13 +164,15 @@ def _pool(name: str, size: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(size, thread_name_prefix=name)
 
 
-def ask_all(addresses: Iterable[str], question: Callable[[AgentClient], _Answer], files: ClientFiles = NO_FILES) -> dict[str, _Answer]:
-    """Ask every agent at once; one that does not answer is missing from the result."""
+def ask_all(
+    addresses: Iterable[str], question: Callable[[AgentClient], _Answer], files: ClientFiles = NO_FILES, *, logs: bool = True
+) -> dict[str, _Answer]:
+    """Ask every agent at once; one that does not answer is missing from the result. ``logs``: as for `AgentLine.ask`."""
     lines = [each for each in (line(address, files) for address in sorted(set(addresses))) if each.is_available()]
     if len(lines) == 1:
-        answers = [lines[0].ask(question)]
+        answers = [lines[0].ask(question, logs=logs)]
     else:
-        answers = list(_pool("ask", _AT_ONCE).map(lambda each: each.ask(question), lines))
+        answers = list(_pool("ask", _AT_ONCE).map(lambda each: each.ask(question, logs=logs), lines))
     return {each.client.address: answer for each, answer in zip(lines, answers, strict=True) if answer is not None}
 
 
