@@ -177,7 +177,16 @@ def test_where_no_group_is_known_that_is_stated_once(site: PageSite) -> None:
 
 def test_how_old_the_data_of_each_agent_is(site: PageSite) -> None:
     text = read(site, "/").one("agents").text
-    for word in ("broker-1:8815", "nothing", "broker-2:8815", "It reads a backlog.", "4s", "8.6 MiB", "down", "The connection is refused."):
+    for word in (
+        "broker-1:8815",
+        "nothing",
+        "broker-2:8815",
+        "It reads a backlog.",
+        "4s",
+        "8.6 MiB",
+        "down",
+        "nobody listens there: is it running?",
+    ):
         assert word in text
 
 
@@ -298,6 +307,27 @@ def test_what_cannot_be_asked_is_named(site: PageSite, address: str, stated: str
     assert ask(site, address).status == HTTPStatus.BAD_REQUEST
 
 
+@each_row(
+    ("address", "there"),
+    [
+        ("/?colour=red", "severity, filter, offset"),
+        ("/partitions?colour=red", "sort, order, filter"),
+        ("/topics/payments?colour=red", "sort, order, offset"),
+        ("/partitions/payments/3?colour=red", "there are none"),
+        ("/groups?group=billing&colour=red", "group, sort, order, offset"),
+        ("/disks?colour=red", "by, filter, offset"),
+        ("/events?colour=red", "filter, offset"),
+        ("/search?q=a&colour=red", "there are q"),
+        ("/cost?colour=red", "there are none"),
+        ("/runbooks?colour=red", "there are none"),
+    ],
+)
+def test_a_parameter_that_a_view_does_not_have_is_named_as_by_the_api(address: str, there: str) -> None:
+    html = read(site_of(MadeUpJob()), address, HTTPStatus.BAD_REQUEST).html
+    assert "&#39;colour&#39; is no parameter here" in html
+    assert there in html
+
+
 def test_what_is_not_there_is_stated_with_a_way_on(site: PageSite) -> None:
     for address in ("/partitions/nothing/0", "/groups/nobody", "/partitions/payments"):
         page = read(site, address, HTTPStatus.NOT_FOUND)
@@ -334,7 +364,7 @@ def test_a_partition_shows_its_hour_its_segments_and_who_holds_it_open(site: Pag
     assert ADVICE[1:] in page.one("transactions").text
     listed = read(site, "/transactions")
     assert ADVICE[1:] in listed.one("rows").text
-    assert "Listed is what is open for longer than 1m; 4 are younger." in listed.html
+    assert "Listed are only transactions open for longer than 1m; 4 are younger." in listed.html
     assert "3 more transactions that are only counted." in listed.html
     assert "leader" in page.one("replicas").text
 

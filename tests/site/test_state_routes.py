@@ -121,6 +121,21 @@ def test_head_has_the_headers_of_get_and_other_methods_are_refused(job: Served, 
         assert job.ask(path, method)[0] == 405
 
 
+def test_of_what_a_starting_job_may_still_find_nobody_says_that_it_is_not_there() -> None:
+    table = new_table(log(partition=1))
+    exporter = Exporter("127.0.0.1", 0, table=table, observer=new_observer(), clock=lambda: 1_700_000_000.0, healthy=lambda: True)
+    served = Served(exporter)
+    exporter.start()
+    try:
+        for path in ("partitions/orders/7", "topics/clicks"):
+            for root in ("/", "/api/v1/"):
+                status, _, body = served.ask(f"{root}{path}")
+                assert (status, b"the job is starting, and has not read everything yet" in body) == (503, True), path
+        assert served.ask("/api/v1/partitions/orders/1")[0] == 200
+    finally:
+        exporter.close()
+
+
 def test_pages_hold_what_is_asked_for(job: Served) -> None:
     page = job.get(f"{PARTITIONS_PATH}?sort=log_end_offset&limit=3&filter=ORDERS&offset=1", PartitionPage)
     assert [row.partition for row in page.rows] == [118, 117, 116]

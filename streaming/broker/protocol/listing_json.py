@@ -410,7 +410,7 @@ class SegmentRow(PublicMessage):
 
     base_offset: Annotated[Id, Heading("Base offset", 1)]  # of the segment
     size_bytes: Annotated[Bytes, Heading("Size", 3)] = -1  # likewise
-    max_timestamp_ms: Annotated[Moment, Heading("Largest time", 4)] = -1  # likewise
+    max_timestamp_ms: Annotated[Moment, Heading("Largest timestamp", 4)] = -1  # likewise
     active: Annotated[Flag, Heading("State", 2)] = False  # it takes appends
     deletable: Flag = False  # it is beyond a limit, and nothing before it stays
     deletion_ms: Annotated[Moment, Heading("Deletion", 5)] = -1  # when the limit that lets it go first does so, by the forecast of

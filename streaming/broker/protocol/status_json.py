@@ -201,7 +201,7 @@ class ClusterEvent(PublicMessage):
     what: Annotated[Sentence, Heading("What", 3, least=40)]  # a sentence without a period, which begins with its subject
     severity: Word = ""  # of the problem, of a root the worst of its incident; `null` of what is no problem
     lasted_ms: Duration = -1  # of a problem that ended: for how long it was known
-    times: Annotated[Count, Heading("Again", 4)] = 1  # how often the same has come, an hour apart at most
+    times: Annotated[Count, Heading("Repeated", 4)] = 1  # how often the same has come, an hour apart at most
     first_ms: Moment = -1  # when it came first, if more than once
     broker: Id = -1  # what it is about
     topic: Name = ""  # likewise

@@ -85,8 +85,14 @@ def parameters_of(query: str, allowed: Collection[str]) -> dict[str, str]:
         raise UsageError("the query is not understood: it has too many parameters, or is not UTF-8") from error
     for name in given:
         if name not in allowed:
-            raise UsageError(f"{name[:50]!r} is no parameter here; there are {', '.join(allowed)}")
+            raise no_such_parameter(name, allowed)
     return {name: values[-1] for name, values in given.items()}
+
+
+def no_such_parameter(name: str, allowed: Collection[str]) -> UsageError:
+    """A parameter that is none of those that there are."""
+    there = f"there are {', '.join(allowed)}" if allowed else "there are none"
+    return UsageError(f"{name[:50]!r} is no parameter here; {there}")
 
 
 def topics_of(query: str) -> frozenset[str]:

@@ -48,6 +48,8 @@ from streaming.pages.api.paging import page_request
 from streaming.pages.api.status_message import problem_page, status_of
 from streaming.pages.listings.declared_lists import BROKERS, GROUPS, PARTITIONS, RETENTION, TOPICS, TRANSACTIONS
 
+_Detail = TypeVar("_Detail")
+
 
 class State:
     """Makes messages from looks at a table. Queries are those of the paths of `/api/v1/`, without "?".
@@ -139,9 +141,10 @@ class State:
         """One consumer group with its partitions, None if there is none with this name.
 
         Raises:
-            NotYetError: nothing is known of any yet.
+            NotYetError: nothing is known of any yet, or the job starts, and may still find it.
         """
-        return _groups(self._look(), query).named(name)
+        judged = self._look()
+        return _found(_groups(judged, query).named(name), judged)
 
     def topics(self, query: str = "") -> TopicPage:
         """Topics."""
@@ -149,8 +152,13 @@ class State:
         return _answered(topic_page(judged, request), judged)
 
     def topic(self, name: str) -> TopicDetail | None:
-        """One topic, None if no partition of one with this name is shown."""
-        return topic_detail(self._look(), name)
+        """One topic, None if no partition of one with this name is shown.
+
+        Raises:
+            NotYetError: the job starts, and may still find one.
+        """
+        judged = self._look()
+        return _found(topic_detail(judged, name), judged)
 
     def brokers(self, query: str = "") -> BrokerPage:
         """Brokers."""
@@ -170,9 +178,19 @@ class State:
         return self._events.page(query, self._look())
 
     def partition(self, topic: str, partition: int) -> PartitionDetail | None:
-        """One partition, None if there is none with this name and number."""
+        """One partition, None if there is none with this name and number.
+
+        Raises:
+            NotYetError: the job starts, and may still find it.
+        """
         judged = self._look()
-        return partition_detail(judged, topic, partition)
+        return _found(partition_detail(judged, topic, partition), judged)
+
+
+def _found(detail: _Detail | None, judged: JudgedLook) -> _Detail | None:
+    if detail is None and not judged.ready:
+        raise NotYetError("the job is starting, and has not read everything yet")
+    return detail
 
 
 def _groups(judged: JudgedLook, query: str) -> ListedGroups:

@@ -388,7 +388,7 @@ def _by(by: str, heads: dict[str, str], **cells: MakeCell) -> Listing:
 
 
 DISK = {
-    "topic": _by("topic", {"topic": "Topic", **_SUMS, "replicas": "Replicas", "on_no_disk": "On no disk", "policy": "Policy"}),
+    "topic": _by("topic", {"topic": "Topic", **_SUMS, "replicas": "Replicas", "on_no_disk": "Not flushed", "policy": "Policy"}),
     "partition": _by("partition", {"topic": "Partition", **_SUMS, "broker": "Broker", "log_dir": "Log dir"}, topic=of_partition),
     "dir": _by("log dir", {"log_dir": "Log dir", **_SUMS, "broker": "Broker", "replicas": "Replicas"}),
     "kind": _by("kind", {"kind": "Kind", "taken": "On disk", "apparent": "Length of the files"}),

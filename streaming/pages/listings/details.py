@@ -25,12 +25,18 @@ class Fact:
     long: bool = False
 
 
+_LONG_NAMES = {"Open": "Open transactions", "Hanging": "Hanging transactions", "Why": "Why it is kept"}
+"""What a heading is called where it stands alone, beside its value."""
+
+
 def listed_facts(listing: Listing, row: PublicMessage, times: Times, *, without: Collection[str]) -> Iterator[Fact]:
     """A row of a list with its headings and cells, but for some of its fields."""
     for each in listing.columns:
         if each.name not in without:
             tone = severity_of(row) if each.toned else ""
-            yield Fact(name=each.heading, cell=each.cell_in(row, times), tone=tone, is_name=each.unit is Unit.NAME)
+            yield Fact(
+                name=_LONG_NAMES.get(each.heading, each.heading), cell=each.cell_in(row, times), tone=tone, is_name=each.unit is Unit.NAME
+            )
 
 
 def group_facts(detail: GroupDetail, times: Times) -> Iterator[Fact]:
@@ -65,7 +71,8 @@ def partition_facts(detail: PartitionDetail, times: Times) -> Iterator[Fact]:
 def retention_facts(detail: PartitionDetail, times: Times) -> Iterator[Fact]:
     """What is kept of a partition and why."""
     if detail.retention is not None:
-        yield from listed_facts(RETENTION, detail.retention, times, without=("topic", "kind", "broker", "size_bytes"))
+        why = () if detail.retention.retention_blocked_why else ("retention_blocked_why",)
+        yield from listed_facts(RETENTION, detail.retention, times, without=("topic", "kind", "broker", "size_bytes", *why))
 
 
 def transaction_facts(row: TransactionRow, times: Times) -> Iterator[Fact]:

@@ -515,7 +515,12 @@ def partition_view(detail: PartitionDetail, status: Status) -> PartitionView:
             empty=f"None is {open_long(detail.late_after_ms, detail.young_transactions)}.",
         ),
         segments=draw(
-            "segments", f"Newest {len(newest)} segments", columns_of(segments_of(row).columns), newest, now, empty="No segment is known."
+            "segments",
+            f"Newest {len(newest)} segments" if len(newest) > 1 else "Segments",
+            columns_of(segments_of(row).columns),
+            newest,
+            now,
+            empty="No segment is known.",
         ),
         replicas=draw(
             "replicas", "Replicas that are watched", columns_of(REPLICAS.columns), detail.replicas, now, empty="No replica is watched."

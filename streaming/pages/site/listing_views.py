@@ -55,7 +55,7 @@ _CHOSEN = tuple(declared_lists.GROUPS.chosen_by)
 """Parameters that choose rows by their words; the lists without them refuse them."""
 
 _STAYING = ("sort", "order", "filter", *_CHOSEN)
-_API_PARAMETERS = (*_STAYING, "offset")
+LIST_PARAMETERS = (*_STAYING, "offset")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class _ListKind:
         """The table of some of its rows."""
         page: Any
         try:
-            page = self.page(state, query.text(*_API_PARAMETERS))
+            page = self.page(state, query.text(*LIST_PARAMETERS))
         except NotYetError:  # of groups
             page = GroupPage(at_ms=status.at_ms, total=0, matched=0, offset=0, sort=self.listing.default, order=ASC, rows=[])
             return self._drawn(query, status, page)
@@ -86,7 +86,7 @@ class _ListKind:
             return replace(self, empty=f"{sentence[:1].upper()}{sentence[1:]}.")._drawn(query, status, page)
         if isinstance(page, TransactionPage):
             listed = declared_lists.open_long(page.late_after_ms, page.young)
-            kind = replace(self, intro=f"{self.intro} Listed is what is {listed}.", empty=f"None is {listed}.")
+            kind = replace(self, intro=f"{self.intro} Listed are only transactions {listed}.", empty=f"None is {listed}.")
             return kind._drawn(query, status, page, _only_counted(page.omitted))
         return self._drawn(query, status, page)
 
@@ -99,7 +99,7 @@ class _ListKind:
             title=self.title,
             here=self.path,
             status=status,
-            json=link(self.listing.path, query.given(*_API_PARAMETERS)),
+            json=link(self.listing.path, query.given(*LIST_PARAMETERS)),
             intro=self.intro,
             table=draw("rows", self.title, columns, page.rows, page.at_ms, empty=empty, sorting=sorting, paging=steps),
             filter=Filter(

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 from streaming.broker.protocol.json_message import ASC, DESC
 from streaming.broker.protocol.status_json import SEVERITIES
 from streaming.errors import UsageError
-from streaming.pages.api.paging import no_such_word
+from streaming.pages.api.paging import no_such_parameter, no_such_word
 
 HOME, PARTITIONS, TRANSACTIONS, RETENTION, GROUPS, COST = "/", "/partitions", "/transactions", "/retention", "/groups", "/cost"
 EVENTS = "/events"
@@ -97,6 +97,12 @@ class Query:
     def severity(self) -> str:
         """A severity, "" for all."""
         return self.word("severity", ("", *SEVERITIES), "")
+
+    def require(self, allowed: Collection[str]) -> None:
+        """Check that there are only these. Raises UsageError, as the API does: there is another one."""
+        for name in self.values:
+            if name not in allowed:
+                raise no_such_parameter(name, allowed)
 
     def given(self, *names: str) -> dict[str, str]:
         """Those of some parameters that are given."""

@@ -24,7 +24,16 @@ from streaming.errors import NotYetError, UsageError
 from streaming.pages.api.state import State
 from streaming.pages.site.detail_views import group_view, partition_view, topic_view
 from streaming.pages.site.home_view import MOST_PROBLEMS, home
-from streaming.pages.site.listing_views import LIST_VIEWS, PARAMETERS, SearchView, cost_view, disks_view, event_view, search_view
+from streaming.pages.site.listing_views import (
+    LIST_PARAMETERS,
+    LIST_VIEWS,
+    PARAMETERS,
+    SearchView,
+    cost_view,
+    disks_view,
+    event_view,
+    search_view,
+)
 from streaming.pages.site.page_links import (
     COST,
     DISKS,
@@ -108,6 +117,11 @@ _FEW_EVENTS = 8
 """So many changes are below the problems."""
 
 _LISTS = {**LIST_VIEWS, EVENTS: event_view}
+_OF_A_TABLE = ("sort", "order", "offset")
+_PARAMETERS = {HOME: ("severity", "filter", "offset"), DISKS: PARAMETERS, SEARCH: ("q",), EVENTS: ("filter", "offset")}
+_NAMES = {TOPICS: ("topic",), PARTITIONS: ("topic", "partition"), GROUPS: ("group",)}
+"""Where a name that no path can hold is a parameter."""
+
 _OF_ONE = ("topics", "partitions", "groups", "runbooks")
 """First segments of paths that go on with a name."""
 
@@ -144,6 +158,7 @@ class PageSite:
         view: PageView
         try:
             query = parse_query(request.query)
+            query.require(_parameters(request.path, segments, query))
             view = self._view(request.path, segments, query, status)
             if isinstance(view, SearchView) and view.only:
                 return _moved(view.only)
@@ -216,6 +231,15 @@ class PageSite:
         if detail is None:
             raise NotThereError(words="No such consumer group is known: its offsets may have expired.")
         return group_view(detail, query, status)
+
+
+def _parameters(path: str, segments: list[str], query: Query) -> tuple[str, ...]:
+    """Those that the view at a path has."""
+    if named := [each for each in _NAMES.get(path, ()) if each in query.values]:
+        return (*named, *_OF_A_TABLE)
+    if path in _LISTS:
+        return _PARAMETERS.get(path, (*LIST_PARAMETERS, *_NAMES.get(path, ())))
+    return _PARAMETERS.get(path, _OF_A_TABLE if segments[0] in ("topics", "groups") else ())
 
 
 def _decoded(segment: str) -> str:
