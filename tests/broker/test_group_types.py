@@ -121,7 +121,7 @@ def test_partitions_that_are_assigned_and_not_committed_are_those_that_kafka_sho
     assert {each.partition: each.uncommitted_records for each in found.partitions} == {0: -1, 1: 11, 2: 12}
     assert (found.summary.verdict, found.summary.lag, found.summary.uncommitted_records) == ("not_committed", 0, 23)
     about = [each.text for each in found.findings if each.partition == 1]
-    assert about == ["nothing committed; at most 11 records in the log; where its consumers begin is decided by auto.offset.reset"]
+    assert about == ["nothing committed; at most 11 records in the log; auto.offset.reset decides where its consumers begin"]
 
 
 def test_groups_that_are_shown_are_those_of_the_broker(kafka: Kafka, clients: Lab) -> None:

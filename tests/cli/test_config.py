@@ -110,7 +110,7 @@ def test_an_unknown_command_is_refused() -> None:
     ("arguments", "option"),
     [
         (("export", "alerts", "/nowhere", "--url", "http://a", "--url", "http://b"), "--url"),
-        (("retention", "--log-dirs", "/a", "--log-dirs=/b", "--topic", "t", "--topic", "u"), "--log-dirs"),
+        (("retention", "--config", "/a", "--config=/b", "--topic", "t", "--topic", "u"), "--config"),
         (("top", "-o", "json", "--format", "table"), "--format"),
     ],
 )

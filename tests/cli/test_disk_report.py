@@ -95,11 +95,13 @@ def test_holes_in_files_a_quiet_broker_and_unknown_growth_are_stated() -> None:
 
     assert more(apparent=2 * MIB, checkpoint_ms=NOW_MS - 60_000) == []
     assert more(taken=100, apparent=110) == []
-    assert more(taken=100, apparent=111) == ["  the files are 111 B long: preallocated ones have holes, small ones take a whole block"]
+    assert more(taken=100, apparent=111) == [
+        "  the files are 111 B long: preallocated files have holes, and small files take a whole block"
+    ]
     (quiet,) = more(checkpoint_ms=NOW_MS - 61_000)
     assert quiet.startswith("  no broker has written here for 1m 1s: ")
     (unknown,) = more(growth_unknown=2)
-    assert unknown == "  the growth of 2 replicas is not known: all there is of them is minutes old"
+    assert unknown == "  the growth of 2 replicas is not known: all data there is only minutes old"
     unread, young = more(growth_unknown=3, growth_unread=1)
     assert unread == "  the growth of 1 replica is not known: its log cannot be read"
     assert young.startswith("  the growth of 2 replicas is not known: all there is")

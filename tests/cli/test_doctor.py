@@ -12,7 +12,10 @@ import jsonschema
 import pytest
 
 from streaming import __version__
+from streaming.broker.protocol.status_json import AgentState, Status
 from tests.builders import batch, log_dir, partition
+from tests.ports import free_ports
+from tests.serving import answering
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "api.schema.json").read_text())
 
@@ -78,3 +81,15 @@ def test_log_dirs_that_are_none_and_a_job_that_is_away(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "is not a Kafka log dir" in done.stdout
     assert "cannot be asked: " in done.stdout
+
+
+def test_what_keeps_an_agent_away_is_told_once_whoever_has_asked_it(tmp_path: Path) -> None:
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    why = f"agent at {address}: nobody listens there: is it running?"
+    doubts = [f"segtail's agent {address} does not answer: {why}", "who leads is not known"]
+    agents = [AgentState(name=address, up=False, problems=["refused"], explanation=why)]
+    status = Status(at_ms=0, version="9", ready=True, verdict="", freshness="", agents=agents, doubts=doubts)
+    with answering(lambda _: (200, status.encode())) as url:
+        asked, both = (doctor("--checkpoint", tmp_path, "--job", url, *more) for more in ((), ("--agents", f"http://{address}")))
+    assert [done.stdout.count("nobody listens there") for done in (asked, both)] == [1, 1]
+    assert [done.stdout.count("who leads is not known") for done in (asked, both)] == [1, 1]

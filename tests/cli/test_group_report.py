@@ -118,6 +118,30 @@ def test_each_finding_has_its_command_or_the_reason_why_there_is_none_and_what_i
     ]
 
 
+def test_what_partitions_share_is_told_once() -> None:
+    tail = "auto.offset.reset decides. Another sentence"
+    findings = [
+        *(
+            GroupFinding(verdict="lost", topic="t", partition=each, text=f"{each} records are deleted. {tail}", command=f"reset {each}")
+            for each in (1, 2)
+        ),
+        *(GroupFinding(verdict="held", topic="t", partition=each, text="held up. Wait", no_command="not known") for each in (4, 5, 6)),
+        GroupFinding(verdict="held", topic="t", partition=7, text="held up by another. Wait", no_command="not known"),
+    ]
+    assert list(reasons(group("g", findings=findings)))[1:] == [
+        "- t-1: 1 records are deleted.",
+        "- t-2: 2 records are deleted.",
+        f"    all 2: {tail}.",
+        "    reset 1",
+        "    reset 2",
+        "- t-4, t-5, t-6: held up.",
+        "- t-7: held up by another.",
+        "    all 4: Wait.",
+        "    no command: not known",
+    ]
+    assert list(reasons(group("g", findings=findings[2:5])))[1:] == ["- t-4, t-5, t-6: held up. Wait.", "    no command: not known"]
+
+
 def test_limits_that_are_assumed_are_explained_once_with_their_partitions() -> None:
     assert list(assumed([group("g", part())])) == []
     (line,) = assumed_groups([group("a").summary, group("b", limits_assumed=True).summary])

@@ -167,12 +167,12 @@ def test_paths_are_written_as_the_option_takes_them_too(command: str, old: Path,
 
 @each_row(
     "command, more",
-    [("disk", ". Is it a topic? Write --topic orders"), ("page", "")],
+    [("disk", ". For a topic write --topic orders"), ("page", "")],
 )
 def test_a_word_that_is_no_path_says_what_a_path_is(command: str, more: str) -> None:
     done = run_command(command, "orders")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert done.stderr.endswith(f"PATH orders does not exist: a PATH is a log dir, or a directory that holds some{more}\n")
+    assert done.stderr.endswith(f"there is no log dir orders here: write its path, or that of a directory that holds some{more}\n")
 
 
 def _limits(done: CompletedProcess[str]) -> dict[str, object]:

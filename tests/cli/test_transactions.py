@@ -218,6 +218,34 @@ def test_what_a_job_cannot_tell_yet_is_not_known_and_no_zero() -> None:
     assert why.startswith("The logs of all coordinators (__transaction_state) decide that: a job reads them once more")
 
 
+def test_the_sum_of_a_job_is_of_those_that_are_not_listed_too() -> None:
+    row = TransactionRow(broker=1, topic="pay", partition=0, producer_id=9, verdict="open", start_ms=NOW - 3_600_000)
+    place = {"total": 1, "matched": 1, "offset": 0, "sort": "", "order": "asc"}
+    page = TransactionPage(at_ms=NOW, **place, rows=[row], omitted=2, late_after_ms=60_000, young=4)
+    with answering(lambda _: (200, page.encode())) as url:
+        done = run_command("transactions", "--job", url)
+    assert done.stdout.splitlines()[-3:] == [
+        "2 more are only counted: late_limit is how many are listed",
+        "listed are only transactions open for longer than 1m; 4 are younger",
+        "7 open, 1 of them listed, 0 hanging",
+    ]
+
+
+@pytest.mark.parametrize("command", ["transactions", "disk", "retention"])
+def test_log_dirs_are_named_by_one_option_by_several_or_by_none(command: str, cluster: Frozen) -> None:
+    first, second = cluster.log_dirs
+    ways = [
+        ("--log-dirs", f"{first},{second}"),
+        ("--log-dirs", first, "--log-dirs", second),
+        (first, second),
+        (f"{first},{second}",),
+        ("--log-dirs", first, second),
+    ]
+    answers = [json.loads(run_command(command, "--json", *at(cluster), *way).stdout)["rows"] for way in ways]
+    assert answers[0]
+    assert all(each == answers[0] for each in answers)
+
+
 def test_without_the_logs_of_all_coordinators_it_says_what_to_give(cluster: Frozen) -> None:
     """One log dir of two has the metadata log, and some of the coordinators' logs; its transactions are seconds old."""
     done = segtail_transactions(cluster.log_dirs[:1], *at(cluster, -3600))

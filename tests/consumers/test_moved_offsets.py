@@ -93,7 +93,7 @@ def test_records_that_a_hand_has_skipped_are_counted_and_reported_with_the_comma
     assert findings(job)
     job.play("+1")
     assert not findings(job)
-    assert [each.text for each in findings(job, "fine")] == ["nothing found: nothing is left to read"]
+    assert [each.text for each in findings(job, "fine")] == ["fine: nothing is left to read"]
     assert series(job, named="skip")["group_skipped_records_total{g,admin,orders}"] == 18
     assert len(series(job, named="skip")) == 2
 

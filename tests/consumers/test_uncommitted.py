@@ -8,7 +8,7 @@ from tests.consumers.group_agents import GROUP, WAITING, Records
 from tests.consumers.group_world import TOPIC_ID, GroupJob, opened, world
 from tests.tables import each_row
 
-BEGINS = "where its consumers begin is decided by auto.offset.reset"
+BEGINS = "auto.offset.reset decides where its consumers begin"
 
 
 def expanded(*assigned: str, **facts: Any) -> GroupJob:
@@ -98,7 +98,7 @@ def test_agents_of_an_earlier_version_say_nothing_of_assignments() -> None:
 
 def test_where_a_share_group_begins_is_its_own() -> None:
     group = expanded("1:orders", type="Share", protocol="share").about()
-    assert "where the group begins is decided by its share.auto.offset.reset" in {each.text.rpartition("; ")[2] for each in group.findings}
+    assert "its share.auto.offset.reset decides where the group begins" in {each.text.rpartition("; ")[2] for each in group.findings}
 
 
 def test_commits_that_wait_for_a_transaction_and_assignments_are_one_partition() -> None:

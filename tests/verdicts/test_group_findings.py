@@ -147,7 +147,8 @@ GOLDEN = [
         "will_lose",
         replace(READING, loss_ms=NOW + HOUR, loss_records=20, loss_bytes=2048, retention_ms=6 * HOUR, next_timestamp_ms=NOW - 5 * HOUR),
         "its oldest unread records will be deleted at 2023-11-14T23:13:20Z (in 1h) unless they are read before: 20 records, 2.0 KiB, "
-        "with all that is due at the same check",
+        "with all that is due at the same check. The command raises retention.ms from 6h to 12h: each replica of the topic keeps records "
+        "on disk 6h longer",
         f"kafka-configs.sh {SERVER} --alter --entity-type topics --entity-name orders --add-config retention.ms=43200000",
     ),
     (
@@ -155,7 +156,8 @@ GOLDEN = [
         replace(READING, loss_ms=NOW - 1, loss_records=20, loss_bytes=2048, retention_ms=6 * HOUR, retention_bytes=1000, loss_by_size=True),
         "its oldest unread records will be deleted by retention.bytes with the next check unless they are read before: "
         "20 records, 2.0 KiB, "
-        "with all that is due at the same check",
+        "with all that is due at the same check. The command raises retention.bytes from 1000 B to 2.0 KiB: each replica of the topic "
+        "takes up to 1000 B more on disk",
         f"kafka-configs.sh {SERVER} --alter --entity-type topics --entity-name orders --add-config retention.bytes=2000",
     ),
     (
@@ -209,7 +211,7 @@ GOLDEN = [
         GroupPartition(topic="orders", partition=3, committed=200, high_watermark=150, unknown="beyond_end"),
         "the committed offset 200 is beyond the end of the log, 150: too high an offset was committed, or records were cut off, as by an "
         "unclean election, which nothing on disk shows; up to 150 records are in the log, and which of them it has read is not on disk: "
-        "--to-latest skips them. Where its consumers go on, auto.offset.reset decides. Its consumers have to be stopped before an offset "
+        "--to-latest skips them. auto.offset.reset decides where its consumers go on. Its consumers have to be stopped before an offset "
         "is reset",
         f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-earliest --execute",
     ),
@@ -253,7 +255,7 @@ GOLDEN = [
     (
         "fine",
         replace(READING, consumed_rate=10.0, appended_rate=12.5, next_timestamp_ms=NOW - 29_999),
-        "nothing found: 45 records left, 68.4 KiB, the next from 2023-11-14T22:12:50Z (30s ago)",
+        "fine: 45 records left, 68.4 KiB, the next from 2023-11-14T22:12:50Z (30s ago)",
         "",
     ),
     (
@@ -272,7 +274,7 @@ GOLDEN = [
     (
         "fine",
         GroupPartition(topic="orders", partition=3, committed=200, unknown="topic_gone"),
-        "nothing found: the topic is gone",
+        "fine: the topic is gone",
         "",
     ),
     (
@@ -307,13 +309,13 @@ GOLDEN = [
     (
         "fine",
         READING,
-        "nothing found: 45 records left, 68.4 KiB, the next from 2023-11-14T22:13:11Z (9s ago)",
+        "fine: 45 records left, 68.4 KiB, the next from 2023-11-14T22:13:11Z (9s ago)",
         "",
     ),
     (
         "fine",
         replace(READING, lag_offsets=0, lag_records_read_committed=0, next_offset=-1, next_batch_bytes=-1),
-        "nothing found: nothing is left to read",
+        "fine: nothing is left to read",
         "",
     ),
 ]
@@ -337,7 +339,7 @@ def test_what_expires_is_said_beside_how_the_group_goes_on() -> None:
     assert [each.verdict for each in found] == ["will_expire", "fine"]
     assert found[0].text == (
         "its coordinator deletes the committed offset 100 at 2023-11-14T23:13:20Z (in 1h), when nobody has used it for "
-        "offsets.retention.minutes; where its consumers begin is decided by auto.offset.reset then"
+        "offsets.retention.minutes; auto.offset.reset decides where its consumers begin then"
     )
     assert [each.verdict for each in stated(replace(READING, expiration_ms=NOW + 24 * HOUR))] == ["fine"]
 
@@ -403,10 +405,18 @@ def test_what_is_all_that_was_lost_of_late_is_stated_once() -> None:
 
 NOTHING_LEFT = replace(LOST, lag_offsets=110, lag_records_read_committed=0, next_offset=-1, next_batch_bytes=-1)
 BEYOND = replace(READING, committed=900, unknown="beyond_end", lag_records_read_committed=-1, lag_offsets=-1, next_offset=-1)
+START_AGAIN = (
+    "and something is left to read. Start its consumers: they go on where it has committed. If nobody needs the group, "
+    "kafka-consumer-groups.sh --delete removes it"
+)
 DECIDED = [
     ({"type": "Share", "protocol": "share"}, "Its consumers go on with what is left, without a reset", "until the log has grown so far"),
     ({"type": "Streams", "protocol": "streams"}, "The reset policy that the topology has for the topic decides", "the topology has"),
-    ({"type": "Classic", "protocol": ""}, "they go on where they seek to, or else auto.offset.reset decides", "where they seek to"),
+    (
+        {"type": "Classic", "protocol": ""},
+        "Its consumers go on where they seek to, or else auto.offset.reset decides",
+        "where they seek to",
+    ),
     ({"type": "Consumer", "protocol": "consumer"}, "auto.offset.reset decides where its consumers go on", "auto.offset.reset decides"),
 ]
 
@@ -459,7 +469,7 @@ def test_the_verdicts_about_a_group_as_a_whole() -> None:
     assert [(each.verdict, each.partition) for each in found if each.verdict not in FINDINGS] == [("fine", 4), ("fine", 3)]
     assert [(each.verdict, each.topic, each.partition, each.text) for each in found if each.verdict in FINDINGS] == [
         ("skewed", "orders", 4, "this partition has 99 % of the lag: 9,000 of 9,045 records"),
-        ("no_members", "", -1, "it has had no member since 2023-11-14T21:13:20Z (1h ago), and something is left to read"),
+        ("no_members", "", -1, f"it has had no member since 2023-11-14T21:13:20Z (1h ago), {START_AGAIN}"),
     ]
 
 
@@ -467,7 +477,7 @@ def test_of_what_stands_still_in_a_group_without_members_that_is_the_cause() -> 
     stopped, held = replace(READING, stopped_since_ms=NOW - HOUR), replace(HELD, partition=4, loss_ms=NOW + HOUR)
     found = stated(stopped, held, members=0, state="Empty", state_ms=NOW - HOUR)
     cause, effect = (each for each in found if each.partition in (-1, 3) and each.verdict in ("no_members", "stopped"))
-    assert cause.text == "what follows is because it has had no member since 2023-11-14T21:13:20Z (1h ago), and something is left to read"
+    assert cause.text == f"the cause is that it has had no member since 2023-11-14T21:13:20Z (1h ago), {START_AGAIN}"
     assert (effect.because, "does not show" in effect.text) == ("no_members", False)
     assert {each.because for each in found if each.partition == 4} == {"", "held"}
     assert "does not show" in next(each for each in stated(stopped, members=1) if each.verdict == "stopped").text
@@ -653,10 +663,8 @@ def test_the_transaction_that_holds_a_group_up_comes_before_what_it_loses_and_no
     held = replace(HELD, **lost, loss_by_size=True, retention_bytes=1000)
     stuck = replace(HOLDING, stuck=True, verdict="open", deadline_ms=NOW + HOUR)
     cause, *effects = stated(replace(held, held_by=stuck))
-    assert cause.text.startswith(
-        'what follows is because it is held up by a transaction of producer 7 (transactional id "pay 1") open since '
-    )
-    assert "its coordinator does at 2023-11-14T23:13:20Z (in 1h). Only if its producer is gone: the command ends it" in cause.text
+    assert cause.text.startswith('the cause is that it is held up by a transaction of producer 7 (transactional id "pay 1") open since ')
+    assert "Its coordinator ends it at 2023-11-14T23:13:20Z (in 1h) if its producer does not. If its producer is gone" in cause.text
     assert cause.command == f"kafka-transactions.sh {SERVER} forceTerminateTransaction --transactionalId 'pay 1'"
     assert [(each.verdict, each.because, each.command) for each in effects] == [("will_lose", "held", ""), ("lost", "held", "")]
     assert effects[1].no_command == "no reset helps before the open transaction has ended"
@@ -684,7 +692,7 @@ def test_what_a_command_that_reads_once_could_not_count_was_deleted_meanwhile() 
 
 def test_a_group_that_reads_nothing_is_not_given_a_rate() -> None:
     old = replace(READING, consumed_rate=0.0, appended_rate=100.0, next_timestamp_ms=NOW - HOUR)
-    assert only(old).text.startswith("nothing is read lately, and 100.0 records/s are appended; 45 records left")
+    assert only(old).text.startswith("nothing was read lately, while 100.0 records/s are appended; 45 records left")
 
 
 def test_commits_of_a_transaction_that_has_just_begun_do_not_wait() -> None:
@@ -703,7 +711,7 @@ def test_commits_of_a_transaction_that_has_just_begun_do_not_wait() -> None:
 
 def test_when_a_coordinator_ends_a_transaction_is_stated_where_it_is_known() -> None:
     holding = replace(HOLDING, deadline_ms=NOW + HOUR, verdict="open")
-    ends = "If its producer does not end it, its coordinator does at 2023-11-14T23:13:20Z (in 1h)"
+    ends = "Its coordinator ends it at 2023-11-14T23:13:20Z (in 1h) if its producer does not"
     assert only(replace(HELD, held_by=holding)).text.endswith(f"until it ends. {ends}")
     passed = replace(holding, deadline_ms=NOW - HOUR, verdict="overdue")
     assert only(replace(HELD, held_by=passed)).text.endswith("Its timeout has passed at 2023-11-14T21:13:20Z (1h ago)")
@@ -721,8 +729,8 @@ def test_when_a_coordinator_ends_a_transaction_is_stated_where_it_is_known() -> 
 def test_nobody_ends_the_transaction_that_holds_a_group_up_while_the_broker_of_the_partition_is_away(verdict: str, ends: str) -> None:
     held = replace(HELD, broker=2, held_by=replace(HOLDING, deadline_ms=NOW + HOUR, verdict=verdict))
     (found,) = stated(held, away=[2])
-    assert found.text.endswith(f"broker 2 is down: {ends}")
-    assert "its coordinator does at" not in found.text
+    assert found.text.endswith(f"Broker 2 is down: {ends}")
+    assert "its coordinator ends it at" not in found.text
     assert (found.command, found.no_command) == ("", "broker 2 is down: start it first")
     (elsewhere,) = stated(held, away=[1])
     assert "is down" not in elsewhere.text
@@ -844,17 +852,20 @@ def test_consumers_are_to_be_stopped_only_where_there_are_some() -> None:
     assert found.text.endswith("Its consumers have to be stopped before an offset is reset")
 
 
+RAISES = ". The command raises retention.ms from 6h to 12h: each replica of the topic keeps records on disk 6h longer"
+
+
 def test_a_loss_is_between_two_checks_and_takes_between_two_numbers_of_records() -> None:
     loses = replace(READING, loss_ms=NOW + HOUR, loss_records=36, loss_bytes=2048, retention_ms=6 * HOUR, next_timestamp_ms=NOW - 5 * HOUR)
     between = replace(loses, loss_latest_ms=NOW + HOUR + 300_000, loss_records_least=9, loss_bytes_least=512)
     assert stated(between)[0].text == (
         "its oldest unread records will be deleted between 2023-11-14T23:13:20Z (in 1h) and 2023-11-14T23:18:20Z "
-        "unless they are read before: between 9 and 36 records, at most 2.0 KiB, with all that is due at the same check"
+        f"unless they are read before: between 9 and 36 records, at most 2.0 KiB, with all that is due at the same check{RAISES}"
     )
     due = replace(between, loss_ms=NOW - 1000, loss_latest_ms=NOW + 300_000, loss_records_least=36)
     assert stated(due)[0].text == (
         "its oldest unread records will be deleted with the next check, by 2023-11-14T22:18:20Z, unless they are read before: "
-        "36 records, 2.0 KiB, with all that is due at the same check"
+        f"36 records, 2.0 KiB, with all that is due at the same check{RAISES}"
     )
 
 
@@ -865,10 +876,10 @@ def test_what_is_due_where_a_broker_is_away_goes_when_it_is_started_and_is_a_war
     assert (found.verdict, found.severity) == ("will_lose", "warning")
     assert found.text == (
         "its oldest unread records will be deleted by the first check after broker 2 is started, some 30 seconds later, unless they are "
-        "read before: at least 9 records, which are due now"
+        f"read before: at least 9 records, which are due now{RAISES}"
     )
     assert found.command.endswith("--add-config retention.ms=43200000")
-    assert only(replace(due, loss_records_least=-1)).text.endswith("unless they are read before")
+    assert only(replace(due, loss_records_least=-1)).text.endswith(f"unless they are read before{RAISES}")
 
 
 def test_limits_that_are_assumed_are_reported_in_words() -> None:
@@ -934,7 +945,7 @@ def test_each_transaction_holds_readers_back_for_a_moment_and_that_is_nothing(ag
     found = only(replace(HELD, next_timestamp_ms=NOW - age_ms))
     assert found.verdict == verdict
     if verdict == "fine":
-        assert found.text == "nothing found: nothing is left to read"
+        assert found.text == "fine: nothing is left to read"
 
 
 def test_a_group_at_the_tip_of_its_log_does_not_catch_up() -> None:

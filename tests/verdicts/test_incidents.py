@@ -300,7 +300,7 @@ def test_a_producer_is_seen_to_be_gone_if_no_group_that_it_commits_for_has_a_mem
     root = problems(around(agent(well()), table=stuck(0, offsets=True), groups=judged))[0]
     seen = "Its producer is gone, for no group that it commits for has a member (ledger): the command ends it at once"
     assert (seen in root.what) == gone
-    assert ("Only if its producer is gone: the command ends it at once" in root.what) != gone
+    assert ("If its producer is gone, and only then, the command ends it at once" in root.what) != gone
     assert root.command == "kafka-transactions.sh --bootstrap-server HOST:PORT forceTerminateTransaction --transactionalId pay"
 
 

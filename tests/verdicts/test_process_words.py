@@ -99,7 +99,7 @@ def test_one_that_has_just_begun_to_start_says_what_is_left() -> None:
 def test_one_that_was_just_stopped_has_no_command_for_those_that_are_gone() -> None:
     stopped = only(of(ENDED, replace(FENCED, phase=Phase.STOPPING, since_ms=NOW_MS - 5_000)), "broker_stopped")
     assert (stopped.severity, stopped.command) == ("info", "")
-    assert stopped.what == "Broker 1 is shut down: it was shut down in an orderly way, or is away and has no replica"
+    assert stopped.what == "Broker 1 is shut down: it was shut down cleanly, or it is away and has no replica"
     assert stopped.no_command == "it goes on when it is started again"
 
 

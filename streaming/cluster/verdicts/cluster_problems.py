@@ -31,7 +31,7 @@ STOPPED_FOR_MS = 1_800_000
 _MOST_DESCRIBED = 5
 _YET = "serves nothing yet"
 _GOES_ON = Command(reason="it goes on when it is started again")
-_START = Command(reason="no tool of Kafka starts a broker: start it on its host, by what runs it there")
+_START = Command(reason="Kafka has no tool that starts a broker: start it on its host")
 
 
 def cluster_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
@@ -108,7 +108,7 @@ def _starting(circumstances: Circumstances, phase: BrokerPhase, since_ms: int, a
 
 def _stopped(circumstances: Circumstances, broker: int, since_ms: int, age_ms: int | None) -> LinkedProblem:
     """Of one that was stopped lately it is a note: the partitions that have no leader meanwhile follow from it."""
-    detail = "it was shut down in an orderly way, or is away and has no replica"
+    detail = "it was shut down cleanly, or it is away and has no replica"
     if age_ms is not None and age_ms <= STOPPED_FOR_MS:
         return found(kinds.BROKER_STOPPED, detail, severity=INFO, broker=broker, since_ms=since_ms, command=_GOES_ON)
     detail += "; the command is for one that is gone for good, after its partitions were reassigned"

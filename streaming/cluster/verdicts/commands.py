@@ -1,11 +1,17 @@
 """The command lines of Kafka's own tools that help, or why there is none; and what mends it where data past its limit stays."""
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streaming.common.short_names import is_short_form
-from streaming.common.units import format_time
+from streaming.common.units import format_duration, format_size, format_time
 from streaming.kafka.groups.group_states import GroupType
+
+_PRICES = {
+    "retention.bytes": (format_size, "takes up to {} more on disk"),
+    "retention.ms": (lambda limit_ms: format_duration(limit_ms / 1000), "keeps records on disk {} longer"),
+}
+"""How the value of a limit is written, and what a higher one costs."""
 
 ANY_SERVER = "HOST:PORT"
 _LONGEST_NAME = 1000
@@ -13,10 +19,11 @@ _LONGEST_NAME = 1000
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """``line`` is "" if there is no command; then ``reason`` says why."""
+    """``line`` is "" if there is no command; then ``reason`` says why. ``changes``: which value it changes, and the price: a sentence."""
 
     line: str = ""
     reason: str = ""
+    changes: str = ""
 
 
 NO_COMMAND = Command()
@@ -34,8 +41,13 @@ class Commands:
         """Double a limit of a topic, or raise it to ``least`` where that is more; -1 is no limit."""
         if limit < 0:
             return Command(reason="its limits are not known")
-        words = f"--alter --entity-type topics {option('--entity-name', topic)} --add-config {name}={max(2 * limit, least)}"
-        return self._line(f"kafka-configs.sh --bootstrap-server {self._server} {words}", topic)
+        longer = max(2 * limit, least)
+        words = f"--alter --entity-type topics {option('--entity-name', topic)} --add-config {name}={longer}"
+        command = self._line(f"kafka-configs.sh --bootstrap-server {self._server} {words}", topic)
+        form, price = _PRICES[name]
+        more = price.format(form(longer - limit))
+        changes = f"The command raises {name} from {form(limit)} to {form(longer)}: each replica of the topic {more}"
+        return replace(command, changes=changes) if command.line else command
 
     def date_by_broker(self, topic: str) -> Command:
         """Let the broker date the records of a topic when it appends them."""

@@ -136,11 +136,11 @@ def freshness(circumstances: Circumstances, newest_ms: int) -> str:
     )
     without = f"; nothing new from {format_list(down, _MOST_NAMED)}" if down else ""
     if circumstances.start is not None:
-        return f"What {agents} can tell of brokers and disks is here{without}; partitions, transactions and groups follow"
+        return f"Brokers and disks are known from {agents}{without}; partitions, transactions and groups follow"
     reading = [format_name(each.name) for each in circumstances.up if each.catching_up]
     late = f"; still reading: {format_list(reading, _MOST_NAMED)}" if reading else ""
     if newest_ms < 0:
-        return f"How old the numbers of {agents} are is not known yet{without}{late}"
+        return f"The age of the numbers of {agents} is not known yet{without}{late}"
     newest_ms = min(newest_ms, circumstances.now_ms)  # nobody can count what has not been written
     age = format_age((circumstances.now_ms - newest_ms) / 1000)
     return f"Everything up to {format_time(newest_ms)} ({age}) is counted, of {agents}{without}{late}"
@@ -162,7 +162,7 @@ def not_current(circumstances: Circumstances, newest_ms: int) -> str:
     if min(waits) <= FAR_LAG_S:
         return ""
     upto = f"since {format_time(newest_ms)} " if 0 <= newest_ms <= circumstances.now_ms else ""
-    return f"What was appended {upto}is not counted yet: the oldest of it has waited for {format_duration(max(waits))}"
+    return f"Appends {upto}are not counted yet: the oldest has waited for {format_duration(max(waits))}"
 
 
 def _no_answer(down: Sequence[str]) -> str:
@@ -173,7 +173,7 @@ def unknown(circumstances: Circumstances, all_problems: Sequence[Problem]) -> It
     """What cannot be told, in sentences: something may be wrong there that is no problem here."""
     yield from (each.what for each in all_problems if each.kind in OF_SIGHT)
     if circumstances.stale:
-        yield "What agents last reported of brokers and log dirs is older than half a minute, and counts no more"
+        yield "The last reports of agents are older than half a minute, so the state of brokers and log dirs is not known now"
     late = circumstances.view.logs.late_omitted
     if late:
         yield f"{format_count(late, 'late transaction')} not listed, because there are more than late_limit"
@@ -182,7 +182,7 @@ def unknown(circumstances: Circumstances, all_problems: Sequence[Problem]) -> It
 def not_whole(circumstances: Circumstances) -> Iterator[str]:
     """Why no list is whole yet of a job that starts, in a sentence: what it does not list may be there, and wrong."""
     if circumstances.start is not None:
-        yield f"What is listed is not whole, because the job is starting. {start_sentence(circumstances.start)}"
+        yield f"This list is incomplete, because the job is starting. {start_sentence(circumstances.start)}"
 
 
 def _brokers(circumstances: Circumstances) -> int:

@@ -22,7 +22,7 @@ from streaming.cluster.verdicts.group_bounds import CALM, SEVERITY, GroupBounds,
 from streaming.cluster.verdicts.group_judge import Judgement, had_members
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences, deleted_by_client
 from streaming.cluster.verdicts.group_words import MoveWords, storm_text
-from streaming.cluster.verdicts.transaction_problems import StuckTransaction, remedy_after_start, remedy_of, remedy_of_hanging
+from streaming.cluster.verdicts.transaction_problems import Remedy, StuckTransaction, remedy_after_start, remedy_of, remedy_of_hanging
 from streaming.common.units import TimeWords
 from streaming.kafka.groups.group_states import GroupState, GroupType
 from streaming.kafka.groups.offset_moves import MoveKind
@@ -39,7 +39,7 @@ _EFFECTS = frozenset(verdict.label for verdict in (GroupVerdict.LOST, GroupVerdi
 
 TopicPartition = tuple[str, int]
 
-BECAUSE = "what follows is because "
+BECAUSE = "the cause is that "
 
 
 def causes_first(findings: Sequence[GroupFinding], by_other: Collection[TopicPartition] = ()) -> list[GroupFinding]:
@@ -95,10 +95,10 @@ def _cause(some: Sequence[GroupFinding]) -> GroupFinding | None:
     return next(iter([*held, *(each for each in pending if each.severity)]), None)
 
 
-_BECAUSE = Command(reason="the open transaction is the cause, and has to end first")
+_BECAUSE = Command(reason="the open transaction has to end first")
 _AFTER_IT = Command(reason="no reset helps before the open transaction has ended")
 _IN_MEMORY = Command(reason="a reset of its offset makes the loss real, and so does a restart")
-_ABOVE = "the same as above, which is to run once"
+ABOVE = "run the same command above once"
 _HOUR_MS = 3_600_000
 NO_OFFSETS = "it has no committed offsets, or none any more"
 """What is said of a group without any partition."""
@@ -190,7 +190,11 @@ class GroupFindings:
         return text, _AFTER_IT if partition.held else self._after_loss(partition)
 
     def _will_lose(self, partition: GroupPartition, _: GroupVerdict) -> tuple[str, Command]:
-        return self._sentences.will_lose(partition), _BECAUSE if partition.held else _keep_longer(partition, self.commands, self.now_ms)
+        text = self._sentences.will_lose(partition)
+        if partition.held:
+            return text, _BECAUSE
+        command = _keep_longer(partition, self.commands, self.now_ms)
+        return f"{text}. {command.changes}" if command.changes else text, command
 
     def _pending(self, partition: GroupPartition, _: GroupVerdict) -> tuple[str, Command]:
         waiting = [each for each in partition.pending if 0 <= each.since_ms < self.now_ms - self.bounds.pending_after_ms]
@@ -254,10 +258,10 @@ class GroupFindings:
         hangs = holding is not None and holding.verdict == TransactionVerdict.HANGING.label
         if partition.broker in self.away:
             remedy = remedy_after_start(partition.broker, hangs=hangs)
-            return f"{words.held(_without_deadline(partition))}; {remedy.advice}", remedy.command
+            return _advised(words.held(_without_deadline(partition)), remedy)
         if holding is not None and hangs:
             remedy = remedy_of_hanging(self.commands, partition.topic, partition.partition, holding.first_offset)
-            return f"{words.held(partition)}; {remedy.advice}", remedy.command
+            return _advised(words.held(partition), remedy)
         if holding is None or not holding.stuck:
             return words.held(partition), _no_abort(holding)
         stuck = StuckTransaction(
@@ -267,7 +271,7 @@ class GroupFindings:
             loss_ms=-1 if partition.limits_assumed else partition.loss_ms,
         )
         remedy = remedy_of(stuck, self.commands, self._times)
-        return f"{words.held(_without_deadline(partition))}; {remedy.advice}", remedy.command
+        return _advised(words.held(_without_deadline(partition)), remedy)
 
     @property
     def _times(self) -> TimeWords:
@@ -370,13 +374,17 @@ def _without_repeats(findings: Sequence[GroupFinding]) -> list[GroupFinding]:
     seen: set[str] = set()
     found = []
     for each in findings:
-        found.append(replace(each, command="", no_command=_ABOVE) if each.command in seen else each)
+        found.append(replace(each, command="", no_command=ABOVE) if each.command in seen else each)
         seen |= {each.command} - {""}
     return found
 
 
 def _finding(judgement: Judgement, **fields: object) -> GroupFinding:
     return GroupFinding(verdict=judgement.verdict.label, severity=judgement.word, since_ms=judgement.since_ms, **fields)  # type: ignore[arg-type]
+
+
+def _advised(text: str, remedy: Remedy) -> tuple[str, Command]:
+    return f"{text}. {remedy.advice[:1].upper()}{remedy.advice[1:]}", remedy.command
 
 
 def _keep_longer(partition: GroupPartition, commands: GroupCommands, now_ms: int) -> Command:

@@ -246,13 +246,13 @@ def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, fi
     )
     finding = words.of_partition(first, judgements[0])
     partitions = [*(int(rows.partition[row]) for row in each.rows), *each.uncommitted]
-    more = f"; likewise {partitions_named(sorted(partitions[1:]))}" if len(partitions) > 1 else ""
+    more = f" (likewise {partitions_named(sorted(partitions[1:]))})" if len(partitions) > 1 else ""
     command = Command(finding.command, finding.no_command)
     losing = _losing(circumstances, judged, each) if about.verdict is GroupVerdict.WILL_LOSE else ""
     deadline_ms = _deadline_ms(judged, each) if about.verdict is GroupVerdict.WILL_LOSE else -1
     return found(
         kind,
-        f"{losing}{partitions_named(partitions[:1])}, {finding.text.rstrip('.')}{more}",
+        f"{losing}{partitions_named(partitions[:1])}{more}, {finding.text.rstrip('.')}",
         summary=f"Group {format_name(about.group)} is losing records of topic {format_name(about.topic)}" if losing else "",
         severity=judgements[0].word,
         broker=first.broker,

@@ -272,7 +272,7 @@ class Sentences:
     def slower(self, partition: GroupPartition) -> str:
         """It falls back."""
         if not partition.consumed_rate:
-            return f"nothing is read lately, and {partition.appended_rate:,.1f} records/s are appended; {self._left(partition)}"
+            return f"nothing was read lately, while {partition.appended_rate:,.1f} records/s are appended; {self._left(partition)}"
         return (
             f"slower than its producers: {partition.consumed_rate:,.1f} records/s are read and {partition.appended_rate:,.1f} appended, "
             f"so it never catches up; {self._left(partition)}"
@@ -289,7 +289,7 @@ class Sentences:
     def between_runs(self, partition: GroupPartition, summary: GroupSummary) -> str:
         """Nobody is there, as usual."""
         return (
-            f"nothing found: it is between its runs: its last commit was at {self.times.at(summary.last_commit_ms)}, "
+            f"fine: it is between its runs: its last commit was at {self.times.at(summary.last_commit_ms)}, "
             f"and it usually pauses for {format_duration(summary.interval_ms / 1000)}; "
             f"{self._left(partition)}"
         )
@@ -302,14 +302,18 @@ class Sentences:
     def no_members(self, summary: GroupSummary) -> str:
         """Nobody reads."""
         since = self._since(summary.state_ms)
-        return f"it has {f'had no member{since}' if since else 'no member'}, and something is left to read"
+        tool = "kafka-share-groups.sh" if summary.type == GroupType.SHARE else "kafka-consumer-groups.sh"
+        return (
+            f"it has {f'had no member{since}' if since else 'no member'}, and something is left to read. Start its consumers: they go on "
+            f"where it has committed. If nobody needs the group, {tool} --delete removes it"
+        )
 
     def fine(self, partition: GroupPartition) -> str:
         """It goes on, or is at the end."""
         if partition.unknown == "topic_gone":
-            return f"nothing found: {REASONS[partition.unknown]}"
+            return f"fine: {REASONS[partition.unknown]}"
         assumed = "; when it will be deleted is not sure, because the limits are assumed" if partition.limits_assumed else ""
-        return f"nothing found: {self._left(partition)}{assumed}" if partition.lag else "nothing found: nothing is left to read"
+        return f"fine: {self._left(partition)}{assumed}" if partition.lag else "fine: nothing is left to read"
 
     def unknown(self, partition: GroupPartition) -> str:
         """Something about it is not known: its lag, or whether it is held up, or has stopped."""
@@ -428,7 +432,7 @@ class Sentences:
         at = self.times.at(transaction.deadline_ms)
         if transaction.deadline_ms < self.times.now_ms:
             return f". Its timeout has passed at {at}"
-        return f". If its producer does not end it, its coordinator does at {at}"
+        return f". Its coordinator ends it at {at} if its producer does not"
 
 
 def _came_late(partition: GroupPartition) -> str:

@@ -28,13 +28,12 @@ class ResetWords:
 
 _SUBSCRIBED = ResetWords(
     after_loss=f"auto.offset.reset decides where its consumers go on: {_POLICIES}",
-    beyond_end="Where its consumers go on, auto.offset.reset decides",
-    begins="where its consumers begin is decided by auto.offset.reset",
+    beyond_end="auto.offset.reset decides where its consumers go on",
+    begins="auto.offset.reset decides where its consumers begin",
 )
 _ASSIGNED = ResetWords(
-    after_loss="Its consumers assign partitions to themselves: they go on where they seek to, or else auto.offset.reset decides: "
-    f"{_POLICIES}",
-    beyond_end="Its consumers assign partitions to themselves: they go on where they seek to, or else auto.offset.reset decides",
+    after_loss=f"Its consumers go on where they seek to, or else auto.offset.reset decides: {_POLICIES}",
+    beyond_end="Its consumers go on where they seek to, or else auto.offset.reset decides",
     begins="its consumers begin where they seek to, or else where auto.offset.reset says",
 )
 _STREAMS = ResetWords(
@@ -46,12 +45,12 @@ _STREAMS = ResetWords(
 _SPARK = ResetWords(
     after_loss="The query fails with its next micro-batch, unless failOnDataLoss is false: then it goes on at the log start",
     beyond_end="The query fails with its next micro-batch, unless failOnDataLoss is false",
-    begins="where the query begins is decided by its startingOffsets",
+    begins="its startingOffsets decide where the query begins",
 )
 _SHARE = ResetWords(
     after_loss="Its consumers go on with what is left, without a reset",
     beyond_end="Its consumers get nothing until the log has grown so far, or the start offset is reset",
-    begins="where the group begins is decided by its share.auto.offset.reset",
+    begins="its share.auto.offset.reset decides where the group begins",
 )
 
 

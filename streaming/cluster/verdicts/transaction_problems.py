@@ -178,28 +178,30 @@ def remedy_of(stuck: StuckTransaction, commands: Commands, times: TimeWords) -> 
         unknown = Command(reason="whether a coordinator will end the transaction is not known")
         return Remedy(command=ask if stuck.verdict == "completing" else unknown, advice=_NO_COORDINATOR[stuck.verdict])
     ends = _ends_by_itself(stuck.deadline_ms, times)
-    until = f"if its producer does not end it, {ends}" if ends else "its coordinator has it, and when that ends it is not known"
+    until = ends or "when its coordinator ends it is not known"
     loses = 0 <= stuck.loss_ms < stuck.deadline_ms
     if loses:
-        until += f"; before that, {times.at(stuck.loss_ms)}, who waits for it loses records"
+        only_at = times.at(stuck.deadline_ms)
+        until = f"groups that wait for it lose records at {times.at(stuck.loss_ms)}. Its coordinator ends it only at {only_at}"
     owner = owner_of(stuck.transactional_id)
     whose = f"by its id it is {owner.likely} of {owner.name}: {owner.known}" if owner is not None else ""
     if owner is not None and owner.loses:
-        return Remedy(command=ask, advice=f"{until}. {whose[:1].upper()}{whose[1:]}")
+        return Remedy(command=ask, advice=f"{until}{_sentence(whose)}")
     if not stuck.transactional_id or (0 <= stuck.deadline_ms < times.now_ms + NEAR_MS and not loses):
         return Remedy(
             command=ask,
-            advice=f"{until}; until then end its producer, or start it again with its transactional.id{f'; {whose}' if whose else ''}",
+            advice=f"{until}. Until then stop its producer, or restart it with the same transactional.id{_sentence(whose)}",
         )
     groups = format_list([format_word(each) for each in stuck.gone], _MOST_NAMED)
     gone = (
-        f"its producer is gone, for no group that it commits for has a member ({groups})" if stuck.gone else "only if its producer is gone"
+        f"Its producer is gone, for no group that it commits for has a member ({groups}): the command ends it at once"
+        if stuck.gone
+        else "If its producer is gone, and only then, the command ends it at once"
     )
     return Remedy(
         command=commands.terminate(stuck.transactional_id),
-        advice=f"{until}. {gone[:1].upper()}{gone[1:]}: the command ends it at once. It ends the transaction of whoever uses this id "
-        "now, and is in Kafka's tools of 4.3, not in those of 3.9. Else end its producer, or start it again with its transactional.id"
-        f"{f'; {whose}' if whose else ''}",
+        advice=f"{until}. {gone}, for whoever uses this transactional.id now. Else stop its producer, or restart it with the same "
+        f"transactional.id. Kafka's tools of 4.3 have the command, those of 3.9 do not{_sentence(whose)}",
     )
 
 
@@ -208,7 +210,14 @@ def _ends_by_itself(deadline_ms: int, times: TimeWords) -> str:
     if deadline_ms < 0:
         return ""
     at = times.at(deadline_ms)
-    return f"its coordinator should have at {at}" if deadline_ms < times.now_ms else f"its coordinator does at {at}"
+    if deadline_ms < times.now_ms:
+        return f"its coordinator should have ended it at {at}"
+    return f"its coordinator ends it at {at} if its producer does not"
+
+
+def _sentence(clause: str) -> str:
+    """A clause as one more sentence; nothing if there is none."""
+    return f". {clause[:1].upper()}{clause[1:]}" if clause else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,7 +335,7 @@ def remedy_for(circumstances: Circumstances, late: Late, waiting: HeldBackGroups
 
 def described(circumstances: Circumstances, late: Late) -> str:
     """Which transaction it is."""
-    who = f"transactional.id {format_name(late.transactional_id)}" if late.transactional_id else "transactional.id not known"
+    who = f"transactional.id {format_name(late.transactional_id)}" if late.transactional_id else "transactional.id unknown"
     ages = (circumstances.now_ms - late.start_ms) / 1000, (circumstances.now_ms - late.last_append_ms) / 1000
     seen = ""
     if late.as_of_ms >= 0:
@@ -350,7 +359,7 @@ def _remedy(circumstances: Circumstances, late: Late, waiting: HeldBackGroups) -
 
 def _of_transaction(circumstances: Circumstances, late: Late, kind: kinds.ProblemKind, waiting: HeldBackGroups) -> LinkedProblem:
     remedy = remedy_for(circumstances, late, waiting)
-    detail = f"{partitions_named([_partition(circumstances, late)[1]])}, {described(circumstances, late)}; {remedy.advice}"
+    detail = f"{partitions_named([_partition(circumstances, late)[1]])}, {remedy.advice}. It is {described(circumstances, late)}"
     return _found(circumstances, late, kind, detail, waiting, remedy.command)
 
 

@@ -24,7 +24,13 @@ if TYPE_CHECKING:  # the code that reads the disk imports numpy and pyarrow: not
 @click.option(
     "--limit", type=click.IntRange(min=0), metavar="N", help="At most so many rows, the largest; 0 for all.  [default: 20, JSON: all]"
 )
-@click.option("--what-if", "tried", multiple=True, metavar="[TOPIC:]NAME=VALUE", help="Reckon with this setting instead. May be repeated.")
+@click.option(
+    "--what-if",
+    "tried",
+    multiple=True,
+    metavar="[TOPIC:]NAME=VALUE",
+    help="Compute with this setting instead of the present one. May be repeated.",
+)
 @click.option("--full-within", type=Duration(), default="24h", show_default=True, help="A disk that is full within this time is found.")
 @click.option("--free", type=Size(), metavar="SIZE", help="Free space of a copied disk.  [default: that of the file system]")
 def command(

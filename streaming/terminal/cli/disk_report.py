@@ -35,7 +35,8 @@ def report(answer: DiskAnswer, wrong: Sequence[Finding], width: int | None = Non
     if any(each.growth_day >= 0 for each in answer.log_dirs):
         yield ""
         yield RECKONED
-    for line in away_lines(answer.away, answer.at_ms, AT_START["disk"]):
+    frees = any(each.frees_now > 0 for each in answer.log_dirs)
+    for line in away_lines(answer.away, answer.at_ms, AT_START["disk"] if frees else ""):
         yield ""
         yield line
 
@@ -89,7 +90,7 @@ def _log_dir(answer: DiskAnswer, each: LogDirUse, in_force: LogDirUse | None) ->
     if kinds:
         yield "  " + ", ".join(f"{KIND_WORDS.get(kind.kind, kind.kind)} {format_size(kind.taken)}" for kind in kinds)
     if each.apparent >= 0 and abs(each.apparent - each.taken) > each.taken // 10:
-        yield f"  the files are {format_size(each.apparent)} long: preallocated ones have holes, small ones take a whole block"
+        yield f"  the files are {format_size(each.apparent)} long: preallocated files have holes, and small files take a whole block"
     if 0 <= each.checkpoint_ms < answer.at_ms - _QUIET_MS and each.broker not in {away.broker for away in answer.away}:
         yield (
             f"  no broker has written here for {format_duration((answer.at_ms - each.checkpoint_ms) / 1000)}: until it runs, nothing is "
@@ -105,7 +106,7 @@ def _log_dir(answer: DiskAnswer, each: LogDirUse, in_force: LogDirUse | None) ->
         them = "its log" if each.growth_unread == 1 else "their logs"
         yield f"  the growth of {format_count(each.growth_unread, 'replica')} is not known: {them} cannot be read"
     if young := each.growth_unknown - each.growth_unread:
-        yield f"  the growth of {format_count(young, 'replica')} is not known: all there is of them is minutes old"
+        yield f"  the growth of {format_count(young, 'replica')} is not known: all data there is only minutes old"
 
 
 def _restart(answer: DiskAnswer, each: LogDirUse) -> Iterator[str]:
@@ -119,7 +120,7 @@ def _restart(answer: DiskAnswer, each: LogDirUse) -> Iterator[str]:
         threads = f", with {format_count(each.recovery_threads, 'thread')}" if each.recovery_threads > 0 else ""
         takes = f", for about {format_duration(each.recovery_seconds)}" if each.recovery_seconds >= 0 else ""
         read = f"{format_size(each.recovery_bytes)} in {format_count(each.recovery_logs, 'log')}"
-        yield f"  a start after a crash reads {read}{threads}{takes}; at most {format_size(each.not_fsynced_bytes)} may not be on disk"
+        yield f"  a start after a crash reads {read}{threads}{takes}; up to {format_size(each.not_fsynced_bytes)} are not flushed yet"
     elif each.recovery_bytes == 0 and each.replicas:
         yield f"  {'its broker was shut down cleanly: the next start' if each.clean else 'a start after a crash'} reads no log"
 
@@ -128,7 +129,7 @@ def outlook(each: LogDirUse, now_ms: int) -> str:
     """When a log dir is full, in a sentence."""
     parts = []
     if each.growth_day >= 0:
-        over = f", by the last {format_duration(each.growth_over_ms / 1000)}" if 0 <= each.growth_over_ms < WINDOW_MS else ""
+        over = f" (measured over the last {format_duration(each.growth_over_ms / 1000)})" if 0 <= each.growth_over_ms < WINDOW_MS else ""
         parts.append(f"it grows by {format_size(each.growth_day)} a day{over}")
         parts += [f"others on its disk take {format_size(each.others_day)} a day"] if each.others_day > 0 else []
         parts.append(f"retention frees {format_size(each.frees_day)} of what is there within a day")

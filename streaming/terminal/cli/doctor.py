@@ -21,7 +21,9 @@ if TYPE_CHECKING:  # the checks import pyarrow: not for --help
     from streaming.broker.protocol.status_json import DoctorPage
     from streaming.terminal.doctor.diagnosis import Diagnosis
 
-_EPILOG = "Exit status: 0 everything is fine, 3 something is not, 4 something cannot be told, 1 failed, 2 not possible as asked."
+_EPILOG = (
+    "Exit status: 0 nothing is wrong, 3 something is, 4 nothing is but not everything could be checked, 1 failed, 2 not possible as asked."
+)
 
 
 @click.command("doctor", epilog=_EPILOG)
@@ -60,7 +62,8 @@ def command(settings: Settings, job: str | None, bundle: Path | None, form: str)
     job, now = job_of(settings, job), time.time()
     found = examine(settings, os.environ, now, given=settings.model_fields_set, job=job or "")
     if job is not None:
-        found = (*found, *_of_job(job))
+        known = tuple(each.what for each in found if each.state == "fault")
+        found = (*found, *(each for each in _of_job(job) if each.state != "fault" or not each.what.endswith(known)))
     width = width_of(form)
     if form == "json":
         click.echo(_page(found, now).encode_readable())

@@ -7,6 +7,7 @@ from streaming.broker.protocol.group_json import NOT_KNOWN, GroupDetail, GroupFi
 from streaming.broker.protocol.history_json import GroupHistory, HistoryEvent
 from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.cluster.verdicts.commands import Commands
+from streaming.cluster.verdicts.group_findings import ABOVE
 from streaming.cluster.verdicts.group_words import last_rebalances
 from streaming.common.units import TimeWords, format_count, format_list, format_name, format_time, format_word
 from streaming.kafka.groups.offset_moves import MoveKind
@@ -18,7 +19,7 @@ from streaming.terminal.cli.lists import AT_START, away_lines
 from streaming.terminal.cli.printing import ShellCommand
 
 _ASSUMED = (
-    "assumed: {}: what sets the limits of these topics is not all known here, so weaker settings or Kafka's defaults are used. Give "
+    "assumed: {}: some settings that limit these topics are not known here, so weaker ones or Kafka's defaults are assumed. Give "
     "--server-properties, and the log dir with __cluster_metadata if it is not among these; a cluster with ZooKeeper has "
     "none: give topic_config."
 )
@@ -46,12 +47,11 @@ def reasons(group: GroupDetail) -> Iterator[str]:
     found, calm = group_findings(group), dict[tuple[str, str], list[GroupFinding]]()
     for finding in (each for each in group.findings if not is_finding(each) and each.verdict not in NOT_KNOWN):
         calm.setdefault((finding.verdict, finding.text), []).append(finding)
+    alike: dict[tuple[str, str, str], list[GroupFinding]] = {}
     for finding in found[:_MOST_LINES]:
-        yield f"- {_where(finding)}: {finding.text}."
-        if finding.command:
-            yield ShellCommand(f"    {finding.command}")
-        elif finding.no_command:
-            yield f"    no command: {finding.no_command}"
+        alike.setdefault((finding.verdict, finding.because, "" if finding.topic else finding.text), []).append(finding)
+    for some in alike.values():
+        yield from _alike(some)
     if len(found) > _MOST_LINES:
         yield f"- and {len(found) - _MOST_LINES:,} more: --json has all of them"
     for (_, text), same in list(calm.items())[:_MOST_LINES]:
@@ -60,6 +60,28 @@ def reasons(group: GroupDetail) -> Iterator[str]:
         yield "last rebalances:"
     for line in last_rebalances(group.rebalances, group.at_ms):
         yield f"    {line}"
+
+
+def _alike(findings: Sequence[GroupFinding]) -> Iterator[str]:
+    """What is found of some partitions: what only one of them has, then the sentences that all end with, and the commands."""
+    ended = [each.text.split(". ") for each in findings]
+    one, least = len(findings) == 1, min(map(len, ended))
+    same = 0 if one else least if len({each.text for each in findings}) == 1 else 0
+    while not one and same < least - 1 and len({words[-1 - same] for words in ended}) == 1:
+        same += 1
+    of_text: dict[str, list[str]] = {}
+    for finding, words in zip(findings, ended, strict=True):
+        of_text.setdefault(". ".join(words[: len(words) - same]), []).append(_where(finding))
+    shared = ". ".join(ended[0][len(ended[0]) - same :]) if same else ""
+    if "" in of_text:  # of all of them all is the same
+        yield f"- {format_list(of_text[''], _MOST_NAMES)}: {shared}."
+    else:
+        yield from (f"- {format_list(where, _MOST_NAMES)}: {text}." for text, where in of_text.items())
+        yield from [f"    all {len(findings)}: {shared}."] if shared else []
+    commands = dict.fromkeys(each.command for each in findings if each.command)
+    yield from (ShellCommand(f"    {each}") for each in commands)
+    reasons = dict.fromkeys(each.no_command for each in findings if each.no_command and not (commands and each.no_command == ABOVE))
+    yield from (f"    no command: {each}" for each in reasons)
 
 
 def assumed_groups(groups: Sequence[GroupSummary]) -> Iterator[str]:

@@ -87,7 +87,7 @@ def with_wanted(*of_log_dirs: str, noun: str = TOPIC, positional: bool = True) -
         decorated: Any = run
         for option in (
             click.option("--at", type=Moment(), metavar="TIME", help=f"{judge} of this time: {Moment.accepts}.  [default: now]"),
-            click.option("--filter", "text", default="", metavar="TEXT", help="Only rows that hold this text."),
+            click.option("--filter", "text", default="", metavar="TEXT", help="Only rows that contain this text."),
             click.option(f"--{noun}", "named", multiple=True, metavar=metavar, help=only),
         ):
             decorated = option(decorated)
@@ -277,11 +277,11 @@ def print_list(page: CountPage | RetentionPage | TransactionPage, wanted: ListRe
 
 
 AT_START = {
-    "count": "would first delete what is past its limits by then",
-    "disk": "would free what the next check frees",
-    "groups": "would delete what retention and the expiry of offsets have let go by then",
-    "retention": "would delete what is reclaimable",
-    "transactions": "would abort what is overdue",
+    "count": "would first delete records that are past their limits",
+    "disk": "would free what stands under Next check frees",
+    "groups": "would delete records that are past retention, and offsets that have expired",
+    "retention": "would delete the bytes under Reclaimable",
+    "transactions": "would abort the overdue transactions",
 }
 """By command what a broker would do that is started now."""
 
@@ -292,7 +292,7 @@ def away_lines(away: Sequence[AwayBroker], at_ms: int, start: str) -> Iterator[s
     """Which brokers are away, as of when their files are, and what a start at ``at_ms`` would do; nothing if there are none.
 
     Args:
-        start: a phrase of `AT_START`.
+        start: a phrase of `AT_START`, "" where it would do nothing.
     """
     if not away:
         return
@@ -302,5 +302,5 @@ def away_lines(away: Sequence[AwayBroker], at_ms: int, start: str) -> Iterator[s
     state = "not running" if ended else "stopped, or this is a copy: nobody holds the locks of the log dirs"
     last_ms = max(each.last_ms for each in away)
     age = f" ({format_age((at_ms - last_ms) / 1000)})" if at_ms > last_ms else ""
-    files = f"The files are as of the last write, {format_time(last_ms)}{age}. " if last_ms >= 0 else ""
-    yield f"{who} {state}. {files}A start at {format_time(at_ms)} {start}"
+    files = f"The files are as of the last write, {format_time(last_ms)}{age}." if last_ms >= 0 else ""
+    yield " ".join(filter(None, (f"{who} {state}.", files, f"A start at {format_time(at_ms)} {start}" if start else "")))

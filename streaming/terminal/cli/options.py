@@ -115,8 +115,8 @@ def keep_paths(context: click.Context, paths: Iterable[str]) -> None:
     topics = any("--topic" in each.opts for each in context.command.params)
     for path in paths:
         if "/" not in path and not os.path.exists(path):  # noqa: PTH110
-            topic = f". Is it a topic? Write --topic {path}" if topics else ""
-            raise UsageError(f"PATH {path} does not exist: a PATH is a log dir, or a directory that holds some{topic}")
+            topic = f". For a topic write --topic {path}" if topics else ""
+            raise UsageError(f"there is no log dir {path} here: write its path, or that of a directory that holds some{topic}")
     context.meta.setdefault(_PATHS, []).extend(paths)
 
 
@@ -146,14 +146,17 @@ def _own_option(name: str, own_default: str | None = None) -> Callable[[Callable
     option = OPTIONS[name]
     default = option.form.show(getattr(_DEFAULTS, option.attribute)) if own_default is None else own_default
 
-    def keep(context: click.Context, _parameter: click.Parameter, value: str | None) -> None:
-        if value is not None:
-            keep_setting(context, name, value)
+    several = "," in _METAVARS.get(name, "")
+
+    def keep(context: click.Context, _parameter: click.Parameter, value: str | tuple[str, ...] | None) -> None:
+        if value is not None and value != ():
+            keep_setting(context, name, value if isinstance(value, str) else ",".join(value))
 
     return click.option(
         f"--{name.replace('_', '-')}",
         f"setting_{option.attribute}",
         metavar=_METAVARS.get(name, "VALUE"),
+        multiple=several,
         help=option.description + (f"  [default: {default}]" if default else ""),
         expose_value=False,
         callback=keep,

@@ -65,7 +65,10 @@ R = TypeVar("R")
 NOTHING_FOUND, FOUND, NOT_KNOWN = 0, 3, 4
 """Exit status."""
 
-EXIT_STATUS = "Exit status: 0 nothing found, 3 something found, 4 not known, 1 failed, 2 not possible as asked."
+EXIT_STATUS = (
+    "Exit status: 0 nothing found, 3 something found, 4 nothing found but not everything could be read, 1 failed, 2 not possible as asked. "
+    "What is found counts more: 3 where something could not be read, too."
+)
 
 
 def with_source(

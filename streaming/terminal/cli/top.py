@@ -32,7 +32,7 @@ _ANY_WIDTH = 1 << 16
 @with_source(*_OF_LOG_DIRS)
 @click.option("--at", type=Moment(), metavar="TIME", help=f"Judge log dirs as of this time: {Moment.accepts}.  [default: now]")
 @click.option("--view", type=click.Choice(_VIEWS), help="The list to begin with, or to print.  [default: problems; groups with --use]")
-@click.option("--filter", "text", default="", metavar="TEXT", help="Only rows that hold this text.")
+@click.option("--filter", "text", default="", metavar="TEXT", help="Only rows that contain this text.")
 @with_use
 @click.option(
     "--every", type=click.FloatRange(min=0.5), metavar="SECONDS", help="Ask so often.  [default: 2; log dirs only when r is pressed]"

@@ -14,18 +14,18 @@ from streaming.pages.listings.listing import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.cli.lists import AT_START, ListRequest, print_list, source_of, with_list
 from streaming.terminal.cli.printing import ShellCommand
-from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND
+from streaming.terminal.cli.source import EXIT_STATUS, FOUND, NOT_KNOWN, NOTHING_FOUND
 
 HANGING, UNKNOWN = "hanging", "unknown"
 
 _NAMED = 5
 
 _OF_A_JOB = (
-    "The logs of all coordinators (__transaction_state) decide that: a job reads them once more after its start, where an agent has them."
+    "The logs of all coordinators (__transaction_state) decide that. After its start a job reads them once more, where an agent has them."
 )
 
 
-@click.command("transactions")
+@click.command("transactions", epilog=EXIT_STATUS)
 @with_list("server_properties", "hanging_after", "stuck_after")
 def command(settings: Settings, wanted: ListRequest) -> int:
     """Show every open transaction: its start, its producer, what it holds back from readers, and its verdict.
@@ -39,14 +39,15 @@ def command(settings: Settings, wanted: ListRequest) -> int:
     be read, the verdict on a transaction that no coordinator knows is "unknown". A transaction that has been silent for --stuck-after, and
     is neither hanging, overdue nor in two-phase commit, is also stuck.
 
-    Exit status: 0 nothing is hanging, stuck or overdue, 3 something is, 4 not known, 1 failed, 2 not possible as asked.
+    Something is found if a transaction is hanging, stuck or overdue.
     """
     source = source_of(settings, wanted, TRANSACTIONS_PATH)
     page = source.page(TRANSACTIONS_PATH, TransactionPage)
     source.check_names(PARTITIONS_PATH, PartitionPage, page.doubts)
     unknown = any(row.verdict == UNKNOWN for row in page.rows)
     why = [_OF_A_JOB] if unknown and wanted.job else []
-    print_list(page, wanted, (*_lines(page, wanted.width), *why), AT_START["transactions"])
+    overdue = any(row.kind == kinds.OVERDUE.name or 0 <= row.deadline_ms < page.at_ms for row in page.rows)
+    print_list(page, wanted, (*_lines(page, wanted.width), *why), AT_START["transactions"] if overdue else "")
     return FOUND if _wrong(page) else NOT_KNOWN if page.doubts or unknown else NOTHING_FOUND
 
 
@@ -72,18 +73,19 @@ def _lines(page: TransactionPage, width: int | None) -> Iterator[str]:
             yield "Their consumers get UNSTABLE_OFFSET_COMMIT where they ask for stable offsets, and their offsets do not expire."
             yield ""
     if page.omitted:
-        yield f"{page.omitted:,} more are only counted"
+        yield f"{page.omitted:,} more are only counted: late_limit is how many are listed"
     if page.young:
-        yield f"listed is what is {open_long(page.late_after_ms, page.young)}"
+        yield f"listed are only transactions {open_long(page.late_after_ms, page.young)}"
     yield from page.aborting
-    yield _sum(page.rows) + (", as far as is known here:" if page.doubts else "")
+    yield _sum(page.rows, page.omitted + page.young) + (", as far as is known here:" if page.doubts else "")
 
 
-def _sum(rows: Sequence[TransactionRow]) -> str:
+def _sum(rows: Sequence[TransactionRow], unlisted: int) -> str:
     """How many are open, and of how many of them there is a problem, by the kind that the page and alerts have."""
     stuck, overdue = (sum(row.kind == kind.name for row in rows) for kind in (kinds.STUCK, kinds.OVERDUE))
     words = [f"{count:,} of them {word}" for count, word in ((stuck, "stuck"), (overdue, "overdue")) if count]
     hanging, unknown = (sum(row.verdict == verdict for row in rows) for verdict in (HANGING, UNKNOWN))
     words += [f"{hanging:,} hanging"] if hanging or not unknown else []
     words += [f"of {unknown:,} it is not known whether they hang"] if unknown else []
-    return ", ".join([f"{len(rows):,} open", *words])
+    listed = f"{len(rows) + unlisted:,} open, {len(rows):,} of them listed" if unlisted else f"{len(rows):,} open"
+    return ", ".join([listed, *words])

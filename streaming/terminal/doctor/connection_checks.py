@@ -256,8 +256,10 @@ def of_job(url: str, status: Status) -> Iterator[Diagnosis]:
         yield Diagnosis(
             check="job", state=Outcome.WARNING, what=f"{what}, and is not ready: it has not read all that was there at its start"
         )
+    of_agents = [agent.explanation for agent in status.agents if agent.explanation]  # each of these has a line of its own
     for sentence in status.doubts:
-        yield Diagnosis(check="job", state=Outcome.UNKNOWN, what=sentence)
+        if not sentence.endswith(tuple(of_agents)):
+            yield Diagnosis(check="job", state=Outcome.UNKNOWN, what=sentence)
     for agent in status.agents:
         yield _state_of(agent)
     if status.omitted_agents:

@@ -280,4 +280,4 @@ def check_clocks(setup: Setup) -> Iterator[Diagnosis]:
                     command="timedatectl status",
                 )
     if not ahead:
-        yield Diagnosis(check=_CLOCKS, state=Outcome.FINE, what="no file of a broker is of the future")
+        yield Diagnosis(check=_CLOCKS, state=Outcome.FINE, what="no file of a broker is dated in the future")

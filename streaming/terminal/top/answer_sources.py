@@ -103,7 +103,7 @@ def _notes(page: Message) -> Iterator[str]:
         if page.omitted > 0:
             yield f"{page.omitted:,} more are only counted: late_limit is lower."
         if page.young:
-            yield f"Listed is what is {open_long(page.late_after_ms, page.young)}."
+            yield f"Listed are only transactions {open_long(page.late_after_ms, page.young)}."
     if isinstance(page, GroupPage):
         yield from (f"{doubt}." for doubt in doubts_of_page(page))
     if isinstance(page, EventPage):
