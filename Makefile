@@ -33,6 +33,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 setup: $(INSTALLED) ## Install segtail, its tools and, where there is none, a Java into .venv
+	@case " $(MAKECMDGOALS) " in *" setup "*) echo "segtail is in .venv. Next: make demo shows it, .venv/bin/segtail doctor checks this machine.";; esac
 
 $(INSTALLED): pyproject.toml requirements.txt requirements-java.txt
 	@echo "Installing into .venv; the first time this fetches some 500 MB, most of it Spark."
@@ -117,7 +118,8 @@ dashboards: setup ## Regenerate conf/dashboards/*.json from the tables in docs/d
 shared-dashboards: setup ## Write the dashboards as grafana.com takes them into build/shared-dashboards
 	@$(BIN)/python -m docs.dashboards.generate --share build/shared-dashboards
 
-pictures: setup ## Draw the page, top and the dashboards into docs/pictures (needs npm, Chromium and Prometheus); PROMETHEUS=URL draws the data of a live one
+pictures: setup ## Draw a session, the page, top and the dashboards into docs/pictures (needs npm, Chromium and Prometheus); PROMETHEUS=URL draws the data of a live one
+	@$(BIN)/python -m tests.pictures.session
 	@$(BIN)/python -m tests.pictures.site
 	@$(BIN)/python -m tests.pictures $(if $(PROMETHEUS),--prometheus '$(PROMETHEUS)')
 

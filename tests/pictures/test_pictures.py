@@ -15,9 +15,12 @@ import pytest
 from tests.dashboards.history import END, HANGING, TOPICS, Cluster
 from tests.dashboards.panels import DASHBOARDS
 from tests.dashboards.prometheus import Prometheus, serving
+from tests.docs.running import sandbox
 from tests.pictures.__main__ import SHOWN
 from tests.pictures.page import SPAN, WIDTH, page
 from tests.pictures.screen import screen_html
+from tests.pictures.session import OUT as SESSION
+from tests.pictures.session import session_svg
 from tests.pictures.site import SCHEMES, VIEWS
 from tests.site.simulated_page import simulated_state
 from tests.tools import require_tool
@@ -120,3 +123,7 @@ def test_the_pictures_in_documents_are_those_that_are_drawn() -> None:
     texts = [path.read_text(encoding="utf-8") for path in (root / "README.md", *(root / "docs").glob("*.md"))]
     assert {path.name for path in (root / "docs" / "pictures").iterdir()} == drawn
     assert {name for text in texts for name in re.findall(r"pictures/([\w-]+\.png)", text)} == drawn
+
+
+def test_the_session_is_what_the_commands_print_now(tmp_path: Path) -> None:
+    assert session_svg(sandbox(tmp_path / "world")) == SESSION.read_text(encoding="utf-8"), "make pictures draws it anew"
