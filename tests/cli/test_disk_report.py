@@ -104,7 +104,7 @@ def test_holes_in_files_a_quiet_broker_and_unknown_growth_are_stated() -> None:
     assert unknown == "  the growth of 2 replicas is not known: all data there is only minutes old"
     unread, young = more(growth_unknown=3, growth_unread=1)
     assert unread == "  the growth of 1 replica is not known: its log cannot be read"
-    assert young.startswith("  the growth of 2 replicas is not known: all there is")
+    assert young.startswith("  the growth of 2 replicas is not known: all data there is")
 
 
 def test_what_is_tried_is_compared_with_what_is_in_force() -> None:

@@ -215,7 +215,7 @@ def test_what_a_job_cannot_tell_yet_is_not_known_and_no_zero() -> None:
         done = run_command("transactions", "--job", url)
     counted, why = done.stdout.splitlines()[-2:]
     assert (done.returncode, counted) == (4, "1 open, of 1 it is not known whether they hang")
-    assert why.startswith("The logs of all coordinators (__transaction_state) decide that: a job reads them once more")
+    assert why.startswith("The logs of all coordinators (__transaction_state) decide that. After its start a job reads them once more")
 
 
 def test_the_sum_of_a_job_is_of_those_that_are_not_listed_too() -> None:

@@ -310,7 +310,7 @@ def test_what_agents_report_while_a_job_starts_is_a_problem_at_once() -> None:
     assert verdict(of, problems(of)).startswith(
         "Reading the disks: 41 %, 82 B of 197 B, 12s left. So far: 1 critical problem. segtail's agent a2"
     )
-    assert freshness(of, -1).startswith("What 1 of 2 agents can tell of brokers and disks is here; nothing new from a2;")
+    assert freshness(of, -1).startswith("Brokers and disks are known from 1 of 2 agents; nothing new from a2;")
 
 
 def test_why_nothing_is_current() -> None:
@@ -320,7 +320,7 @@ def test_why_nothing_is_current() -> None:
     assert not_current(around(agent(up=False)), -1) == "No agent answers: a1"
     behind = {"a1": (5, 90.0), "a2": (5, 31.0)}
     assert not_current(around(up, agent(name="a2"), lags=behind), NOW_MS - 90_000) == (
-        "What was appended since 2023-11-14T22:11:50Z is not counted yet: the oldest of it has waited for 1m 30s"
+        "Appends since 2023-11-14T22:11:50Z are not counted yet: the oldest has waited for 1m 30s"
     )
     assert not_current(around(up, agent(name="a2"), lags=behind | {"a2": (5, 30.0)}), NOW_MS - 90_000) == ""
     assert not_current(around(live=False), -1) == ""

@@ -174,7 +174,7 @@ GOLDEN = [
         replace(READING, loss_ms=NOW - 1, retention_ms=6 * HOUR, next_timestamp_ms=NOW - 240 * HOUR, next_expired_ms=239 * HOUR),
         "its oldest unread records will be deleted with the next check unless they are read before. The next one was 9d 23h old when it "
         "was written, longer than its topic keeps records: with message.timestamp.type=LogAppendTime their time begins when they are "
-        "written",
+        "written. The command raises retention.ms from 6h to 10d 6h: each replica of the topic keeps records on disk 10d longer",
         f"kafka-configs.sh {SERVER} --alter --entity-type topics --entity-name orders --add-config retention.ms=885600000",
     ),
     (
@@ -202,7 +202,7 @@ GOLDEN = [
         "held",
         replace(HELD, held_by=replace(HOLDING, verdict="hanging", transactional_id="")),
         "held up by a transaction of producer 7, which is hanging, open since 2023-11-14T21:13:20Z (1h ago): 50 offsets from 100 on "
-        "cannot be read with read_committed until it ends; no coordinator will end it. The abort discards its records: first make sure "
+        "cannot be read with read_committed until it ends. No coordinator will end it. The abort discards its records: first make sure "
         "that its producer has ended",
         f"kafka-transactions.sh {SERVER} abort --topic orders --partition 3 --start-offset 100",
     ),
