@@ -121,8 +121,9 @@ def test_the_pictures_in_documents_are_those_that_are_drawn() -> None:
     drawn = {f"{name}-{scheme}.png" for name in VIEWS for scheme in SCHEMES} | {f"{name}.png" for name in SHOWN} | {"top.png"}
     root = HERE.parents[1]
     texts = [path.read_text(encoding="utf-8") for path in (root / "README.md", *(root / "docs").glob("*.md"))]
+    drawn.add(SESSION.name)
     assert {path.name for path in (root / "docs" / "pictures").iterdir()} == drawn
-    assert {name for text in texts for name in re.findall(r"pictures/([\w-]+\.png)", text)} == drawn
+    assert {name for text in texts for name in re.findall(r"pictures/([\w-]+\.(?:png|svg))", text)} == drawn
 
 
 def test_the_session_is_what_the_commands_print_now(tmp_path: Path) -> None:
