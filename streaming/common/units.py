@@ -213,13 +213,9 @@ def format_table(rows: Iterable[Sequence[str | None]], right: Collection[str] = 
 
 def plain(text: str) -> str:
     """A text with what does not print as an escape, such as ``\\x1b``: control and bidirectional characters, surrogates."""
-    return text if text.isprintable() else "".join(each if each.isprintable() else _escaped(each) for each in text)
+    return text if text.isprintable() else "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def plain_lines(text: str) -> str:
     """The same for a text of several lines."""
     return text if text.isprintable() else "\n".join(map(plain, text.split("\n")))
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode()

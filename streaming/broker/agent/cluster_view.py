@@ -141,17 +141,15 @@ def _count(
             topic=topic.name,
             topic_id=topic.topic_id,
             partitions=len(states),
-            in_sync={} if min_isr else dict(Counter(_in_sync(state, capped) for _, state in states)),
+            in_sync={}
+            if min_isr
+            else dict(Counter(f"{len(state.isr)}/{len(state.replicas) if _is_capped(state, capped) else ''}" for _, state in states)),
             **{str(problem): len(some) for problem, some in found.items()},
         ),
         list(_examples(topic.name, found)),
         [PartitionName(topic.name, number) for number, state in states if state.recovering],
         [_reassignment(topic.name, number, state) for number, state in states if state.adding_replicas or state.removing_replicas],
     )
-
-
-def _in_sync(state: PartitionState, capped: frozenset[int]) -> str:
-    return f"{len(state.isr)}/{len(state.replicas) if _is_capped(state, capped) else ''}"
 
 
 def _reassignment(topic: str, partition: int, state: PartitionState) -> Reassignment:

@@ -28,7 +28,6 @@ from streaming.broker.protocol.event_tables import blocks_table
 from streaming.broker.protocol.status_messages import (
     MOST_UNREADABLE,
     BlockedFile,
-    BrokerStatus,
     CatalogPart,
     CatalogVersion,
     ScrubStatus,
@@ -39,7 +38,6 @@ from streaming.broker.protocol.status_messages import (
 )
 from streaming.broker.protocol.versions import job_problem
 from streaming.broker.watcher.beginnings import Beginning
-from streaming.broker.watcher.unreadable import StuckTail
 from streaming.broker.watcher.watcher import Doubt, Watcher
 from streaming.common.catalog import Version
 from streaming.common.event_row import EVENTS, Event
@@ -291,11 +289,11 @@ class Service:
             directories=[f"{each.broker}:{each.directory_id or each.path}" for each in dirs.known],
             doubts={str(doubt): count for doubt, count in self.doubts().items()},
             log_dirs=self.host_status.log_dirs,
-            broker_statuses=[_without_known(each, request) for each in self.host_status.brokers],
+            broker_statuses=[replace(each, counts="") if each.counts_name in request.counts else each for each in self.host_status.brokers],
             blocked=self.blocked(),
             silent_seconds=round(self.pulse.age, 1),
             unreadable=[UnreadableLogs(*each) for each in sorted(Counter(each.log.broker for each in unreadable).items())],
-            unreadable_logs=[_named(each) for each in unreadable[:MOST_UNREADABLE]],
+            unreadable_logs=[UnreadableLog(*each.log, each.path, each.error) for each in unreadable[:MOST_UNREADABLE]],
             twins=self.owners.twins(),
             scrubs=self.scrubs(),
             pending=list(answer(request.pending, self.watcher.tails(), self.redact)) if request.pending else [],
@@ -547,16 +545,8 @@ class _Start:
     after: int
 
 
-def _without_known(status: BrokerStatus, request: StatusRequest) -> BrokerStatus:
-    return replace(status, counts="") if status.counts_name in request.counts else status
-
-
 def serve_only(protocol: int) -> None:
     """Check the version of every call, not only the first: a job may keep running while its agent is upgraded."""
     problem = job_problem(protocol, streaming.__version__)
     if problem:
         raise VersionError(problem)
-
-
-def _named(log: StuckTail) -> UnreadableLog:
-    return UnreadableLog(*log.log, log.path, log.error)

@@ -66,7 +66,9 @@ class GroupDetails:
 
     def checked(self, partitions: Sequence[GroupPartition]) -> list[GroupPartition]:
         """The partitions; those that may have stopped because of their next batch, with a check of it."""
-        suspects = [each for each in partitions if _is_suspect(each)][:MOST_CHECKED]
+        suspects = [
+            each for each in partitions if each.unknown == _DAMAGED or each.next_batch_bytes > LARGE_BYTES or each.stopped_since_ms >= 0
+        ][:MOST_CHECKED]
         calls = {
             f"{each.topic}-{each.partition}": partial(self._agents[agent].batch, _request(each))
             for each in suspects
@@ -143,10 +145,6 @@ def _between(partition: GroupPartition, end: int, answers: Mapping[Position, Map
 def _done(partition: GroupPartition) -> int:
     """How many offsets after the next record a share group is done with: what it has left is less than what lies there."""
     return max(partition.high_watermark - partition.next_offset - partition.lag_offsets, 0) if partition.lag_offsets >= 0 else 0
-
-
-def _is_suspect(partition: GroupPartition) -> bool:
-    return partition.unknown == _DAMAGED or partition.next_batch_bytes > LARGE_BYTES or partition.stopped_since_ms >= 0
 
 
 def _request(partition: GroupPartition) -> BatchRequest:

@@ -353,7 +353,7 @@ class GroupTracker:
         stopped = (since >= 0) & (as_of_ms - since >= after_ms) & ~left
         kept = _kept(view, commits, logs, lag)
         found = CommitFacts(
-            lags=unanswered(lag, _silent(view, logs)[logs.of_row]) if view.silent else lag,
+            lags=unanswered(lag, np.array([agent in view.silent for agent in logs.agents], np.bool_)[logs.of_row]) if view.silent else lag,
             appended=appended,
             stopped=stopped,
             perhaps_stopped=~stopped & ~left & (perhaps >= 0) & (as_of_ms - perhaps >= after_ms),
@@ -395,7 +395,10 @@ class GroupTracker:
             pending=self._pending.update(commits.pending, view.now_ms),
             uncommitted=with_logs(without, view.observed, view.topic_ids, _reasons_of_groups(commits)),
             unread=_unread(view, commits.logs),
-            not_understood={topic: sum(log.unreadable for log in commits.logs if log.topic == topic) for topic in _topics(commits.logs)},
+            not_understood={
+                topic: sum(log.unreadable for log in commits.logs if log.topic == topic)
+                for topic in sorted({log.topic for log in commits.logs} - {CHECKPOINTS})
+            },
             queries=self.queries.facts,
             omitted=sum(log.omitted for log in commits.logs),
             appended_rate=self._ends.rates(view.steady_ms),
@@ -409,11 +412,6 @@ def _holding(view: RoundView, logs: GroupLogs) -> Longs:
     """Since when the first open transaction of each log is open, `ABSENT` where that is not certain."""
     named = zip(logs.topics, logs.partition.tolist(), strict=True)
     return np.array([view.holding.get(log, ABSENT) for log in named], np.int64)
-
-
-def _silent(view: RoundView, logs: GroupLogs) -> Flags:
-    """The logs whose agent does not answer now."""
-    return np.array([agent in view.silent for agent in logs.agents], np.bool_)
 
 
 def currents(view: RoundView) -> dict[LogName, Current]:
@@ -467,10 +465,6 @@ def _as_of(groups: Mapping[str, GroupFacts], now_ms: int) -> Mapping[str, GroupF
     """The groups; that one is in its state since a time to come is not known."""
     ahead = {name: replace(facts, state_ms=ABSENT) for name, facts in groups.items() if facts.state_ms > now_ms + AHEAD_MS}
     return {**groups, **ahead} if ahead else groups
-
-
-def _topics(logs: Collection[CoordinatorLog]) -> list[str]:
-    return sorted({log.topic for log in logs} - {CHECKPOINTS})
 
 
 def _unread(view: RoundView, logs: Collection[CoordinatorLog]) -> dict[str, int]:

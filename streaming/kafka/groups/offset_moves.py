@@ -8,7 +8,7 @@ Who reads moves forwards, so a step forwards is a move only in a group that had 
 """
 
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum, StrEnum
 from itertools import takewhile
@@ -209,10 +209,7 @@ class MovedOffsets:
         """Forget all groups but these; rows have got other numbers, or are gone."""
         self._of = {name: moves for name, moves in self._of.items() if name in groups}
         self._count = sum(map(len, self._of.values()))
-        self._empty = dict(self._moved(rows))
-
-    def _moved(self, rows: Mapping[int, int]) -> Iterator[tuple[int, _Emptiness]]:
-        return ((rows[row], empty) for row, empty in self._empty.items() if row in rows)
+        self._empty = {rows[row]: empty for row, empty in self._empty.items() if row in rows}
 
     def _leave_out(self, group: str) -> None:
         self.left_out += 1

@@ -240,7 +240,9 @@ def check_batches(buffer: Bytes, at: CheckPosition, around: SegmentFacts, seeds:
     if (broken := first_broken(batches.headers)) is not None:
         batches, end, stop = batches.take(slice(0, broken)), int(batches.positions[broken]), Stop.BAD_LENGTH
     wrong = wrong_crcs(buffer, batches)
-    damages = [_damage(Fault.CRC, batches, item, at) for item in wrong.tolist()]
+    damages = [
+        Damage(Fault.CRC, at.position + int(batches.positions[item]), int(batches.headers["base_offset"][item])) for item in wrong.tolist()
+    ]
     if len(wrong):
         sound = np.ones(len(batches), np.bool_)
         sound[wrong] = False
@@ -337,10 +339,6 @@ def check_end(at: CheckPosition, following_epoch: int) -> tuple[Damage, ...]:
     if at.last is not None and NO_EPOCH < following_epoch < at.leader_epoch:
         return (Damage(Fault.EPOCH, at.last.position, at.last.offset),)
     return ()
-
-
-def _damage(fault: Fault, batches: Batches, item: int, at: CheckPosition) -> Damage:
-    return Damage(fault, at.position + int(batches.positions[item]), int(batches.headers["base_offset"][item]))
 
 
 # --- checks which entries of a sparse index are proven by the log itself (`OffsetIndex`, `TimeIndex`, `DumpLogSegments`). The index of an

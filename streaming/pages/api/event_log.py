@@ -46,7 +46,7 @@ class EventLog:
             if before is not None and (self._is_settling(now_ms) if first else now_ms - before.at_ms < APART_MS):
                 return
             if first and judged.started_ms >= 0:
-                self._add([_started(judged.started_ms)])
+                self._add([ClusterEvent(kind=EventKind.JOB_STARTED, at_ms=judged.started_ms, what="This job of segtail was started")])
             young = self._recalled is not None and now_ms - judged.started_ms < YOUNG_MS
             now = moment_of(judged.circumstances, judged.problems, young=young)
             if before is None:
@@ -110,10 +110,6 @@ class EventLog:
             rows=matched[offset : offset + limit],
             since_ms=since_ms,
         )
-
-
-def _started(at_ms: int) -> ClusterEvent:
-    return ClusterEvent(kind=EventKind.JOB_STARTED, at_ms=at_ms, what="This job of segtail was started")
 
 
 def _key(event: ClusterEvent) -> tuple[object, ...]:

@@ -27,7 +27,7 @@ def nearby(settings: Settings, *, of_files: bool) -> tuple[Settings, str | None]
     """
     from streaming.broker.disk.broker_processes import running_log_dirs
 
-    url = _url(settings.listen)
+    url = f"http://{Address('127.0.0.1', settings.listen.port) if settings.listen.host in _ANY_HOST else settings.listen}"
     if not of_files and is_job(url):
         click.echo(f"segtail: neither --job nor --log-dirs is given: the job at {url} is asked", err=True)
         return settings, url
@@ -39,11 +39,6 @@ def nearby(settings: Settings, *, of_files: bool) -> tuple[Settings, str | None]
     refused = f" ({'; '.join(found.refused)})" if found.refused else ""
     job = "" if of_files else f"; or --job http://HOST:PORT to ask a running job, for none answers at {url}"
     raise UsageError(f"give --log-dirs, or a PATH with log dirs, for no broker runs here whose log.dirs could be found{refused}{job}")
-
-
-def _url(listens: Address) -> str:
-    """Where a job of this machine answers with these settings, and without any at 127.0.0.1:9712."""
-    return f"http://{Address('127.0.0.1', listens.port) if listens.host in _ANY_HOST else listens}"
 
 
 def is_job(url: str) -> bool:

@@ -206,7 +206,7 @@ class Summary:
             ("max_timestamp", None if self._largest_timestamp < 0 else self._largest_timestamp),
             ("producers", len(self._producers - {_NONE})),
             ("codecs", self._codecs()),
-            ("ratio", self._ratio()),
+            ("ratio", round(self._opened_after / self._opened_before, 3) if self._opened_before else None),
             ("ratio_batches", self._opened_batches),
             ("zero_tail_bytes", self.tail.zeros),
             ("unreadable_bytes", self.tail.damaged),
@@ -217,7 +217,3 @@ class Summary:
         names = enumerate((*CODECS, *map(str, range(len(CODECS), _CODEC_IDS))))
         found: Iterable[tuple[int, str]] = ((codec, name) for codec, name in names if self._codec_batches[codec])
         return {name: {"batches": int(self._codec_batches[codec]), "bytes": int(self._codec_bytes[codec])} for codec, name in found}
-
-    def _ratio(self) -> float | None:
-        """How many times larger the compressed batches are after decompression, by the samples; None if none is compressed."""
-        return round(self._opened_after / self._opened_before, 3) if self._opened_before else None

@@ -108,7 +108,20 @@ class _Reading:
             except OSError as error:
                 usage, reason = None, str(error)
             if usage is None:
-                self._dirs.append(_unreadable(log_dir, reason or ""))
+                self._dirs.append(
+                    DirFacts(
+                        broker=log_dir.broker,
+                        log_dir=str(log_dir.path),
+                        up=False,
+                        problem=reason or "",
+                        device=-1,
+                        free=-1,
+                        capacity=-1,
+                        checkpoint_ms=-1,
+                        kinds={},
+                        unread={},
+                    )
+                )
             else:
                 self._take(log_dir, usage)
         self._leftovers += [
@@ -327,21 +340,6 @@ class _Reading:
         if self._links:
             some = ", ".join(format_name(path, 300) for path in self._links[:3])
             yield f"{format_count(len(self._links), 'symbolic link')} {'is' if len(self._links) == 1 else 'are'} not followed: {some}"
-
-
-def _unreadable(log_dir: LogDir, reason: str) -> DirFacts:
-    return DirFacts(
-        broker=log_dir.broker,
-        log_dir=str(log_dir.path),
-        up=False,
-        problem=reason,
-        device=-1,
-        free=-1,
-        capacity=-1,
-        checkpoint_ms=-1,
-        kinds={},
-        unread={},
-    )
 
 
 def _directory(log_dir: LogDir, name: PartitionDir) -> str:

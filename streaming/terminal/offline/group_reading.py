@@ -11,13 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from urllib.parse import unquote
 
 import streaming
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.logdirs import Partition
 from streaming.broker.protocol.group_json import GROUPS_PATH, GroupDetail, GroupPage, GroupSummary, ReadMoments
 from streaming.broker.protocol.listing_json import ALL_ROWS, AwayBroker
 from streaming.broker.watcher.cursors import log_id
@@ -287,9 +285,15 @@ def groups_in(
     directories = {key: tail.partition.path for key, tail in tails.items()}
     now_ms = reading.now_ms
     view = _view(reading, logs, snapshot, tails, now_ms)
-    replayed = [each for each in before.logs.replayed if _is_read(each.partition, directories)]
+    replayed = [
+        each for each in before.logs.replayed if directories.get(log_id(each.partition), each.partition.path) == each.partition.path
+    ]
     current = currents(view)
-    cut = [name for name, each in _named(replayed) if each.is_cut and name in current and _counts(each, current[name])]
+    cut = [
+        name
+        for name, each in _named(replayed)
+        if each.is_cut and name in current and current[name].is_of(NAME, each.partition.log_dir.broker)
+    ]
     view = replace(view, cut=cut, coordinators=before.coordinators)
     high_watermarks = [_high_watermark(each, current) for each in replayed]
     as_of = [each.as_of(upto) for each, upto in zip(replayed, high_watermarks, strict=True)]
@@ -407,18 +411,8 @@ def _read_on(logs: CoordinatorLogs, few_bytes: int) -> None:
             break
 
 
-def _is_read(log: Partition, directories: Mapping[LogKey, Path]) -> bool:
-    """Whether a replica of a coordinators' log is the one that is read, or none is: during a move between log dirs there are two."""
-    return directories.get(log_id(log), log.path) == log.path
-
-
 def _named(replayed: Iterable[Replayed]) -> Iterator[tuple[LogName, Replayed]]:
     return (((each.partition.topic, each.partition.partition), each) for each in replayed)
-
-
-def _counts(replayed: Replayed, current: Current) -> bool:
-    """Whether it is the replica that counts."""
-    return current.is_of(NAME, replayed.partition.log_dir.broker)
 
 
 def _high_watermark(replayed: Replayed, current: Mapping[LogName, Current]) -> int:
