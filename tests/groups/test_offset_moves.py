@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streaming.broker.protocol.group_json import RebalancedMember
 from streaming.kafka.groups import offset_moves
 from streaming.kafka.groups.group_rows import group_facts
 from streaming.kafka.groups.offset_moves import (
@@ -233,10 +234,11 @@ def test_the_history_of_a_group(script: str, expected: str) -> None:
 
 def test_the_columns_of_a_history(monkeypatch: pytest.MonkeyPatch) -> None:
     first, empty = (each for each in history("G1(a,b)@77 G2()").events)
-    assert (first.epoch, first.member_count, first.members, first.at_ms) == (1, 2, (("c-a", "/h"), ("c-b", "/h")), 77)
-    assert (empty.epoch, empty.member_count, empty.members, empty.at_ms) == (2, 0, (), 1001)
+    a, b = (RebalancedMember(client=f"c-{each}", host="/h") for each in "ab")
+    assert (first.epoch, first.members, first.first_members, first.at_ms) == (1, 2, [a, b], 77)
+    assert (empty.epoch, empty.members, empty.first_members, empty.at_ms) == (2, 0, [], 1001)
     newer = history("M(a) E1 E? M~(a) E2").events
-    assert [(each.epoch, each.member_count, each.members) for each in newer] == [(1, 1, (("c-a", "/h"),)), (-1, -1, ()), (2, 0, ())]
+    assert [(each.epoch, each.members, each.first_members) for each in newer] == [(1, 1, [a]), (-1, -1, []), (2, 0, [])]
     ended = history("50^7 +7").events
     assert [(each.record_offset, each.at_ms, each.partition) for each in ended] == [(0, 1000, 0), (1, 1001, 0)]
     monkeypatch.setattr(group_history, "MOST_EVENTS", 3)

@@ -40,17 +40,9 @@ class ThreadCalls:
         self.count += 1
 
 
-class _CallsOfThread(threading.local):
-    def __init__(self) -> None:
-        self.calls = ThreadCalls()
-
-
-_calls_of_thread = _CallsOfThread()
-
-
 def calls_of_this_thread() -> ThreadCalls:
     """The calls of the current thread."""
-    return _calls_of_thread.calls
+    return _of_thread.calls
 
 
 class Calling:
@@ -62,7 +54,7 @@ class Calling:
         self._path = path
 
     def __enter__(self) -> None:
-        calls = self._calls = _calls_of_thread.calls
+        calls = self._calls = _of_thread.calls
         self._outer = calls.path
         calls.path = self._path
         calls.count += 1
@@ -88,12 +80,12 @@ def written_ms(path: str | PathLike[str]) -> int:
 
 def note_read(size: int) -> None:
     """Note that this thread has read so many more bytes of a segment."""
-    _calls_of_thread.calls.size += size
+    _of_thread.calls.size += size
 
 
 def bytes_read() -> int:
     """The bytes of segments that this thread has read since it began. The difference of two values is what was read in between."""
-    return _calls_of_thread.calls.size
+    return _of_thread.calls.size
 
 
 NAMES_BYTES = 64 << 10
@@ -285,22 +277,23 @@ class OpenFiles:
             holder.rest()
 
 
-class _FilesOfThread(threading.local):
-    def __init__(self) -> None:
-        limit = _limit()
-        self.files = OpenFiles(limit - min(RESERVED, limit // 2))
-
-
 def _limit() -> int:
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
-_files_of_thread = _FilesOfThread()
+class _OfThread(threading.local):
+    def __init__(self) -> None:
+        self.calls = ThreadCalls()
+        limit = _limit()
+        self.files = OpenFiles(limit - min(RESERVED, limit // 2))
+
+
+_of_thread = _OfThread()
 
 
 def open_files() -> OpenFiles:
     """The open files of the calling thread."""
-    return _files_of_thread.files
+    return _of_thread.files
 
 
 class ReadingPace:

@@ -1,8 +1,7 @@
 """What files beside the segments say of producers and transactions: producer snapshots, and indexes of aborted transactions."""
 
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,12 +77,10 @@ def load_producer_snapshot(file: SnapshotFile) -> ProducerSnapshot:
     return ProducerSnapshot(file.offset, modified_ms, states)
 
 
-def nearest_snapshot(files: Sequence[SnapshotFile], begin: int, upto: int) -> tuple[ProducerSnapshot | None, list[str]]:
-    """The newest sound snapshot of these offsets, and the errors of newer ones. ``files``: of `list_producer_snapshots`."""
+def first_sound(files: Iterable[SnapshotFile]) -> tuple[ProducerSnapshot | None, list[str]]:
+    """The first snapshot that can be read, and the errors of those before it."""
     doubts: list[str] = []
-    for file in reversed(files):
-        if not begin <= file.offset <= upto:
-            continue
+    for file in files:
         try:
             return load_producer_snapshot(file), doubts
         except (FormatError, OSError) as error:
@@ -91,13 +88,9 @@ def nearest_snapshot(files: Sequence[SnapshotFile], begin: int, upto: int) -> tu
     return None, doubts
 
 
-def later_snapshot(files: Sequence[SnapshotFile], offset: int) -> ProducerSnapshot | None:
-    """The oldest sound snapshot after an offset."""
-    for file in files:
-        if file.offset > offset:
-            with suppress(FormatError, OSError):
-                return load_producer_snapshot(file)
-    return None
+def nearest_snapshot(files: Sequence[SnapshotFile], begin: int, upto: int) -> tuple[ProducerSnapshot | None, list[str]]:
+    """The newest sound snapshot of these offsets, and the errors of newer ones. ``files``: of `list_producer_snapshots`."""
+    return first_sound(file for file in reversed(files) if begin <= file.offset <= upto)
 
 
 def aborted_transactions(segments: Sequence[Segment], upto: int) -> NDArray[np.void]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from streaming.broker.disk.locate import batches_between, scan_on, start_near
 from streaming.broker.disk.opening import bytes_read
-from streaming.broker.disk.producer_files import ProducerSnapshot, later_snapshot, list_producer_snapshots, nearest_snapshot
+from streaming.broker.disk.producer_files import ProducerSnapshot, first_sound, list_producer_snapshots, nearest_snapshot
 from streaming.broker.disk.segment_files import OpenSegment, Segment
 from streaming.broker.journal.cursor import TIMES_UNKNOWN
 from streaming.common.arrays import Longs
@@ -86,7 +86,7 @@ class Replay:
         if snapshot is not None:
             self._transactions, _ = advance(self._transactions, _ongoing(snapshot, segments), 0)
             self._producers = self._producers if producers_limit is None else Producers.of(snapshot.states, producers_limit)
-        elif self._cold and (later := later_snapshot(snapshots, end)) is not None:
+        elif self._cold and (later := first_sound(file for file in snapshots if file.offset > end)[0]) is not None:
             self._transactions, _ = advance(self._transactions, _ongoing(_as_of(later, first), segments), 0)
         self._reached = self._through = self.begins  # after the last batch, and after the gap that compaction may have left there
         self._problem = ""

@@ -22,9 +22,9 @@ _CHECKED_FROM = 6
 _MOST_SEQUENCE = 0x7FFFFFFF
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ProducerState:
-    """One producer. `timestamp` is the largest of its last batch, or that of its last marker, in Unix milliseconds.
+    """One producer, as the file has it. `timestamp` is the largest of its last batch, or that of its last marker, in Unix milliseconds.
 
     `last_sequence` and `last_offset` are -1 if no data of the present epoch is kept; `coordinator_epoch` is -1 before any marker,
     `current_txn_first_offset` while no transaction is open. The file does not contain when that transaction began; only its first batch
@@ -66,26 +66,4 @@ def read_producer_snapshot(data: bytes | memoryview) -> tuple[ProducerState, ...
         raise FormatError(f"bytes after the {count} entries of a producer snapshot", size)
     if crc32c(data[_CHECKED_FROM:]) != crc:
         raise FormatError("wrong CRC in a producer snapshot", _VERSION.size)
-    return tuple(_state(*fields) for fields in _ENTRY.iter_unpack(data[_HEAD.size :]))
-
-
-def _state(
-    producer_id: int,
-    producer_epoch: int,
-    last_sequence: int,
-    last_offset: int,
-    offset_delta: int,
-    timestamp: int,
-    coordinator_epoch: int,
-    current_txn_first_offset: int,
-) -> ProducerState:
-    return ProducerState(
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        last_sequence=last_sequence,
-        last_offset=last_offset,
-        offset_delta=offset_delta,
-        timestamp=timestamp,
-        coordinator_epoch=coordinator_epoch,
-        current_txn_first_offset=current_txn_first_offset,
-    )
+    return tuple(ProducerState(*fields) for fields in _ENTRY.iter_unpack(data[_HEAD.size :]))

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from streaming import __version__
@@ -25,7 +25,7 @@ from streaming.kafka.groups.commit_log import CommitLog
 from streaming.kafka.groups.group_rows import REMOVED
 from streaming.kafka.groups.group_states import DELETING, MOST_NAMED
 from streaming.kafka.groups.log_replay import GroupLimit
-from streaming.kafka.groups.offset_moves import MoveKind, NotedMove, counts, kind_of
+from streaming.kafka.groups.offset_moves import NotedMove, counts, kind_of
 from streaming.kafka.scan.group_records import Commit, EndMarker, GroupRecord, GroupRecords, NotUnderstood, group_records
 from streaming.terminal.offline.cluster_logs import unseen_dirs
 from streaming.terminal.offline.coordinator_logs import coordinators_logs, whole_batches
@@ -40,33 +40,12 @@ MOST_EVENTS = 1_000
 COMMITTED, PENDING, DELETED, GENERATION, GONE = "commit", "pending", "deleted", "generation", "gone"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupEvent:
-    """A record of a group, or the end of a transaction with its commits. Columns as `HistoryEvent` of `group_history_json`.
-
-    ``members``: client ids and hosts of the first ones; ``move``: what the commit has moved, None for a reader's.
-    """
-
-    event: str
-    record_offset: int
-    at_ms: int
-    topic: str = ""
-    partition: int = -1
-    committed: int = -1
-    before: int = -1
-    epoch: int = -1
-    member_count: int = -1
-    members: tuple[tuple[str, str], ...] = ()
-    move: NotedMove | None = None
-
-    @property
-    def moved(self) -> MoveKind | None:
-        """By whom, as far as the log shows by now. What was beyond the end of another log at that time it does not."""
-        if self.move is None:
-            return None
-        move = self.move.now
-        kind = kind_of(move, from_beyond=False)
-        return kind if counts(move, kind) else None
+def _moved(noted: NotedMove | None) -> str:
+    """By whom, as far as the log shows by now; "" for a reader. What was beyond the end of another log at that time it does not."""
+    if noted is None:
+        return ""
+    kind = kind_of(noted.now, from_beyond=False)
+    return kind if counts(noted.now, kind) else ""
 
 
 class GroupEvents:
@@ -76,7 +55,7 @@ class GroupEvents:
         self.omitted = 0
         self._group = group
         self._replay = CommitLog(log, "", GroupLimit(1))
-        self._events: deque[GroupEvent] = deque(maxlen=MOST_EVENTS)
+        self._events: deque[tuple[HistoryEvent, NotedMove | None]] = deque(maxlen=MOST_EVENTS)  # with what a commit has moved
         self._pending: dict[int, dict[tuple[str, int], Commit]] = {}
 
     def take(self, record: Commit | GroupRecord | EndMarker) -> None:
@@ -89,19 +68,16 @@ class GroupEvents:
         self._replay.replay(GroupRecords((record,), 0), record.record_offset + 1)
         move = self._replay.moves.newest(self._group)
         for each in events:
-            if each.event == GENERATION:
-                each = self._with_members(each, record)
-            elif each.event == COMMITTED and move is not None and move is not before and _is_of(move, each):
-                each = replace(each, move=move)
+            moved = each.event == COMMITTED and move is not None and move is not before and _is_of(move, each)
             self.omitted += len(self._events) == MOST_EVENTS
-            self._events.append(each)
+            self._events.append((self._with_members(each, record) if each.event == GENERATION else each, move if moved else None))
 
     @property
-    def events(self) -> tuple[GroupEvent, ...]:
+    def events(self) -> list[HistoryEvent]:
         """The newest ones, the oldest first."""
-        return tuple(self._events)
+        return [replace(event, moved=_moved(move)) for event, move in self._events]
 
-    def _of(self, record: Commit | GroupRecord | EndMarker) -> Iterator[GroupEvent]:
+    def _of(self, record: Commit | GroupRecord | EndMarker) -> Iterator[HistoryEvent]:
         if isinstance(record, Commit):
             yield from self._commit(record)
         elif isinstance(record, EndMarker):
@@ -112,9 +88,9 @@ class GroupEvents:
             not isinstance(record.key, OffsetCommitKey | OtherKey) and record.key.key_type in DELETING
         ):
             event = GONE if record.value is None else GENERATION
-            yield GroupEvent(event=event, record_offset=record.record_offset, at_ms=record.at_ms)
+            yield HistoryEvent(event=event, record_offset=record.record_offset, at_ms=record.at_ms)
 
-    def _commit(self, record: Commit) -> Iterator[GroupEvent]:
+    def _commit(self, record: Commit) -> Iterator[HistoryEvent]:
         if record.value is None:
             for commits in self._pending.values():
                 commits.pop((record.topic, record.partition), None)
@@ -126,9 +102,9 @@ class GroupEvents:
             self._pending.setdefault(record.producer_id, {})[record.topic, record.partition] = record
             yield self._event(PENDING, record)
 
-    def _event(self, event: str, record: Commit) -> GroupEvent:
+    def _event(self, event: str, record: Commit) -> HistoryEvent:
         value = record.value if isinstance(record.value, OffsetCommit) else None
-        return GroupEvent(
+        return HistoryEvent(
             event=event,
             record_offset=record.record_offset,
             at_ms=record.at_ms if value is None else value.commit_timestamp,
@@ -138,22 +114,24 @@ class GroupEvents:
             before=max(self._replay.committed(record.group, record.topic, record.partition), -1),
         )
 
-    def _with_members(self, event: GroupEvent, record: Commit | GroupRecord | EndMarker) -> GroupEvent:
+    def _with_members(self, event: HistoryEvent, record: Commit | GroupRecord | EndMarker) -> HistoryEvent:
         """A generation with who is in it; a classic one has its own time."""
         value = record.value if isinstance(record, GroupRecord) else None
         if isinstance(value, GroupMetadata):
-            members = tuple((short_name(each.client_id), short_name(each.client_host)) for each in value.members[:MOST_NAMED])
+            members = [
+                RebalancedMember(client=short_name(each.client_id), host=short_name(each.client_host))
+                for each in value.members[:MOST_NAMED]
+            ]
             at_ms = value.current_state_timestamp if value.current_state_timestamp >= 0 else event.at_ms
-            return replace(event, at_ms=at_ms, epoch=value.generation, member_count=len(value.members), members=members)
+            return replace(event, at_ms=at_ms, epoch=value.generation, members=len(value.members), first_members=members)
         summary = self._replay.members.summary(self._group)
         if summary is None or isinstance(value, NotUnderstood):
             return event
-        return replace(
-            event, epoch=summary.epoch, member_count=summary.members, members=tuple(zip(summary.clients, summary.hosts, strict=True))
-        )
+        members = [RebalancedMember(client=client, host=host) for client, host in zip(summary.clients, summary.hosts, strict=True)]
+        return replace(event, epoch=summary.epoch, members=summary.members, first_members=members)
 
 
-def _is_of(move: NotedMove, event: GroupEvent) -> bool:
+def _is_of(move: NotedMove, event: HistoryEvent) -> bool:
     return (move.move.topic, move.move.partition, move.move.offset) == (event.topic, event.partition, event.committed)
 
 
@@ -217,25 +195,8 @@ def _history(name: str, read: _Read) -> GroupHistory:
         whole_from=read.whole_from,
         whole_from_ms=read.whole_from_ms,
         omitted=events.omitted,
-        events=[*_messages(events.events)],
+        events=events.events,
     )
-
-
-def _messages(events: Sequence[GroupEvent]) -> Iterator[HistoryEvent]:
-    for each in events:
-        yield HistoryEvent(
-            event=each.event,
-            record_offset=each.record_offset,
-            at_ms=each.at_ms,
-            topic=each.topic,
-            partition=each.partition,
-            committed=each.committed,
-            before=each.before,
-            moved=each.moved or "",
-            epoch=each.epoch,
-            members=each.member_count,
-            first_members=[RebalancedMember(client=client, host=host) for client, host in each.members],
-        )
 
 
 def group_names(log_dirs: LogDirs, settings: Settings) -> set[str]:
