@@ -13,7 +13,7 @@ from streaming.broker.disk.locate import beginning, find_offset, window
 from streaming.broker.disk.opening import ThreadCalls
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.watcher.cursors import BROUGHT_ALONG, EVERYTHING, Relocation, moved
-from streaming.broker.watcher.listing import Listing
+from streaming.broker.watcher.log_listing import Listing
 from streaming.broker.watcher.tail import Tail
 from streaming.common.log_key import LogKey
 from streaming.common.rows import EXPIRED, Kind

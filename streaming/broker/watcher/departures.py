@@ -11,7 +11,7 @@ from streaming.broker.disk.segment_files import FileIdentity, Segment, list_segm
 from streaming.broker.journal.cursor import Cursor, Replays
 from streaming.broker.journal.producer_pages import KnownProducers
 from streaming.broker.watcher.cluster_knowledge import Cluster
-from streaming.broker.watcher.listing import Listing
+from streaming.broker.watcher.log_listing import Listing
 from streaming.broker.watcher.relocate import has_files_of, resume
 from streaming.broker.watcher.stopped_logs import count_growth
 from streaming.broker.watcher.tail import Tail

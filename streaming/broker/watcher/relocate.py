@@ -14,7 +14,7 @@ from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segme
 from streaming.broker.journal.cursor import Cursor
 from streaming.broker.journal.producer_pages import KnownProducers
 from streaming.broker.watcher.cursors import LossColumns, Relocation, holds_anchor, moved, pack, parted_at, unpack
-from streaming.broker.watcher.listing import ListedSizes, Listing
+from streaming.broker.watcher.log_listing import ListedSizes, Listing
 from streaming.broker.watcher.replaying import open_at
 from streaming.broker.watcher.tail import Tail
 from streaming.common.event_row import Event

@@ -17,7 +17,7 @@ from streaming.broker.journal.joined_ranges import NO_ENTRIES
 from streaming.broker.journal.producer_pages import KnownProducers, Pages
 from streaming.broker.watcher.cursors import BROUGHT_ALONG, EVERYTHING, Open, Relocation, holds_anchor
 from streaming.broker.watcher.last_found import LastFound
-from streaming.broker.watcher.listing import ListedSizes, Listing
+from streaming.broker.watcher.log_listing import ListedSizes, Listing
 from streaming.broker.watcher.tail_states import Cause, TailState, step
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
