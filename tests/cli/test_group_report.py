@@ -140,6 +140,8 @@ def test_what_partitions_share_is_told_once() -> None:
         "    no command: not known",
     ]
     assert list(reasons(group("g", findings=findings[2:5])))[1:] == ["- t-4, t-5, t-6: held up. Wait.", "    no command: not known"]
+    one, other = (GroupFinding(verdict="held", topic="t", partition=each, text=text) for each, text in ((1, "held up. Wait"), (2, "Wait")))
+    assert list(reasons(group("g", findings=[one, other])))[1:] == ["- t-1: held up. Wait.", "- t-2: Wait."]
 
 
 def test_limits_that_are_assumed_are_explained_once_with_their_partitions() -> None:
