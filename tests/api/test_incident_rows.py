@@ -4,7 +4,7 @@ import pytest
 
 from streaming.broker.protocol.status_json import CRITICAL, WARNING, Consequence, Problem, ProblemPage
 from streaming.errors import UsageError
-from streaming.pages.api.status_message import problem_page
+from streaming.pages.api.state import problem_page
 
 EVERY = (
     Problem(

@@ -41,8 +41,7 @@ from streaming.broker.protocol.status_json import (
 )
 from streaming.errors import NotYetError
 from streaming.pages.api.paging import page_request
-from streaming.pages.api.state import State
-from streaming.pages.api.status_message import problem_page
+from streaming.pages.api.state import State, problem_page
 from streaming.pages.listings.declared_lists import BROKERS, GROUPS, PARTITIONS, RETENTION, TOPICS, TRANSACTIONS
 from streaming.pages.listings.listing import Listing
 from streaming.pages.site.page_site import PageSite
