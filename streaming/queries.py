@@ -318,7 +318,11 @@ class CheckpointReader:
         batch, sources = self._committed(commits, offsets, doubts)
         planned = max((number for number in offsets if number not in commits), default=-1)
         if planned > batch:
-            self._check_planned(planned, doubts)
+            # say so if what is planned is torn: Spark does not start with it
+            try:
+                self._sources(planned)
+            except QueryCheckpointError as error:
+                doubts.append(f"the micro-batch that is planned next is not known: {error}")
         if batch < 0 and not doubts:
             doubts.append("no micro-batch is committed yet" if offsets else "no micro-batch is planned yet")
         return QueryLook(
@@ -399,13 +403,6 @@ class CheckpointReader:
             before = len(self._read[3])
             raise QueryCheckpointError(f"offsets/{number} has {len(sources)} sources, and the query has {before}: it is cut off")
         return sources
-
-    def _check_planned(self, number: int, doubts: list[str]) -> None:
-        """Say so if what is planned is torn: Spark does not start with it."""
-        try:
-            self._sources(number)
-        except QueryCheckpointError as error:
-            doubts.append(f"the micro-batch that is planned next is not known: {error}")
 
 
 def _positions(sources: Sequence[SourceOffset]) -> tuple[QueryPosition, ...]:

@@ -27,16 +27,12 @@ def write_whole(path: Path, content: bytes, *, lasting: bool = True, mode: int =
     finally:
         new.unlink(missing_ok=True)
     if lasting:
-        _sync_directory(path.parent)
-
-
-def _sync_directory(directory: Path) -> None:
-    """Make the rename itself survive a loss of power."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        # make the rename itself survive a loss of power
+        descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 log = logging.getLogger(__name__)

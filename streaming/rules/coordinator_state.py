@@ -197,7 +197,13 @@ def taken(before: LogState | None, after: LogState, row: EventRow) -> LogState:
         after: the log with all other changes of the row.
     """
     if row.kind == Kind.APPEARED:
-        return _appeared(before, after, row)
+        if row.coordinator is not None:
+            whole = before is not None and 0 <= before.log_end_offset <= before.coordinator_upto
+            if whole and before is not None and before.journal == row.journal and row.next_offset <= before.coordinator_upto:
+                return after  # it is sent for another consumer
+            return _kept(after, [row.coordinator], row, row.next_offset)
+        goes_on = row.next_offset <= after.coordinator_upto or 0 <= row.follows <= after.coordinator_upto
+        return after if goes_on else missed(after)
     if after.coordinator_upto < 0:
         return after if row.coordinator is None else _kept(after, [after.coordinator, row.coordinator], row, _LOST)
     if row.kind == Kind.CORRUPT or (row.kind == Kind.SKIPPED and row.reason != _MERGED):
@@ -215,16 +221,6 @@ def cut(state: LogState, offset: int) -> LogState:
 def missed(state: LogState) -> LogState:
     """The log after a part of it never reached this fold."""
     return replace(state, coordinator_upto=_LOST) if state.coordinator_upto >= 0 else state
-
-
-def _appeared(before: LogState | None, after: LogState, row: EventRow) -> LogState:
-    if row.coordinator is not None:
-        whole = before is not None and 0 <= before.log_end_offset <= before.coordinator_upto
-        if whole and before is not None and before.journal == row.journal and row.next_offset <= before.coordinator_upto:
-            return after  # it is sent for another consumer
-        return _kept(after, [row.coordinator], row, row.next_offset)
-    goes_on = row.next_offset <= after.coordinator_upto or 0 <= row.follows <= after.coordinator_upto
-    return after if goes_on else missed(after)
 
 
 def _learnt(state: LogState, row: EventRow) -> LogState:

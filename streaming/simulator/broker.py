@@ -264,7 +264,9 @@ class SimulatedBroker:
             self._due.append((next(actor), len(self._due), actor))
         heapq.heapify(self._due)
         if history_ms:
-            self._catch_up()
+            self.step(self._busy_from)
+            for log in (*self._logs.values(), self._controller.log):
+                log.date_files(self._busy_from)
 
     @property
     def log_dirs(self) -> tuple[Path, ...]:
@@ -283,11 +285,6 @@ class SimulatedBroker:
             following = _advance(actor, due)
             if following is not None:
                 heapq.heappush(self._due, (following, order, actor))
-
-    def _catch_up(self) -> None:
-        self.step(self._busy_from)
-        for log in (*self._logs.values(), self._controller.log):
-            log.date_files(self._busy_from)
 
     def run(self, stop: threading.Event) -> None:
         """Keep pace with the clock until ``stop`` is set. A long pause (a machine asleep) is not made up for."""

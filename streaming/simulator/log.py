@@ -14,7 +14,6 @@ from streaming.errors import LogDirError
 from streaming.kafka.formats import names
 from streaming.simulator.batch_writer import Batch, BatchEntry
 from streaming.simulator.segment_writer import (
-    ClosedTransaction,
     Handle,
     LogConfig,
     ProducerTable,
@@ -133,16 +132,13 @@ class PartitionLog:
         self._appended += totals_of(entry)
         ended = self._producers.append(entry)
         if ended is not None:
-            self._end(ended)
+            if ended.committed:
+                self._committed += 1
+            else:
+                self._aborted += 1
+                self.active.append_aborted(ended)
         elif entry.marker is not None:
             self._empty_markers += 1
-
-    def _end(self, ended: ClosedTransaction) -> None:
-        if ended.committed:
-            self._committed += 1
-        else:
-            self._aborted += 1
-            self.active.append_aborted(ended)
 
     def date_files(self, now: int) -> None:
         """Let the files look as old as what was appended to them up to ``now``; see `WrittenSegment.date`."""
@@ -217,7 +213,12 @@ class PartitionLog:
         gone, self.segments = self.segments[keep:], self.segments[:keep]
         cut = sum(segment.size for segment in gone) + self.active.truncate(offset)
         self.log_end_offset = self.active.entries[-1].last_offset + 1 if self.active.entries else self.active.base_offset
-        self._drop_snapshots()
+        self._snapshot_offset = self.segments[0].base_offset
+        for path in self.directory.glob("*.snapshot"):
+            if int(path.stem) > self.log_end_offset:
+                path.unlink()
+            else:
+                self._snapshot_offset = max(self._snapshot_offset, int(path.stem))
         self._set_aside(reversed(gone), now)
         self._write_leader_epochs([item for item in self.leader_epochs if item[1] < offset])
         self._producers = ProducerTable(self.active.producers)
@@ -230,14 +231,6 @@ class PartitionLog:
         for segment in segments:
             segment.rename(".deleted")
             self._deleted.append((now, segment))
-
-    def _drop_snapshots(self) -> None:
-        self._snapshot_offset = self.segments[0].base_offset
-        for path in self.directory.glob("*.snapshot"):
-            if int(path.stem) > self.log_end_offset:
-                path.unlink()
-            else:
-                self._snapshot_offset = max(self._snapshot_offset, int(path.stem))
 
     def rename(self, name: str) -> None:
         """Rename the directory: to ``<name>.<32 hex>-delete`` when the topic is deleted, from ``-future`` to its own name after a move."""

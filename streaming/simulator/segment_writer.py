@@ -353,7 +353,9 @@ class WrittenSegment:
         os.ftruncate(self._log.fd, self.size)
         self._bytes_since_index_entry = 0
         self._find_max_timestamp()
-        self._cut_aborted(offset)
+        if self._aborted:
+            self._aborted = [ended for ended in self._aborted if ended.marker_offset < offset]
+            self.path("txnindex").write_bytes(b"".join(map(encode_aborted, self._aborted)))
         return cut
 
     def _find_max_timestamp(self) -> None:
@@ -361,11 +363,6 @@ class WrittenSegment:
         for entry in self.entries:
             if entry.max_timestamp > self.max_timestamp:
                 self.max_timestamp, self._offset_of_max_timestamp = entry.max_timestamp, entry.last_offset
-
-    def _cut_aborted(self, offset: int) -> None:
-        if self._aborted:
-            self._aborted = [ended for ended in self._aborted if ended.marker_offset < offset]
-            self.path("txnindex").write_bytes(b"".join(map(encode_aborted, self._aborted)))
 
     def rename(self, suffix: str, *, snapshot: bool = True) -> None:
         """Give its files another suffix ("" or ".deleted", ".cleaned", ".swap").

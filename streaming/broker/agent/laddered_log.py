@@ -152,17 +152,14 @@ class LadderedLog:
     def wake(self) -> _Seen:
         """Begin to do what is to be done; returns the log as it is now."""
         self._done_at = None
-        return self._seen()
+        tail = self.tail
+        return _Seen(tail, tail.cursor, tail.segments, tail.breaks, self._log_start, self._edition)
 
     def rest_if_done(self, state: _Seen) -> None:
         """Rest until the log is not as it was ``state`` any more, if nothing is left to do."""
         done = self.valid and not self._gap and self._compared is state.segments
         if done and not self.start_is_due and self.next_modified_ms() is None:
             self._done_at = state
-
-    def _seen(self) -> _Seen:
-        tail = self.tail
-        return _Seen(tail, tail.cursor, tail.segments, tail.breaks, self._log_start, self._edition)
 
     @property
     def _edition(self) -> str:

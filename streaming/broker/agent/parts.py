@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +37,7 @@ from streaming.broker.watcher.watcher import Watcher
 from streaming.common.short_names import redacted
 from streaming.common.units import Address
 from streaming.kafka.formats.names import PartitionDir, parse_partition_dir
-from streaming.rules.broker_process import NEVER_LOOKED, ProcessLook, ProcessState, ends_ms, lets_go
+from streaming.rules.broker_process import NEVER_LOOKED, ProcessState, ends_ms, lets_go
 
 log = logging.getLogger(__name__)
 
@@ -425,16 +425,7 @@ class Parts:
         if not after_ms or self._ending.event.is_set():
             return
         looks, at_ms = self.blocking.current.host_watch.host_status.processes.last_looks(), now_ms()
-        self._log_unknown(looks, at_ms)
-        if lets_go(list(looks.values()), began_ms=self._began_ms, after_ms=after_ms, now_ms=at_ms):
-            log.info(
-                "no broker has had these log dirs for so long that the agent ends, so that their volumes may go to another node",
-                extra={"agent": self._options.name, "let_go_after_ms": after_ms, "states": ",".join(each.state for each in looks.values())},
-            )
-            self._ending.end()
-
-    def _log_unknown(self, looks: Mapping[int, ProcessLook], at_ms: int) -> None:
-        """Say once for each reason why it is not known whether a broker has ended, and when the agent ends all the same."""
+        # say once for each reason why it is not known whether a broker has ended, and when the agent ends all the same
         for broker, process in looks.items():
             if process.state is not ProcessState.UNKNOWN or process is NEVER_LOOKED or (broker, process.why) in self._unknown:
                 continue
@@ -444,6 +435,12 @@ class Parts:
                 "it is not known whether the process of this broker has ended: the agent ends if nothing else is seen for so long",
                 extra={"broker": broker, "why": process.why, "seconds": None if ends is None else max(0, ends - at_ms) // 1000},
             )
+        if lets_go(list(looks.values()), began_ms=self._began_ms, after_ms=after_ms, now_ms=at_ms):
+            log.info(
+                "no broker has had these log dirs for so long that the agent ends, so that their volumes may go to another node",
+                extra={"agent": self._options.name, "let_go_after_ms": after_ms, "states": ",".join(each.state for each in looks.values())},
+            )
+            self._ending.end()
 
     def end(self) -> None:
         """Let the watcher store its cursors and end. If it waits in a call, it is left behind and ends with the process."""

@@ -121,18 +121,17 @@ class Scanning:
         elif event.kind is Kind.APPENDED and rows is Scan.TRANSACTIONS:
             yield from self._ended(event)
         elif event.kind is Kind.APPENDED:
-            yield from self._batches(event)
-
-    def _batches(self, event: Event) -> Iterator[Found]:
-        excerpt, found = _excerpt_of(event), 0
-        try:
-            for batches in batches_of(self.log_dirs(), excerpt):
-                found += int(np.sum(batches["size"].to_numpy(), dtype=np.int64))
-                yield batches
-        except GoneError:
-            log.info("a range is not there any more", extra={"log": str(event.log), "segment": event.segment, "offset": event.base_offset})
-        if found < event.bytes:
-            yield _missing(excerpt, event.bytes - found, "deleted")
+            excerpt, found = _excerpt_of(event), 0
+            try:
+                for batches in batches_of(self.log_dirs(), excerpt):
+                    found += int(np.sum(batches["size"].to_numpy(), dtype=np.int64))
+                    yield batches
+            except GoneError:
+                log.info(
+                    "a range is not there any more", extra={"log": str(event.log), "segment": event.segment, "offset": event.base_offset}
+                )
+            if found < event.bytes:
+                yield _missing(excerpt, event.bytes - found, "deleted")
 
     def _ended_in(self, excerpt: Excerpt) -> Generator[Found, None, Unread | None]:
         ranges = ranges_of(self.log_dirs(), excerpt)

@@ -341,7 +341,11 @@ class Service:
             raise AgentError(f"no such id of a consumer: {quoted(request.consumer)}")
         beginning = Beginning(StartFrom(request.start_from), request.resumed)
         if not request.consumer:
-            self._register_reader(beginning)
+            # register a consumer without an id: it reads what the journal keeps. Before the first such reader, the journal keeps nothing
+            if self.consumers.any() or self.watcher.tails():
+                self.watcher.note_consumer()
+            else:
+                self.watcher.begin(beginning)
         elif self._goes_on(request, principal):
             self.watcher.note_consumer()
         elif not self.arrivals.begins(request.consumer):
@@ -400,13 +404,6 @@ class Service:
     def _note(self, message: str, **fields: str) -> None:
         """Warn of what a caller has caused."""
         self.notes.write(logging.WARNING, message, fields)
-
-    def _register_reader(self, beginning: Beginning) -> None:
-        """Register a consumer without an id: it reads what the journal keeps. Before the first such reader, the journal keeps nothing."""
-        if self.consumers.any() or self.watcher.tails():
-            self.watcher.note_consumer()
-        else:
-            self.watcher.begin(beginning)
 
     def plan(self, request: PlanRequest, principal: str = "") -> Plan:
         """Plan how far ``request.budget`` bytes reach. For a consumer without an id, the plan starts at the position in the request.
@@ -484,18 +481,15 @@ class Service:
         Polls all logs first, unless the journal exceeds the budget anyway: there may be no other poll until the next plan.
         """
         with self.arrivals.waiting(consumer) as may_wait:
-            return self._wait(after, budget, min(wait_ms / 1000, MOST_WAIT_SECONDS) if may_wait else 0.0)
-
-    def _wait(self, after: int, budget: int | None, seconds: float) -> Point:
-        deadline = time.monotonic() + seconds
-        while True:
-            if self._mark(after, budget).seq == self.journal.end().seq:
-                self.polls.request(POLL_SECONDS)
-            mark = self._mark(after, budget)
-            left = deadline - time.monotonic()
-            if mark.seq > after or left <= 0:
-                return mark
-            self.journal.wait(min(left, WAIT_SECONDS))
+            deadline = time.monotonic() + (min(wait_ms / 1000, MOST_WAIT_SECONDS) if may_wait else 0.0)
+            while True:
+                if self._mark(after, budget).seq == self.journal.end().seq:
+                    self.polls.request(POLL_SECONDS)
+                mark = self._mark(after, budget)
+                left = deadline - time.monotonic()
+                if mark.seq > after or left <= 0:
+                    return mark
+                self.journal.wait(min(left, WAIT_SECONDS))
 
     def _mark(self, after: int, budget: int | None) -> Point:
         return max(self.journal.reach(after, budget), self.journal.trimmed(), key=attrgetter("seq"))

@@ -317,7 +317,9 @@ class RecordOpener:
         taken = 0
         try:
             if self._damage.on_damage is OnDamage.LEAVE_OUT:
-                _check(entry)
+                # read all records of a batch, and keep none. Raises FormatError where one cannot be read
+                for _ in read_entry_records(entry, limit=MAX_RECORDS_BYTES, most=MAX_RECORDS_BYTES) or ():
+                    pass
             for record in read_entry_records(entry, limit=MAX_RECORDS_BYTES, most=MAX_RECORDS_BYTES) or ():
                 if not self._begin <= record.offset < self._end:
                     continue
@@ -330,12 +332,6 @@ class RecordOpener:
             self._damage.found(self._path, position + at, f"expected records as Kafka writes them: {error}")
         if rows:
             yield self._rows.of_records(rows, [kind] * len(rows))
-
-
-def _check(entry: memoryview) -> None:
-    """Read all records of a batch, and keep none. Raises FormatError where one cannot be read."""
-    for _ in read_entry_records(entry, limit=MAX_RECORDS_BYTES, most=MAX_RECORDS_BYTES) or ():
-        pass
 
 
 def _stamps(batches: Batches, fields: RecordFields) -> Stamps:

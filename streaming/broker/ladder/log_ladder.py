@@ -8,7 +8,7 @@ from secrets import token_hex
 
 import numpy as np
 
-from streaming.broker.ladder.counts import NO_ENTRIES, NOTHING, Aborted, Counts, Pending, Run, transaction_runs
+from streaming.broker.ladder.counts import NO_ENTRIES, NOTHING, Aborted, Counts, Pending, transaction_runs
 from streaming.broker.ladder.segment_ladder import RungBuilder, SegmentLadder
 from streaming.common.rows import Step
 from streaming.kafka.formats.layout import CONTROL_BIT, TRANSACTIONAL_BIT
@@ -84,23 +84,20 @@ class ActiveLadder(RungBuilder):
         kinds: dict[int, int] = dict(zip(markers["first_offset"].tolist(), markers["step"].tolist(), strict=True))
         reaching_back = []
         for run in transaction_runs(batches):
-            self._pend(run, batches)
+            if len(run.items):
+                pending, before = Pending.of(run, batches), self._pending.get(run.producer_id)
+                pending = pending if before is None else before + pending
+                if len(pending.ends) > 2 * len(self.rungs):
+                    pending = pending.at(self.base_offset + self.rungs["offset"].astype(np.int64))
+                self._pending[run.producer_id] = pending
+                known = self.knows_all or run.producer_id in self._began_here
+                self.opened.setdefault(run.producer_id, pending.first_offset if known else -1)
             offset = int(batches.base_offset[run.marker]) if run.marker >= 0 else -1
             if offset in kinds:
                 ended = self._end(run.producer_id, offset, committed=kinds[offset] == Step.COMMIT)
                 if ended is not None and ended.first_offset < self.base_offset:
                     reaching_back.append(ended)
         return tuple(reaching_back)
-
-    def _pend(self, run: Run, batches: Batches) -> None:
-        if len(run.items):
-            pending, before = Pending.of(run, batches), self._pending.get(run.producer_id)
-            pending = pending if before is None else before + pending
-            if len(pending.ends) > 2 * len(self.rungs):
-                pending = pending.at(self.base_offset + self.rungs["offset"].astype(np.int64))
-            self._pending[run.producer_id] = pending
-            known = self.knows_all or run.producer_id in self._began_here
-            self.opened.setdefault(run.producer_id, pending.first_offset if known else -1)
 
     def _end(self, producer_id: int, offset: int, *, committed: bool) -> EndedTransaction | None:
         """End a transaction; None if its marker ends nothing."""
@@ -112,14 +109,11 @@ class ActiveLadder(RungBuilder):
             self.abort(pending)
         begins = first_offset if first_offset >= 0 or pending is None else pending.first_offset
         if not committed and begins >= 0:
-            self._note_aborted(producer_id, begins, offset)
+            if self._ended_count == len(self._ended):
+                self._ended = np.concatenate([self._ended, np.zeros(self._ended_count + 4, ABORTED)])
+            self._ended[self._ended_count] = (0, producer_id, begins, offset, -1)
+            self._ended_count += 1
         return EndedTransaction(producer_id, first_offset, offset, committed)
-
-    def _note_aborted(self, producer_id: int, first_offset: int, last_offset: int) -> None:
-        if self._ended_count == len(self._ended):
-            self._ended = np.concatenate([self._ended, np.zeros(self._ended_count + 4, ABORTED)])
-        self._ended[self._ended_count] = (0, producer_id, first_offset, last_offset, -1)
-        self._ended_count += 1
 
     def may_be_open(self, pending: Pending) -> bool:
         """Whether the transaction of data in an earlier segment may still be open; if not, it has ended since."""

@@ -203,15 +203,12 @@ class OpenedBatches:
                 position = int(stretch.positions[item])
                 extra = {"path": str(stretch.segment.path), "position": position, "what": known}
                 log.warning("a batch is too large to be opened for a time: it is not known", extra=extra)
-            self._remember(key, known)
+            with self._lock:
+                if key not in self._answers:
+                    self.refused += isinstance(known, str)
+                self._answers[key] = known
+                while len(self._answers) > MOST_ANSWERS:
+                    self._answers.popitem(last=False)
         if isinstance(known, str):
             raise TooLargeError(known)
         return known
-
-    def _remember(self, key: _Key, answer: Answer | str) -> None:
-        with self._lock:
-            if key not in self._answers:
-                self.refused += isinstance(answer, str)
-            self._answers[key] = answer
-            while len(self._answers) > MOST_ANSWERS:
-                self._answers.popitem(last=False)

@@ -125,7 +125,23 @@ def load(path: Path) -> ScrubProgress:
     """Load the stored progress; that of a new scrub if there is no file, or it is not understood."""
     try:
         fields = json.loads(path.read_bytes())
-        return _read(fields)
+        if fields.pop("version") != _VERSION:
+            raise ValueError("it is of another version")
+        key = fields.pop("key")
+        return ScrubProgress(
+            **{name: value for name, value in fields.items() if name in ScrubProgress.__slots__ and name != "found"},
+            key=None if key is None else SegmentKey(*key),
+            found=tuple(
+                FoundSegment(
+                    Path(each["path"]),
+                    SegmentKey(*each["key"]),
+                    tuple(Damage(Fault(fault), position, offset) for fault, position, offset in each["damages"]),
+                    each["batches"],
+                    each["error"],
+                )
+                for each in fields["found"]
+            ),
+        )
     except FileNotFoundError:
         return ScrubProgress()
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -155,23 +171,3 @@ def _found(segment: FoundSegment) -> dict[str, Any]:
         "batches": segment.batches,
         "error": segment.error,
     }
-
-
-def _read(fields: dict[str, Any]) -> ScrubProgress:
-    if fields.pop("version") != _VERSION:
-        raise ValueError("it is of another version")
-    key = fields.pop("key")
-    return ScrubProgress(
-        **{name: value for name, value in fields.items() if name in ScrubProgress.__slots__ and name != "found"},
-        key=None if key is None else SegmentKey(*key),
-        found=tuple(
-            FoundSegment(
-                Path(each["path"]),
-                SegmentKey(*each["key"]),
-                tuple(Damage(Fault(fault), position, offset) for fault, position, offset in each["damages"]),
-                each["batches"],
-                each["error"],
-            )
-            for each in fields["found"]
-        ),
-    )

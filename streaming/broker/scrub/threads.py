@@ -310,7 +310,12 @@ class LogDirScrub:
         elif not self._running:
             return self._begin_pass(now)
         elif self._directories is None:
-            self._list()
+            # list the logs of this pass. Logs that appear later wait for the next pass
+            self._directories = sorted(live_directories(self._log_dir, {}))
+            if self._resume is not None:  # go on after the part that an earlier process has checked
+                self._next = sum(name < self._resume.directory for name in self._directories)
+                if self._directories[self._next : self._next + 1] == [self._resume.directory]:
+                    self._checked_base = self._resume.behind
         elif self._next < len(self._directories):
             self._find_next(self._log_dir / self._directories[self._next], buffer)
         else:
@@ -325,14 +330,6 @@ class LogDirScrub:
         self._running, self._began_ms = True, now
         self._directories, self._next, self._checked_base = None, 0, -1
         return 0.0
-
-    def _list(self) -> None:
-        """List the logs of this pass. Logs that appear later wait for the next pass."""
-        self._directories = sorted(live_directories(self._log_dir, {}))
-        if self._resume is not None:  # go on after the part that an earlier process has checked
-            self._next = sum(name < self._resume.directory for name in self._directories)
-            if self._directories[self._next : self._next + 1] == [self._resume.directory]:
-                self._checked_base = self._resume.behind
 
     def _find_next(self, directory: Path, buffer: Bytes) -> None:
         segments = self._segments(directory, buffer)
@@ -490,7 +487,13 @@ class DirThread:
         log_dir = next((each for each in self._log_dirs.available if each.path == self.path), None)
         if log_dir is None:
             return UNAVAILABLE_SECONDS
-        scrub = self._scrub_of(log_dir)
+        # the scrub of the log dir; a new one if another disk has replaced the previous disk
+        if self._scrub is None or self._log_dir != log_dir:
+            progress = load(self._keep_in)
+            if progress.directory_id != log_dir.directory_id:
+                progress = ScrubProgress(directory_id=log_dir.directory_id)
+            self._scrub, self._log_dir = LogDirScrub(log_dir.path, self._options.every_ms, self._clock_ms, progress), log_dir
+        scrub = self._scrub
         read, spent = bytes_read(), time.thread_time()
         idle = 0.0
         try:
@@ -505,15 +508,6 @@ class DirThread:
         if time.monotonic() - self._kept_at >= KEEP_EVERY_SECONDS:
             self._keep()
         return max(idle, self._pace.spent(bytes_read() - read, time.thread_time() - spent, time.monotonic()))
-
-    def _scrub_of(self, log_dir: LogDir) -> LogDirScrub:
-        """The scrub of the log dir; a new one if another disk has replaced the previous disk."""
-        if self._scrub is None or self._log_dir != log_dir:
-            progress = load(self._keep_in)
-            if progress.directory_id != log_dir.directory_id:
-                progress = ScrubProgress(directory_id=log_dir.directory_id)
-            self._scrub, self._log_dir = LogDirScrub(log_dir.path, self._options.every_ms, self._clock_ms, progress), log_dir
-        return self._scrub
 
     def _keep(self) -> None:
         self._kept_at = time.monotonic()

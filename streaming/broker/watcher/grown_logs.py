@@ -341,31 +341,25 @@ class GrownLogs:
         while queue and read < budget and not self._should_stop():
             slice_bytes = min(SLICE_BYTES, budget - read)
             tails = queue.take(slice_bytes)
-            self._read_some(tails, slice_bytes)
+            if tails:
+                done = self._reading.read(tails, slice_bytes)
+                self._publisher.publish(done.events, tails)
+                for tail in done.more:
+                    self._enqueue(tail)
+                self.lost_directories = self.lost_directories or done.lost
             pieces += len(tails)
             read = max(bytes_read() - began, pieces * PIECE_BYTES)
         return read
 
-    def _read_some(self, tails: list[Tail], budget: int) -> None:
-        if tails:
-            done = self._reading.read(tails, budget)
-            self._publisher.publish(done.events, tails)
-            for tail in done.more:
-                self._enqueue(tail)
-            self.lost_directories = self.lost_directories or done.lost
-
     def _enqueue(self, tail: Tail) -> None:
-        unread = self._unread_bytes(tail)
-        at_once = tail.take_turn(far_behind=unread > LIVE_BYTES, small=unread <= NEW_BYTES)
-        (self._live if at_once else self._backlog).put([tail])
-
-    def _unread_bytes(self, tail: Tail) -> int:
         if (tail.has_later_segment and (tail.live or tail.new)) or not (tail.has_later_segment or tail.plain):
             try:
                 tail.measure()
             except OSError as error:  # reading it meets the same error, and handles it
                 log.debug("log cannot be measured", extra={"log": str(tail.cursor.log), "path": tail.path, "error": str(error)})
-        return tail.unread_bytes(exact=False)
+        unread = tail.unread_bytes(exact=False)
+        at_once = tail.take_turn(far_behind=unread > LIVE_BYTES, small=unread <= NEW_BYTES)
+        (self._live if at_once else self._backlog).put([tail])
 
     def _grown(self, tail: Tail) -> bool:
         try:

@@ -305,7 +305,20 @@ class GrowthReader:
             done.more.append(tail)
         else:
             tail.is_sound()
-            self._caught_up(tail, done)
+            if tail.reach_end(done.begun_ms):
+                # the part that was published again ends before the part published first, or the last records were cleaned:
+                # every consumer has to know the present end of the log
+                cursor = tail.cursor
+                done.events.append(
+                    replace(
+                        tail.event(Kind.TRUNCATED),
+                        end_position=cursor.position,
+                        next_offset=cursor.next_offset,
+                        log_epoch=cursor.log_epoch,
+                        transactions=tail.note_open(still_open(tail)),
+                    )
+                )
+            tail.settle_backlog()
 
     def _absorb_part(self, tail: Tail, start: int, buffer: Bytes, scanned: Scanned, done: ReadRound) -> tuple[bool, str | None]:
         """Process batches of one leader epoch, all new or none. Returns whether they have to wait, and what is wrong after them."""
@@ -361,22 +374,6 @@ class GrowthReader:
         done.events.extend(events)
         if events and not tail.cursor.stopped:
             done.more.append(tail)
-
-    def _caught_up(self, tail: Tail, done: ReadRound) -> None:
-        if tail.reach_end(done.begun_ms):
-            # the part that was published again ends before the part published first, or the last records were cleaned:
-            # every consumer has to know the present end of the log
-            cursor = tail.cursor
-            done.events.append(
-                replace(
-                    tail.event(Kind.TRUNCATED),
-                    end_position=cursor.position,
-                    next_offset=cursor.next_offset,
-                    log_epoch=cursor.log_epoch,
-                    transactions=tail.note_open(still_open(tail)),
-                )
-            )
-        tail.settle_backlog()
 
     def _find_or_leave(self, tail: Tail, error: OSError, done: ReadRound) -> None:
         """The file of a log cannot be opened or read: find where the log goes on, or leave it until the next poll."""

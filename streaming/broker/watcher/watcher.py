@@ -345,7 +345,10 @@ class Watcher:
                 self._publisher.publish(self._unclean.events(self._registry.tails), ())
             more = self._let_go(now) or more
             more = self._publish_found_events() or more
-            self._note_caught_up(requested, more)
+            if self._answered != requested and not more and not any(tail.unsure for tail in self._registry.tails.values()):
+                if not self._answered and not any(tail.away or not tail.resumed for tail in self.tails()):
+                    self._inventories.forget_others(self.tails())
+                self._answered = requested
             more = self._scan(budget - self.backlog_bytes) or more  # nobody waits for that
         return more
 
@@ -450,16 +453,7 @@ class Watcher:
             self._inventories.scan(min(SLICE_BYTES, budget - read), self._is_there)
             read = bytes_read() - began
         self.backlog_bytes += read
-        self._keep_scanned()
-        return self._inventories.unfinished
-
-    def _keep_scanned(self) -> None:
         found, gone = self._scanned.changes()
         if found or gone:
             self.journal.keep_scanned(found, gone)
-
-    def _note_caught_up(self, goal: int, more: bool) -> None:
-        if self._answered != goal and not more and not any(tail.unsure for tail in self._registry.tails.values()):
-            if not self._answered and not any(tail.away or not tail.resumed for tail in self.tails()):
-                self._inventories.forget_others(self.tails())
-            self._answered = goal
+        return self._inventories.unfinished

@@ -120,7 +120,8 @@ def _with_stake(partition: GroupPartition, ends: tuple[int, int], answers: Mappi
         most = min(last[0], partition.lag_offsets) if partition.lag_offsets >= 0 else last[0]
         partition = replace(partition, loss_records=most, loss_bytes=last[1])
     if first is not None:
-        done = _done(partition)
+        # how many offsets after the next record a share group is done with: what it has left is less than what lies there
+        done = max(partition.high_watermark - partition.next_offset - partition.lag_offsets, 0) if partition.lag_offsets >= 0 else 0
         least = (max(first[0] - done, 0), 0 if done else first[1])
         partition = replace(partition, loss_records_least=least[0], loss_bytes_least=least[1])
     return partition
@@ -140,11 +141,6 @@ def _between(partition: GroupPartition, end: int, answers: Mapping[Position, Map
         readable = (stable["data"] - stable["aborted"]) - (first["data"] - first["aborted"])
     undecided = last["data"] - stable["data"]  # of transactions that are open there: it would be lost, too
     return max(readable + undecided, 0), max(last["bytes"] - first["bytes"], 0)
-
-
-def _done(partition: GroupPartition) -> int:
-    """How many offsets after the next record a share group is done with: what it has left is less than what lies there."""
-    return max(partition.high_watermark - partition.next_offset - partition.lag_offsets, 0) if partition.lag_offsets >= 0 else 0
 
 
 def _request(partition: GroupPartition) -> BatchRequest:

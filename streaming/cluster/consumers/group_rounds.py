@@ -385,7 +385,9 @@ class GroupRounds:
         now = self._around.monotonic()
         agents = self._around.agents()
         self.take_groups(agents, now)
-        self._take_queries()
+        # look at the checkpoints of streaming queries. What was found counts as of now: a look takes no longer than a round waits
+        if self._around.queries:
+            self._tracker.queries.take(self._looks.look(QUERIES_SECONDS), round(self._around.monotonic() * 1000))
         self._ask_records(agents, now)
         self._ask_positions(agents, now)
         took = {"seconds": round(self._around.monotonic() - now, 3), "positions_left": self._tracker.left}
@@ -404,11 +406,6 @@ class GroupRounds:
         self._answered = {*answers}
         self._note(errors)
         self._changes.settle()
-
-    def _take_queries(self) -> None:
-        """Look at the checkpoints of streaming queries. What was found counts as of now: a look takes no longer than a round waits."""
-        if self._around.queries:
-            self._tracker.queries.take(self._looks.look(QUERIES_SECONDS), round(self._around.monotonic() * 1000))
 
     def _ask_positions(self, agents: Mapping[str, Agent], now: float) -> None:
         """Ask for the ends of logs first, without which nothing is known, and then for as much as each agent answers in a moment."""

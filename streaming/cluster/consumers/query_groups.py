@@ -116,7 +116,13 @@ class QueryGroups:
         shared = _shared(self._queries.values())
         current = {}
         for query in self._queries.values():
-            self._name(query)
+            # give it a name that no group of Kafka's has: series, links and alerts go by names alone
+            while self._store.has_group(query.group, without=CHECKPOINTS):
+                before, query.group = query.group, _next_name(query.group)
+                log.warning(
+                    "a consumer group has the name of a streaming query, which has another one now",
+                    extra={"before": before, "group": query.group},
+                )
             query.doubts = (*self._doubts(query, steady_ms), *shared.get(query.checkpoint.name, ()))
             self._store_of(query)
             if query.look is not None and self._is_heard(query, steady_ms):
@@ -152,15 +158,6 @@ class QueryGroups:
         if not self._is_heard(query, steady_ms):
             return ("its file system does not answer", *query.look.doubts)
         return query.look.doubts
-
-    def _name(self, query: _Query) -> None:
-        """Give it a name that no group of Kafka's has: series, links and alerts go by names alone."""
-        while self._store.has_group(query.group, without=CHECKPOINTS):
-            before, query.group = query.group, _next_name(query.group)
-            log.warning(
-                "a consumer group has the name of a streaming query, which has another one now",
-                extra={"before": before, "group": query.group},
-            )
 
     def _store_of(self, query: _Query) -> None:
         stored = query.group, query.look

@@ -171,7 +171,12 @@ class Observer:
         self._partition_series_dropped = dropped.labels("partition_series")
         self._topic_series_dropped = dropped.labels("topic_series")
         self._label_series_dropped = dropped.labels("label_bytes")
-        self._set_thresholds(thresholds)
+        gauges = {
+            "seconds": self._gauge(observer_metrics.THRESHOLD_SECONDS),
+            "ratio": self._gauge(observer_metrics.THRESHOLD_RATIO),
+        }
+        for threshold in thresholds:
+            gauges[threshold.unit].labels(threshold.name).set(threshold.value)
 
     def know(self, statuses: Iterable[AgentStatus], at: float | None = None) -> None:
         """All agents were polled ``at`` (seconds of the clock ``monotonic``): there are these and no others."""
@@ -390,14 +395,6 @@ class Observer:
             for reason, size in zip(SKIP_REASONS, sizes, strict=True)
         )
         return client_family(observer_metrics.SKIPPED_BYTES, rows)
-
-    def _set_thresholds(self, thresholds: Iterable[Threshold]) -> None:
-        gauges = {
-            "seconds": self._gauge(observer_metrics.THRESHOLD_SECONDS),
-            "ratio": self._gauge(observer_metrics.THRESHOLD_RATIO),
-        }
-        for threshold in thresholds:
-            gauges[threshold.unit].labels(threshold.name).set(threshold.value)
 
     def _gauge(self, metric: Metric) -> Gauge:
         return Gauge(metric.name, metric.help, metric.labels, registry=self._registry)

@@ -49,7 +49,12 @@ class TailLag:
             self._waiting[-1] = _Point(total, self._waiting[-1].at)
         else:
             self._waiting.append(_Point(total, at))
-            self._join_if_many()
+            # halve the points when there are too many: each two become one that is as old as the first
+            if len(self._waiting) > _POINTS:
+                points = list(self._waiting)
+                points.append(points[-1])  # if their number is odd, the last one is joined with itself
+                self._waiting = deque(_Point(second.total, first.at) for first, second in zip(points[::2], points[1::2], strict=False))
+                self._apart = 2 * (points[-1].at - points[0].at) / _POINTS
 
     def begins(self) -> None:
         """Nothing of any journal is in the metrics, unless something else was reported."""
@@ -102,14 +107,6 @@ class TailLag:
     def seconds(self, now: float) -> float:
         """How long the oldest of these bytes have been waiting, 0 if there are none; as long as `known` is False, since the first one."""
         return max(0.0, now - self._waiting[0].at) if self._waiting else 0.0
-
-    def _join_if_many(self) -> None:
-        """Halve the points when there are too many: each two become one that is as old as the first."""
-        if len(self._waiting) > _POINTS:
-            points = list(self._waiting)
-            points.append(points[-1])  # if their number is odd, the last one is joined with itself
-            self._waiting = deque(_Point(second.total, first.at) for first, second in zip(points[::2], points[1::2], strict=False))
-            self._apart = 2 * (points[-1].at - points[0].at) / _POINTS
 
 
 # --- how far a job that starts is in what was on the disks: in steps, and in bytes as its agents report them.

@@ -346,18 +346,15 @@ class ClusterImage:
                     raise FormatError("no value")
                 parsed = read_metadata_record(record.value)
                 if parsed is not None:
-                    self._step(parsed)
+                    # apply a record, or hold it back while a metadata transaction is open
+                    if isinstance(parsed, Boundary):
+                        self._boundary(parsed)
+                    elif self._transaction is not None:
+                        self._transaction.append(parsed)
+                    else:
+                        self._change(parsed)
             except FormatError as error:
                 raise FormatError(f"metadata record at offset {record.offset}: {error.what}") from error
-
-    def _step(self, record: MetadataRecord) -> None:
-        """Apply a record, or hold it back while a metadata transaction is open."""
-        if isinstance(record, Boundary):
-            self._boundary(record)
-        elif self._transaction is not None:
-            self._transaction.append(record)
-        else:
-            self._change(record)
 
     def _boundary(self, boundary: Boundary) -> None:
         if (boundary is Boundary.BEGIN) != (self._transaction is None):

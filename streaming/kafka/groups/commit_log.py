@@ -203,7 +203,16 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         if isinstance(record, Commit):
             return self._commit(record, stamp)
         if isinstance(record, EndMarker):
-            return self._end(record, stamp)
+            ended = self._open.end(record.producer_id)
+            for row, held in ended.items():
+                if record.committed and held.record_offset > self._rows.record_offset[row]:
+                    emptied = self.members.emptied(self._groups.names[self._rows.group[row]])
+                    by_producer = min(emptied, HAS_MEMBERS)  # an admin client uses no transaction
+                    self._put(row, held, record.record_offset, stamp, by_producer)
+                elif self._rows.record_offset[row] < 0:
+                    self._deleted += 1
+                self._groups.let_go(self._rows.group[row])
+            return bool(ended)
         return self.members.replay(record, stamp)
 
     def _tables(self, after: int) -> tuple[pa.RecordBatch, pa.RecordBatch, pa.RecordBatch]:
@@ -310,18 +319,6 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         for _ in range(dropped + present):
             self._groups.let_go(group)
         return present or dropped > 0
-
-    def _end(self, marker: EndMarker, stamp: int) -> bool:
-        ended = self._open.end(marker.producer_id)
-        for row, held in ended.items():
-            if marker.committed and held.record_offset > self._rows.record_offset[row]:
-                emptied = self.members.emptied(self._groups.names[self._rows.group[row]])
-                by_producer = min(emptied, HAS_MEMBERS)  # an admin client uses no transaction
-                self._put(row, held, marker.record_offset, stamp, by_producer)
-            elif self._rows.record_offset[row] < 0:
-                self._deleted += 1
-            self._groups.let_go(self._rows.group[row])
-        return bool(ended)
 
     def _forget_deleted(self) -> None:
         if self._deleted + self.members.deleted < FORGET_AT_LEAST + self._present:

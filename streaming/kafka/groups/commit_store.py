@@ -184,7 +184,10 @@ class CoordinatorReplica:
             ]
         else:
             if changes.whole:
-                self._clear()
+                # what was known is of another edition
+                self.commits.clear()
+                self.groups, self._pending, self._waiting_groups = {}, [], []
+                self.groups_changed += 1
             self.commits.add(effective_offsets, record_offsets, commits, first=changes.whole)
         self._waiting_groups += [(each, changes.whole and not again) for each in groups]
         self.edition, self.version, self.upto, self.broker = changes.edition, changes.version, changes.upto, changes.broker
@@ -197,12 +200,6 @@ class CoordinatorReplica:
     def has_group(self, name: str) -> bool:
         """Whether there is a group of that name, or one that waits."""
         return name in self.groups or any(each.group == name and not each.removed for each, _ in self._waiting_groups)
-
-    def _clear(self) -> None:
-        """What was known is of another edition."""
-        self.commits.clear()
-        self.groups, self._pending, self._waiting_groups = {}, [], []
-        self.groups_changed += 1
 
     def settle(self, high_watermark: int) -> None:
         """Let that count which is below the high watermark."""

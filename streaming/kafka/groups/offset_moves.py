@@ -178,7 +178,11 @@ class MovedOffsets:
         del noted[:old]
         self._count -= old
         if full:
-            self._leave_out(group)
+            self.left_out += 1
+            if self.left_out == 1:
+                log.warning(
+                    "offsets are moved so often that not all moves are kept: what is counted of them is too low", extra={"group": group}
+                )
             if not noted:
                 return
             plain = (at for at, each in enumerate(noted) if not is_notable(each.now, kind_of(each.now, from_beyond=False)))
@@ -210,10 +214,3 @@ class MovedOffsets:
         self._of = {name: moves for name, moves in self._of.items() if name in groups}
         self._count = sum(map(len, self._of.values()))
         self._empty = {rows[row]: empty for row, empty in self._empty.items() if row in rows}
-
-    def _leave_out(self, group: str) -> None:
-        self.left_out += 1
-        if self.left_out == 1:
-            log.warning(
-                "offsets are moved so often that not all moves are kept: what is counted of them is too low", extra={"group": group}
-            )

@@ -216,7 +216,9 @@ class RebalanceLog:
         raised, count = group.generation % GENERATIONS, len(group.members)
         by = self._difference(raised)
         if not by:
-            self._rejoined(before, at_ms)
+            for identity, (member_id, name) in (self._members or {}).items():
+                if before is not None and identity in before and before[identity][0] != member_id:
+                    self.returned(name, at_ms, self._count)
             return
         at_ms = group.current_state_timestamp if group.current_state_timestamp >= 0 else at_ms
         first, gap = self.raised < 0, self._gap
@@ -265,11 +267,6 @@ class RebalanceLog:
         if self.raised >= 0:
             self.metadata = self.unfinished = 0
         return 1
-
-    def _rejoined(self, before: Mapping[str, tuple[str, MemberName]] | None, at_ms: int) -> None:
-        for identity, (member_id, name) in (self._members or {}).items():
-            if before is not None and identity in before and before[identity][0] != member_id:
-                self.returned(name, at_ms, self._count)
 
     def _raise(
         self,

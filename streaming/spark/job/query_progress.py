@@ -143,7 +143,9 @@ class QueryProgress:
         """
         if self._arrived > self._counted:
             for progress in self._through(query):
-                self._note_planned(progress)
+                (source,) = progress["sources"]
+                start = self._planned[0] if self._counted >= 0 else _parsed(source["startOffset"])
+                self._planned = (start, _parsed(source["endOffset"]))
                 self._counted = progress["batchId"]
                 seconds = (progress["batchDuration"] - progress["durationMs"].get("latestOffset", 0)) / 1000  # the source waits there
                 self._observer.batch_took(seconds)
@@ -157,11 +159,6 @@ class QueryProgress:
         """The query checked for work, and everything that it found before is through."""
         self._observer.checked(self._clock())
         self._checked()
-
-    def _note_planned(self, progress: StreamingQueryProgress) -> None:
-        (source,) = progress["sources"]
-        start = self._planned[0] if self._counted >= 0 else _parsed(source["startOffset"])
-        self._planned = (start, _parsed(source["endOffset"]))
 
     def delivered(self, agents: Iterable[str]) -> bool:
         """Whether a query that has ended has ever planned something of each of these agents, and has received all that it planned."""

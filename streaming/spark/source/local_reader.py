@@ -13,7 +13,6 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from streaming.broker.disk.availability import LogDir, read_identity
 from streaming.broker.disk.broker_processes import ask_lock
 from streaming.broker.disk.log_dir_search import open_below, unsearched_words
-from streaming.broker.disk.logdirs import Partition
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.excerpts.excerpt_listing import copied_in_part, excerpts_of, partitions_with_start, topics_of
 from streaming.broker.excerpts.excerpt_scan import scan_excerpts
@@ -39,7 +38,16 @@ class LocalReader(AtOnceReader):
         if wanted is None:
             return []
         partitions = list(partitions_with_start(log_dirs, wanted))
-        _check_whole([partition for partition, _ in partitions])
+        # refuse a log at rest that has indexes without their segment: its rows would be missing without a word
+        for log_dir, own in groupby([partition for partition, _ in partitions], lambda each: each.log_dir.path):
+            try:
+                if not ask_lock(log_dir).state.is_held_by_nobody:
+                    continue  # a broker that deletes a segment leaves its indexes for a moment
+                for each in own:
+                    if lost := copied_in_part(each.path, list_segments(each.path)):
+                        raise LogDirError(f"option log_dirs: {lost}: copy it whole, or remove what is left")
+            except OSError as error:
+                raise LogDirError(f"option log_dirs: {log_dir} cannot be read: {error.strerror or error}") from error
         return self._tasks("", list(excerpts_of(partitions, self._start(), self._excerpt_bytes())))
 
     def _rows(self, task: Task) -> RowPieces:
@@ -55,19 +63,6 @@ def _opened(paths: Sequence[Path]) -> Sequence[LogDir]:
     if found.unavailable:
         raise LogDirError("; ".join(found.unavailable.values()))
     return found
-
-
-def _check_whole(partitions: Sequence[Partition]) -> None:
-    """Refuse a log at rest that has indexes without their segment: its rows would be missing without a word."""
-    for log_dir, own in groupby(partitions, lambda each: each.log_dir.path):
-        try:
-            if not ask_lock(log_dir).state.is_held_by_nobody:
-                continue  # a broker that deletes a segment leaves its indexes for a moment
-            for each in own:
-                if lost := copied_in_part(each.path, list_segments(each.path)):
-                    raise LogDirError(f"option log_dirs: {lost}: copy it whole, or remove what is left")
-        except OSError as error:
-            raise LogDirError(f"option log_dirs: {log_dir} cannot be read: {error.strerror or error}") from error
 
 
 def _here(path: str) -> LogDir:

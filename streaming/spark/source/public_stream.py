@@ -243,7 +243,18 @@ class ReaderPlanner:
 
         def plan(client: AgentClient) -> ReaderPlan:
             agent = self._agents[client.address].agent
-            request = self._request(at.get(agent, ReaderPosition()), budget, None if targets is None else targets[agent])
+            options = self._options
+            position = options.starting_position or StartFrom.LATEST
+            request = ReaderPlanRequest(
+                reader=self._id,
+                run=self.run,
+                at=at.get(agent, ReaderPosition()),
+                start=str(options.starting_timestamp) if options.starting_timestamp >= 0 else str(position),
+                holds=bool(options.consumer),
+                selected=Selected.of(options.selection),
+                budget=budget,
+                upto=None if targets is None else targets[agent],
+            )
             plan = client.reader_plan(request)
             if plan.agent != agent:
                 raise AgentError(f"agent at {client.address}: it is {agent} no more")
@@ -252,20 +263,6 @@ class ReaderPlanner:
         plans = agent_connections.ask_all(wanted, plan, self._options.files)
         self._agents = {address: status for address, status in self._agents.items() if address not in wanted or address in plans}
         return plans
-
-    def _request(self, at: ReaderPosition, budget: int | None, upto: ReaderPosition | None) -> ReaderPlanRequest:
-        options = self._options
-        position = options.starting_position or StartFrom.LATEST
-        return ReaderPlanRequest(
-            reader=self._id,
-            run=self.run,
-            at=at,
-            start=str(options.starting_timestamp) if options.starting_timestamp >= 0 else str(position),
-            holds=bool(options.consumer),
-            selected=Selected.of(options.selection),
-            budget=budget,
-            upto=upto,
-        )
 
     def _look_for_agents(self, at: Mapping[str, ReaderPosition]) -> None:
         """Find the agents that take part: each once, of one cluster, and of a version that is understood."""

@@ -275,7 +275,10 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _latest(self, start: offsets.Offset, limit: ReadLimit) -> tuple[offsets.Offset, Hurry]:
         if self._takes_all and self._targets is None:
             self._targets = self._everything(offsets.parse(start))
-        recalled = self._recall(start)
+        # the offset after the next part of the recall, which needs no agent; ``start`` if this run recalls nothing more
+        if self._recalls is None:
+            self._recalls = bool(start)
+        recalled = offsets.recall(start, self._run, self._options.shards) if self._recalls else start
         if recalled is not start:
             return recalled, Hurry.NOW
         if self._targets is not None and self._has_planned and offsets.reached(start, self._targets):
@@ -309,12 +312,6 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _is_known(self, status: Status, plan: Plan) -> bool:
         """Whether the agent that planned knows this consumer. One that went away, or has a new journal, may not: it is registered again."""
         return plan.seq != NOT_BEGUN and (bool(self._options.consumer) or plan.journal == status.journal)
-
-    def _recall(self, start: offsets.Offset) -> offsets.Offset:
-        """The offset after the next part of the recall, which needs no agent; ``start`` if this run recalls nothing more."""
-        if self._recalls is None:
-            self._recalls = bool(start)
-        return offsets.recall(start, self._run, self._options.shards) if self._recalls else start
 
     def _status(self, client: AgentClient) -> Status:
         return client.status(StatusRequest(consumer=self._options.consumer))

@@ -76,7 +76,10 @@ def command(settings: Settings, job: str | None, bundle: Path | None, form: str)
         click.echo(
             f"segtail: {bundle} has {', '.join(files)}; read it before you send it: names of hosts, topics and groups are in it", err=True
         )
-    return _ended(found)
+    states = {str(each.state) for each in found}
+    if states & {"fault", "warning"}:
+        return FOUND
+    return NOT_KNOWN if "unknown" in states else NOTHING_FOUND
 
 
 def _of_job(job: str) -> "Iterator[Diagnosis]":
@@ -135,10 +138,3 @@ def _counted(diagnoses: "Sequence[Diagnosis]") -> tuple[int, int, int]:
     """How many faults and warnings there are, and how much is not known."""
     faults, warnings, unknown = (sum(each.state == state for each in diagnoses) for state in ("fault", "warning", "unknown"))
     return faults, warnings, unknown
-
-
-def _ended(diagnoses: "Sequence[Diagnosis]") -> int:
-    states = {str(each.state) for each in diagnoses}
-    if states & {"fault", "warning"}:
-        return FOUND
-    return NOT_KNOWN if "unknown" in states else NOTHING_FOUND

@@ -14,7 +14,6 @@ from streaming.terminal.cli.values import Duration, Moment
 
 if TYPE_CHECKING:  # not for --help
     from streaming.pages.api.state import State
-    from streaming.pages.site.state_server import StateServer
 
 
 @click.command("page", epilog="Exit status: 0 after Ctrl-C or SIGTERM, 1 failed, 2 not possible as asked.")
@@ -52,7 +51,12 @@ def _serve(settings: Settings, at: int | None, every_ms: int | None, signals: Si
     try:
         click.echo(f"segtail: the page is at {server.url} until Ctrl-C", err=True)
         signals.started()
-        _read_again(server, settings, at, every_ms, signals.stop)
+        # until somebody ends it. A reading that fails leaves the one before, whose time the page shows
+        while not signals.stop.wait(None if every_ms is None else every_ms / 1000):
+            try:
+                server.show(_read(settings, at))
+            except SegtailError as error:
+                click.echo(f"segtail: the page is not brought up to date: {error}", err=True)
     finally:
         server.close()
 
@@ -69,12 +73,3 @@ def _read(settings: Settings, at: int | None) -> "State":
 
     with ProgressLine.on_stderr() as progress:
         return read_everything(open_below(settings.log_dirs), settings, at, progress=progress.add)
-
-
-def _read_again(server: "StateServer", settings: Settings, at: int | None, every_ms: int | None, stop: threading.Event) -> None:
-    """Until somebody ends it. A reading that fails leaves the one before, whose time the page shows."""
-    while not stop.wait(None if every_ms is None else every_ms / 1000):
-        try:
-            server.show(_read(settings, at))
-        except SegtailError as error:
-            click.echo(f"segtail: the page is not brought up to date: {error}", err=True)

@@ -125,20 +125,6 @@ class Summary:
         self._control += int(np.count_nonzero(batches.control))
         self._transactional += int(np.count_nonzero(transactional(batches)))
         self._old += int(np.count_nonzero(batches.magic < CURRENT_MAGIC))
-        self._add_codecs(batches)
-        if self._first_offset is None:
-            self._first_offset = int(batches.base_offset[0])
-        self._next_offset = int(batches.last_offset[-1]) + 1
-        self._add_times(batches)
-        self._add_producers(batches)
-        self._open_one(window, batches, read)
-
-    def end_of(self, tail: SegmentTail) -> None:
-        """Add the end of a segment."""
-        self.segments += 1
-        self.tail = SegmentTail(self.tail.zeros + tail.zeros, self.tail.damaged + tail.damaged)
-
-    def _add_codecs(self, batches: Batches) -> None:
         codec = int(batches.codec[0])
         if (batches.codec == codec).all():  # nearly always: a producer uses one codec only
             self._codec_batches[codec] += len(batches)
@@ -146,6 +132,24 @@ class Summary:
         else:
             self._codec_batches += np.bincount(batches.codec, minlength=_CODEC_IDS)
             self._codec_bytes += np.bincount(batches.codec, batches.size, _CODEC_IDS).astype(np.int64)
+        if self._first_offset is None:
+            self._first_offset = int(batches.base_offset[0])
+        self._next_offset = int(batches.last_offset[-1]) + 1
+        self._add_times(batches)
+        producers = producer_column(batches, "producer_id")
+        least, span = int(producers.min()), int(producers.max()) - int(producers.min())
+        if span < _MARKED_IDS:  # nearly always: a mark for each is many times faster than sorting them
+            marks = np.zeros(span + 1, bool)
+            marks[producers - least] = True
+            self._producers.update((np.flatnonzero(marks) + least).tolist())
+        else:
+            self._producers.update(np.unique(producers).tolist())
+        self._open_one(window, batches, read)
+
+    def end_of(self, tail: SegmentTail) -> None:
+        """Add the end of a segment."""
+        self.segments += 1
+        self.tail = SegmentTail(self.tail.zeros + tail.zeros, self.tail.damaged + tail.damaged)
 
     def _add_times(self, batches: Batches) -> None:
         largest = int(batches.max_timestamp.max())
@@ -158,16 +162,6 @@ class Summary:
             least = int(times[times >= 0].min(initial=largest))
         if least >= 0:
             self._least_timestamp = least if self._least_timestamp < 0 else min(self._least_timestamp, least)
-
-    def _add_producers(self, batches: Batches) -> None:
-        producers = producer_column(batches, "producer_id")
-        least, span = int(producers.min()), int(producers.max()) - int(producers.min())
-        if span < _MARKED_IDS:  # nearly always: a mark for each is many times faster than sorting them
-            marks = np.zeros(span + 1, bool)
-            marks[producers - least] = True
-            self._producers.update((np.flatnonzero(marks) + least).tolist())
-        else:
-            self._producers.update(np.unique(producers).tolist())
 
     def _open_one(self, window: Window, batches: Batches, read: Callable[[int, int], bytes]) -> None:
         """Open a sample of each window: its first compressed batch."""

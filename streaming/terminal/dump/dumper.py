@@ -63,7 +63,10 @@ class Continuity:
         batches = window.batches
         first = int(batches.base_offset[0]) if self._next_offset is None else self._next_offset
         if self._finds_gaps and not self._compacted:
-            self._compacted = _shows_compaction(batches)
+            # fewer records than offsets, or a delete horizon: only compaction leaves these
+            current = batches.magic == CURRENT_MAGIC
+            fewer = batches.records < batches.last_offset - batches.base_offset + 1
+            self._compacted = bool((current & (fewer | ((batches.attributes & DELETE_HORIZON_BIT) != 0))).any())
             following = np.append(first, batches.last_offset[:-1] + 1)
             for item in np.flatnonzero(batches.base_offset > following).tolist():
                 position = window.position + int(batches.positions[item])
@@ -81,13 +84,6 @@ class Continuity:
         if self._finds_gaps and self._file.type is FileType.SEGMENT and not self._compacted:
             what = f"expected offset {expected}, found {offset}: offsets are missing, which is right in a compacted topic alone"
             self._gaps.append(FormatFlaw(self._file.path, position, what))
-
-
-def _shows_compaction(batches: Batches) -> bool:
-    """Fewer records than offsets, or a delete horizon: only compaction leaves these."""
-    current = batches.magic == CURRENT_MAGIC
-    fewer = batches.records < batches.last_offset - batches.base_offset + 1
-    return bool((current & (fewer | ((batches.attributes & DELETE_HORIZON_BIT) != 0))).any())
 
 
 def _is_compacted(file: KafkaFile) -> bool:
@@ -255,7 +251,13 @@ class Dumper:
 
     def _dump(self, file: KafkaFile, summary: Summary | None) -> None:
         if file.type in BATCHES:
-            self._dump_batches(file, summary)
+            request = self._request
+            with SegmentReader(file, self._report, self._buffer, whole=request.records, crcs=request.verify, ticks=self._ticks) as reader:
+                if request.format is Format.TEXT and summary is None:  # for an empty segment, at least its name is shown
+                    self._sink.write(RowTable("record" if request.records else "batch", str(file.path), 0, ()))
+                self._verify_and_dump(reader, summary) if request.verify else self._dump_windows(reader, summary, lambda _: None)
+                if summary is not None:
+                    summary.end_of(reader.tail)
         elif file.type in _INDEX_KINDS.values():
             self._dump_index(file)
         else:
@@ -285,15 +287,6 @@ class Dumper:
             for window in reader.windows(0):
                 skeleton.add(window)
         return skeleton
-
-    def _dump_batches(self, file: KafkaFile, summary: Summary | None) -> None:
-        request = self._request
-        with SegmentReader(file, self._report, self._buffer, whole=request.records, crcs=request.verify, ticks=self._ticks) as reader:
-            if request.format is Format.TEXT and summary is None:  # for an empty segment, at least its name is shown
-                self._sink.write(RowTable("record" if request.records else "batch", str(file.path), 0, ()))
-            self._verify_and_dump(reader, summary) if request.verify else self._dump_windows(reader, summary, lambda _: None)
-            if summary is not None:
-                summary.end_of(reader.tail)
 
     def _verify_and_dump(self, reader: SegmentReader, summary: Summary | None) -> None:
         from streaming.terminal.dump.small_files import Skeleton, check_index

@@ -66,7 +66,10 @@ class UnmovedOffsets:
             if isinstance(each, Commit):
                 self._note_commit(each)
             elif isinstance(each, EndMarker):
-                self._end(each)
+                for key, held in self._open.pop(each.producer_id, {}).items():
+                    before = self._held.get(key)
+                    if each.committed and (before is None or before.record_offset < held.record_offset):  # as in Kafka, a later commit wins
+                        self._put(key, held._replace(since_ms=max(held.since_ms, each.at_ms)))
 
     def since(self) -> dict[CommitKey, tuple[int, int]]:
         """The offset that counts, and since when, Unix milliseconds: the first commit of it in a row, or the end of its transaction."""
@@ -83,12 +86,6 @@ class UnmovedOffsets:
             self._put(key, held)
         else:
             self._open.setdefault(commit.producer_id, {})[key] = held
-
-    def _end(self, marker: EndMarker) -> None:
-        for key, held in self._open.pop(marker.producer_id, {}).items():
-            before = self._held.get(key)
-            if marker.committed and (before is None or before.record_offset < held.record_offset):  # as in Kafka, a later commit wins
-                self._put(key, held._replace(since_ms=max(held.since_ms, marker.at_ms)))
 
     def _put(self, key: CommitKey, held: _Held) -> None:
         before = self._held.get(key)

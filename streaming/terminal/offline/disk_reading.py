@@ -20,7 +20,6 @@ from streaming.broker.disk.logdirs import load_offset_checkpoint
 from streaming.broker.disk.opening import written_ms
 from streaming.broker.disk.segment_times import LogTimes, SegmentTimes
 from streaming.broker.protocol.disk_json import LeftoverFiles
-from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.cluster.usage.disk_answer import DiskContents
 from streaming.cluster.usage.reckoning import DirFacts, LogsThere, ReplicaSizes, RestartFacts, Trial, trying
 from streaming.cluster.view.broker_status import away_brokers, broker_processes
@@ -88,7 +87,8 @@ class _Reading:
         self._cluster = ClusterView(log_dirs, running_configs(log_dirs, limiter.is_given))
         self._cluster.refresh()
         self._processes = ProcessWatch(self._log_dirs, lambda: time.time_ns() // 1_000_000)
-        self._away = self._brokers_away()
+        # the brokers whose log dirs nobody holds. The locks are asked now, whatever time everything is judged as of
+        self._away = away_brokers(broker_processes(self._processes.look(self._cluster.statuses())))
         self._strays = {str(each.partition.path): str(each.kind) for each in strays_in(self._log_dirs.available, self._cluster)}
         self._times = SegmentTimes()
         self._topics: list[str] = []
@@ -156,10 +156,6 @@ class _Reading:
             what_if=[each.text for each in trials],
             away=self._away,
         )
-
-    def _brokers_away(self) -> list[AwayBroker]:
-        """The brokers whose log dirs nobody holds. The locks are asked now, whatever time everything is judged as of."""
-        return away_brokers(broker_processes(self._processes.look(self._cluster.statuses())))
 
     def _take(self, log_dir: LogDir, usage: DirUsage) -> None:
         before, number = len(self._topics), len(self._dirs)

@@ -79,7 +79,16 @@ class GroupEvents:
 
     def _of(self, record: Commit | GroupRecord | EndMarker) -> Iterator[HistoryEvent]:
         if isinstance(record, Commit):
-            yield from self._commit(record)
+            if record.value is None:
+                for commits in self._pending.values():
+                    commits.pop((record.topic, record.partition), None)
+                if self._replay.committed(record.group, record.topic, record.partition) != REMOVED:
+                    yield self._event(DELETED, record)
+            elif record.producer_id < 0:
+                yield self._event(COMMITTED, record)
+            else:
+                self._pending.setdefault(record.producer_id, {})[record.topic, record.partition] = record
+                yield self._event(PENDING, record)
         elif isinstance(record, EndMarker):
             for commit in self._pending.pop(record.producer_id, {}).values():
                 if record.committed:
@@ -89,18 +98,6 @@ class GroupEvents:
         ):
             event = GONE if record.value is None else GENERATION
             yield HistoryEvent(event=event, record_offset=record.record_offset, at_ms=record.at_ms)
-
-    def _commit(self, record: Commit) -> Iterator[HistoryEvent]:
-        if record.value is None:
-            for commits in self._pending.values():
-                commits.pop((record.topic, record.partition), None)
-            if self._replay.committed(record.group, record.topic, record.partition) != REMOVED:
-                yield self._event(DELETED, record)
-        elif record.producer_id < 0:
-            yield self._event(COMMITTED, record)
-        else:
-            self._pending.setdefault(record.producer_id, {})[record.topic, record.partition] = record
-            yield self._event(PENDING, record)
 
     def _event(self, event: str, record: Commit) -> HistoryEvent:
         value = record.value if isinstance(record.value, OffsetCommit) else None

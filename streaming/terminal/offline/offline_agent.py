@@ -127,9 +127,6 @@ class OfflineAgent:
             if rest > 0:
                 self._sleep(rest)
         self.host_status.refresh()
-        return self._published()
-
-    def _published(self) -> pa.Table:
         after, self._taken = self._taken, self._journal.end().seq
         return blocks_table(NAME, self._journal.id, self._journal.blocks(after, self._taken))
 

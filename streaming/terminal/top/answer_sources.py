@@ -53,21 +53,18 @@ class JobSource:
         status = self._page(STATUS_PATH, Status)
         content: Content
         if isinstance(question, DetailQuestion):
-            content = self._found(question)
+            detail: Detail | None
+            if question.topic:
+                detail = self._ask(path_of_partition(question.topic, question.partition), PartitionDetail)
+            else:
+                detail = self._ask(path_of(question.group), GroupDetail)
+            content = DetailAnswer(question=question, detail=detail)
         else:
             content = self._rows(question)
         return Answer(status=status, content=content)
 
     def _page(self, path: str, kind: type[M]) -> M:
         return page_at(self.name, self._ask, path, kind)
-
-    def _found(self, subject: DetailQuestion) -> DetailAnswer:
-        detail: Detail | None
-        if subject.topic:
-            detail = self._ask(path_of_partition(subject.topic, subject.partition), PartitionDetail)
-        else:
-            detail = self._ask(path_of(subject.group), GroupDetail)
-        return DetailAnswer(question=subject, detail=detail)
 
     def _rows(self, question: ListQuestion) -> Rows:
         listing = LISTS[question.view]
