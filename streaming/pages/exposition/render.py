@@ -1,7 +1,6 @@
 """The page of the exporter as bytes, in Prometheus' text format 0.0.4 or in OpenMetrics 1.0; packed or not."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from prometheus_client.exposition import generate_latest as write_text
@@ -23,14 +22,6 @@ GROUPS_WAIT_SECONDS = 0.5
 """A page waits for so long for what the last micro-batch means to consumer groups."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Content:
-    """What a page is made of: the table's families, then the observer's own."""
-
-    choice: Choice
-    own: Families
-
-
 def render(
     table: Table,
     observer: Observer,
@@ -48,15 +39,15 @@ def render(
         look: makes the view of the table; None for one that nobody else needs.
         costs: where it is noted what the page costs.
     """
-    content = _content(table, observer, now, groups, look)
+    choice, own = _content(table, observer, now, groups, look)
     pieces: list[bytes | memoryview] = []
-    for family in content.choice.families:
+    for family in choice.families:
         pieces += (_head(family.metric, openmetrics), text_of(lines_of(family)))
     sizes = [len(head) + len(lines) for head, lines in zip(pieces[::2], pieces[1::2], strict=True)]
-    pieces.append(last := _own(content.own, openmetrics))
+    pieces.append(last := _own(own, openmetrics))
     page = b"".join(pieces)
     if costs is not None:
-        costs.note(content.choice, sizes, last, len(page), now)
+        costs.note(choice, sizes, last, len(page), now)
     return page
 
 
@@ -71,21 +62,24 @@ def render_packed(
     costs: Costs | None = None,
 ) -> bytes:
     """Make the same page as one gzip member. What the last page from ``store``, in either format, had like this one is not made anew."""
-    content = _content(table, observer, now, groups, look)
-    lines = store.packed(content.choice.families)
+    choice, own = _content(table, observer, now, groups, look)
+    lines = store.packed(choice.families)
     pieces: list[GzipPiece] = []
     sizes = []
-    for family, packed in zip(content.choice.families, lines, strict=True):
+    for family, packed in zip(choice.families, lines, strict=True):
         whole = (_packed_head(family.metric, openmetrics), *packed)
         sizes.append(sum(piece.size for piece in whole))
         pieces += whole
-    pieces.append(pack(last := _own(content.own, openmetrics)))
+    pieces.append(pack(last := _own(own, openmetrics)))
     if costs is not None:
-        costs.note(content.choice, sizes, last, sum(sizes) + len(last), now)
+        costs.note(choice, sizes, last, sum(sizes) + len(last), now)
     return join(pieces)
 
 
-def _content(table: Table, observer: Observer, now: float, groups: GroupBoard | None, look: Callable[[], View] | None) -> _Content:
+def _content(
+    table: Table, observer: Observer, now: float, groups: GroupBoard | None, look: Callable[[], View] | None
+) -> tuple[Choice, Families]:
+    """What a page is made of: the table's families, then the observer's own."""
     now_ms = round(now * 1000)
     group_part = NO_GROUPS if groups is None else shown_groups_of(groups, table, now_ms, GROUPS_WAIT_SECONDS)
     current = view(table.snapshot(now)) if look is None else look()
@@ -101,7 +95,7 @@ def _content(table: Table, observer: Observer, now: float, groups: GroupBoard | 
         return table.full_times.of(lambda: full_by_dir(current, up, now_ms, table.other_space), now_ms)
 
     own = observer.families(current.skipped_bytes if current.restored else None, now, table.export, table.min_isr, full)
-    return _Content(choice=choice, own=own)
+    return choice, own
 
 
 def shown_groups_of(board: GroupBoard, table: Table, now_ms: int, wait_seconds: float = 0.0) -> ShownGroups:
