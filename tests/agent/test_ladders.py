@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -719,11 +720,11 @@ def test_a_log_that_is_cut_off_while_a_gap_is_closed_is_begun_again(tmp_path: Pa
         ladder._gap = True
         agent.look()
         tail = ladder.tail
-        listed = tail.segments
-        tail.segments = listed[:-1]
+        listed = tail.listing
+        tail.listing = replace(listed, segments=listed.segments[:-1])
         agent.count()
         assert agent.ladders.errors == 1
-        tail.segments = listed
+        tail.listing = listed
         agent.now += int(RETRY_SECONDS * 1000)
         agent.count()
         check(agent, log)
