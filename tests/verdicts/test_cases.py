@@ -250,4 +250,4 @@ def test_what_agents_reported_long_ago_counts_no_more() -> None:
 
     assert (kinds_in(of(stale=False)), kinds_in(of(stale=True))) == (["agent_down", "broker_not_writing"], ["agent_down"])
     assert freshness(of(stale=True), NOW_MS) == "No agent has been asked for half a minute"
-    assert [each[:25] for each in unknown(of(stale=True), ())] == ["What agents last reported"]
+    assert [each[:25] for each in unknown(of(stale=True), ())] == ["The last reports of agent"]

@@ -99,7 +99,7 @@ def test_a_topic_is_not_counted_before_overdue_after_nor_a_replica_reported_befo
     assert reported(made, "segtail_replica_retention_overdue_seconds", "broker", now=NOW - 4900) == {}
     at_once = new_table(*both(HOUR), overdue_after_ms=0)
     assert reported(at_once, "segtail_topic_retention_overdue_partitions", "broker", now=NOW - 4900) == {}
-    assert "longer than two checks of the broker" in retention_metrics.TOPIC_OVERDUE.help
+    assert "longer than overdue_after and two checks of the broker" in retention_metrics.TOPIC_OVERDUE.help
 
 
 def test_a_follower_of_which_nothing_is_heard_any_more_is_of_the_past() -> None:
