@@ -208,6 +208,7 @@ def test_a_directory_that_may_not_be_read_has_a_line_and_a_sentence_and_is_not_s
     reported = [line for line in both[1].splitlines() if line.startswith("- ")]
     assert len(reported) == 1
     assert reported[0].startswith(f"- pay-0 of broker 1 is not counted: {closed}: partition.metadata: ")
+    assert reported[0].endswith("Run as the broker's user, or as one of its group with read access")
     row, _, _ = json.loads(by_partition[1])["rows"]
     assert (row["partition"], row["first_offset"], row["data"]) == (0, None, None)
     assert (other[0], [line for line in other[1].splitlines() if line.startswith("- ")]) == (0, [])

@@ -98,6 +98,12 @@ def test_why_alone_is_about_all_groups_that_need_a_look() -> None:
     assert (calm.returncode, calm.stdout) == (0, "nothing is wrong with 1 consumer group\n")
 
 
+def test_what_begins_like_a_path_is_one_also_where_groups_are_named(tmp_path: Path) -> None:
+    done = run_command("groups", f"{tmp_path}/none", *NO_JOB, proc=Path("/nowhere"))
+    assert done.returncode == 2
+    assert f"{tmp_path}/none does not exist" in done.stderr
+
+
 def test_a_name_that_is_not_there_brings_the_similar_ones(tmp_path: Path) -> None:
     with job(GROUPS) as url:
         assert run_command("why", "lat", "--job", url).stderr == "segtail: error: there is no group lat; similar: late\n"

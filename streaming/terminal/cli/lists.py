@@ -115,9 +115,9 @@ def _without_paths(noun: str, context: click.Context, _parameter: click.Paramete
 
 
 def _is_path(noun: str, word: str) -> bool:
-    """No topic's name has a slash. A group's may have anything, so what looks like a path is one if it is a directory."""
-    looks_so = "/" in word or word in (".", "..")
-    return looks_so and (noun == TOPIC or all(Path(each).is_dir() for each in as_paths(word)))
+    """No topic's name has a slash. A group's may have anything, so what has one is a path if it begins like one, or is a directory."""
+    begins_so = word in (".", "..") or word.startswith(("/", "./", "../"))
+    return begins_so or ("/" in word and (noun == TOPIC or all(Path(each).is_dir() for each in as_paths(word))))
 
 
 def with_list(*of_log_dirs: str) -> Callable[[Callable[..., R]], Callable[..., R]]:

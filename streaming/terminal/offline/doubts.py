@@ -1,6 +1,8 @@
 """Why an answer about log dirs may not be the whole truth, in sentences for people."""
 
+import errno
 import logging
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -77,7 +79,8 @@ def unread(agent: OfflineAgent, counts: Callable[[str, int], bool], exported: Se
         if cursor.stopped:
             yield f"{where} is not understood from offset {cursor.next_offset} on: {cursor.stopped}"
         elif ragged := ragged_bytes(tail, agent.now_ms):
-            yield f"{where}: the last {ragged:,} bytes, from offset {cursor.next_offset} on, are no whole batch: see segtail dump --verify"
+            last = f"the last {ragged:,} bytes, from offset {cursor.next_offset} on"
+            yield f"{where}: {last}, are no whole batch: see segtail dump --verify {where}"
         elif cursor.log.broker in away and tail.high_watermark > cursor.next_offset:  # one that runs appends while both are read
             yield (
                 f"{where} ends at offset {cursor.next_offset}, below the high watermark of its own checkpoint, {tail.high_watermark}: "
@@ -87,8 +90,12 @@ def unread(agent: OfflineAgent, counts: Callable[[str, int], bool], exported: Se
             yield f"{where}: some of what is needed to know what is open there is gone, damaged or not readable"
 
 
-def damage_advice(directory: Path) -> str:
-    """What to do about a damaged log, in a sentence."""
+def damage_advice(directory: Path | None, error: str) -> str:
+    """What to do about a log that cannot be read on, in a sentence; "" where that is not known: it is in no directory here."""
+    if os.strerror(errno.EACCES) in error:
+        return "Run as the broker's user, or as one of its group with read access"
+    if directory is None:
+        return ""
     shows = Commands().verify(str(directory)).line
     return f"Consumers get no further than that; another replica may have it whole{f', and `{shows}` lists all damage' if shows else ''}"
 

@@ -122,7 +122,7 @@ class LocalAgent:
             self.doubts.append(f"{format_word(str(directory))} cannot be counted: {error}")
             return None
         if damage := counted.damage(begin):
-            doubt = f"what groups have left to read is not known where it is damaged: {damage}. {damage_advice(directory)}"
+            doubt = f"what groups have left to read is not known where it is damaged: {damage}. {damage_advice(directory, damage)}"
             self.doubts += [doubt] if doubt not in self.doubts else []
         return counted
 

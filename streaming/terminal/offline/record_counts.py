@@ -1,9 +1,8 @@
 """The records of each partition in log dirs, counted by the headers of sound batches: as many as consumers would get."""
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import streaming
 from streaming.broker.agent.cluster_view import ClusterView
@@ -72,6 +71,11 @@ def count_records(
         holes = list[str]()
         rows = [_count(row, tail, buffer, pace, reading.agent.cluster, holes) for row, tail in exported]
         directories = {(row.topic, row.partition): tail.partition.path for row, tail in exported}
+
+        def advice(row: CountRow) -> str:
+            words = damage_advice(directories.get((row.topic, row.partition)), row.error)
+            return f". {words}" if words else ""
+
         unreadable = _refused(reading, topics, {(row.topic, row.partition) for row in rows})
 
         named = {(row.topic, row.partition) for row in rows if row.error} | unreadable.keys()  # their rows say why
@@ -90,7 +94,7 @@ def count_records(
         )
         return RecordCounts(
             rows=tuple(rows),
-            doubts=(*_unseen(elsewhere, reading.agent.cluster), *doubts, *uncounted(rows, lambda row: _advice(row, directories))),
+            doubts=(*_unseen(elsewhere, reading.agent.cluster), *doubts, *uncounted(rows, advice)),
             topics=frozenset(topic for topic, _ in (*here, *(elsewhere or ()))),
             unread=doubts,
             away=tuple(reading.away),
@@ -108,12 +112,6 @@ def _unseen(elsewhere: Sequence[tuple[str, int]] | None, cluster: ClusterView) -
             f"{format_count(count, 'partition')} that the metadata log knows {format_be(count)} not here, and not counted: {names}; "
             "name the log dirs of the brokers that have them too"
         )
-
-
-def _advice(row: CountRow, directories: Mapping[tuple[str, int], Path]) -> str:
-    """What to do about damage, as a sentence after the reason."""
-    directory = directories.get((row.topic, row.partition))
-    return f". {damage_advice(directory)}" if directory is not None else ""
 
 
 def _refused(reading: SingleReading, topics: Collection[str], counted: Collection[tuple[str, int]]) -> dict[tuple[str, int], CountRow]:
