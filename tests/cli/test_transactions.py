@@ -123,7 +123,7 @@ def test_the_status_is_3_if_one_is_hanging_or_stuck(cluster: Frozen, arguments: 
 def test_what_is_to_be_done_about_one_that_is_not_hanging_is_printed_once(cluster: Frozen) -> None:
     done = segtail_transactions(cluster.log_dirs)
     lines = done.stdout.splitlines()
-    where = lines.index("pay-1, pay-0, ship-0:")
+    where = lines.index("pay-1, pay-0, ship-0: What the coordinator has of it:")
     asks = "kafka-transactions.sh --bootstrap-server 127.0.0.1:21500 describe --transactional-id"
     assert lines[where + 1 : where + 4] == [f"{asks} open1", f"{asks} open2", ""]
 

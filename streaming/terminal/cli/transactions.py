@@ -64,7 +64,8 @@ def _lines(page: TransactionPage, width: int | None) -> Iterator[str]:
     wrong = _wrong(page)
     for before, rows in groupby((row for row in wrong if row.command), advice):
         some = list(rows)
-        yield f"{format_list([f'{row.topic}-{row.partition}' for row in some], _NAMED)}:{before and f' {before}'}"
+        names = [*dict.fromkeys(f"{row.topic}-{row.partition}" for row in some)]
+        yield f"{format_list(names, _NAMED)}: {before or 'What the coordinator has of it:'}"
         yield from (*map(ShellCommand, dict.fromkeys(row.command for row in some)), "")
     for row in wrong:
         if row.groups:
