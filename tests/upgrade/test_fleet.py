@@ -84,8 +84,14 @@ def test_one_of_another_version_takes_part(fleet: Fleet) -> None:
     ids=["rows that cannot be used", "a later protocol", "an earlier protocol"],
 )
 def test_one_that_cannot_be_read_is_put_aside_and_the_others_go_on(
-    fleet: Fleet, caplog: pytest.LogCaptureFixture, protocol: int | None, missing: str | None, says: str
+    fleet: Fleet,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    protocol: int | None,
+    missing: str | None,
+    says: str,
 ) -> None:
+    monkeypatch.setattr(agent_connections, "_job_logs", True)  # as in the process of a job's source: whoever asks for statuses says so
     if protocol is not None:
         fleet.other.says["protocol"] = protocol
     if missing is not None:
