@@ -151,10 +151,10 @@ class AgentWatch:
         self._journals |= {status.agent: status.journal for status in welcome.values()}
         self._names |= {address: status.agent for address, status in answers.items() if address not in refused}
         for address, error in misfits.items():
-            agent_connections.line(address, files).refuse(error)
+            agent_connections.line(address, files).refuse(error, logs=False)
             status = answers[address]
-            unread = replace(status_of(status, address, frozenset(), None), up=False, problems=(str(Reason(error.reason)),))
-            found.setdefault(status.agent, unread)
+            of = status_of(status, address, frozenset(), None)
+            found.setdefault(status.agent, replace(of, up=False, problems=(str(Reason(error.reason)),), explanation=str(error)))
         for address, error in (agent_connections.errors(addresses, files) | refused).items():
             name = address if address in refused else self._names.get(address, address)
             if name not in found:

@@ -127,11 +127,11 @@ class AgentLine:
             self._check_again_at = time.monotonic() + pause
         return self._checked[1]
 
-    def refuse(self, error: AgentError) -> None:
-        """It answers, but may not take part."""
+    def refuse(self, error: AgentError, *, logs: bool = True) -> None:
+        """It answers, but may not take part. ``logs``: as for `ask`."""
         self.error = error
         self._again_at = time.monotonic() + REFUSED_SECONDS
-        self._refusal_logged = self._log_once(error, self._refusal_logged)
+        self._refusal_logged = self._log_once(error, self._refusal_logged) if logs else str(error)
         self.client.close()
 
     def _put_off(self, error: AgentError) -> None:
