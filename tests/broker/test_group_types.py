@@ -73,7 +73,7 @@ def test_the_command_for_what_a_group_has_lost_lets_it_begin_at_the_log_start(ka
         assert left_ms <= found.summary.state_ms <= now_ms(), "no member since then"
     about = finding(found, "lost")
     assert about.text.startswith("already deleted: 10 records between the committed offset 2 and the log start 12")
-    assert ("they go on where they seek to" in about.text) == (kind == "assign")
+    assert ("go on where they seek to" in about.text) == (kind == "assign")
     run(about.command)
     assert [(each.group, each.offset) for each in clients.commits() if each.group == group] == [(group, 12)]
 
