@@ -192,6 +192,11 @@ def format_be(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
+def capitalized(text: str) -> str:
+    """The same with a capital letter at its beginning, as sentences have it; "" stays ""."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def format_list(names: Sequence[str], most: int) -> str:
     """The first names, and how many more there are: ``a, b and 1,200 more``."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""

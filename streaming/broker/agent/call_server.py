@@ -220,10 +220,10 @@ class _Call(Handler):
             found = sentence(HTTPStatus.MISDIRECTED_REQUEST, "this agent has another name: ask it by the address that it listens on")
         elif pages is None:
             found = sentence(HTTPStatus.NOT_FOUND, "its metrics have an address of their own (--metrics-listen)")
-        elif not port.places.ask(self.place, port.monotonic(), False):
-            found = sentence(HTTPStatus.SERVICE_UNAVAILABLE, "busy: try again")
         else:
             try:
+                if not port.places.ask(self.place, port.monotonic(), False):
+                    raise BusyError
                 found = await server.do(partial(pages.answer, self.request.path))
             except BusyError:
                 found = sentence(HTTPStatus.SERVICE_UNAVAILABLE, "busy: try again")

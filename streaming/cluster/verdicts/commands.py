@@ -179,8 +179,12 @@ class GroupCommands(Commands):
         if self.query:
             return Command(reason="the offsets of a streaming query are in its checkpoint, where no tool of Kafka's moves them")
         words = f"{option('--group', self.group)} {option('--topic', f'{topic}:{partition}')} --reset-offsets {to} --execute"
-        tool = "kafka-share-groups.sh" if self.share else "kafka-consumer-groups.sh"
-        return self._line(f"{tool} --bootstrap-server {self._server} {words}", self.group, topic, private=True)
+        return self._line(f"{tool_of_groups(share=self.share)} --bootstrap-server {self._server} {words}", self.group, topic, private=True)
+
+
+def tool_of_groups(*, share: bool) -> str:
+    """Kafka's tool for groups of a kind."""
+    return "kafka-share-groups.sh" if share else "kafka-consumer-groups.sh"
 
 
 def _argument(value: str) -> str:

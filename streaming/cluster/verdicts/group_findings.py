@@ -23,7 +23,7 @@ from streaming.cluster.verdicts.group_judge import Judgement, had_members
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences, deleted_by_client
 from streaming.cluster.verdicts.group_words import MoveWords, storm_text
 from streaming.cluster.verdicts.transaction_problems import Remedy, StuckTransaction, remedy_after_start, remedy_of, remedy_of_hanging
-from streaming.common.units import TimeWords
+from streaming.common.units import TimeWords, capitalized
 from streaming.kafka.groups.group_states import GroupState, GroupType
 from streaming.kafka.groups.offset_moves import MoveKind
 from streaming.rules.transaction_verdicts import TransactionVerdict
@@ -384,7 +384,7 @@ def _finding(judgement: Judgement, **fields: object) -> GroupFinding:
 
 
 def _advised(text: str, remedy: Remedy) -> tuple[str, Command]:
-    return f"{text}. {remedy.advice[:1].upper()}{remedy.advice[1:]}", remedy.command
+    return f"{text}. {capitalized(remedy.advice)}", remedy.command
 
 
 def _keep_longer(partition: GroupPartition, commands: GroupCommands, now_ms: int) -> Command:

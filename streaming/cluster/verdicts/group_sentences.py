@@ -11,9 +11,10 @@ from streaming.broker.protocol.group_json import (
     HoldingTransaction,
     PendingOffset,
 )
+from streaming.cluster.verdicts.commands import tool_of_groups
 from streaming.cluster.verdicts.conditions import WholeLag
 from streaming.cluster.verdicts.group_words import ResetWords, reset_words, stop_first
-from streaming.common.units import TimeWords, format_count, format_duration, format_name, format_size, format_time
+from streaming.common.units import TimeWords, capitalized, format_count, format_duration, format_name, format_size, format_time
 from streaming.kafka.groups.group_states import GroupState, GroupType
 
 REASONS = {
@@ -122,7 +123,7 @@ class Sentences:
         are = "is" if number == 1 else "are"
         return (
             f"reads from memory: {count} between the {self._offset} {partition.committed} and the log start {partition.log_start} {are} "
-            f"deleted, and its consumers may have fetched them before. {count[0].upper()}{count[1:]} {are} lost if they are restarted "
+            f"deleted, and its consumers may have fetched them before. {capitalized(count)} {are} lost if they are restarted "
             "now, or if members join or leave. What they do not have counts as lost when they go on at the log start"
         )
 
@@ -302,7 +303,7 @@ class Sentences:
     def no_members(self, summary: GroupSummary) -> str:
         """Nobody reads."""
         since = self._since(summary.state_ms)
-        tool = "kafka-share-groups.sh" if summary.type == GroupType.SHARE else "kafka-consumer-groups.sh"
+        tool = tool_of_groups(share=summary.type == GroupType.SHARE)
         return (
             f"it has {f'had no member{since}' if since else 'no member'}, and something is left to read. Start its consumers: they go on "
             f"where it has committed. If nobody needs the group, {tool} --delete removes it"

@@ -28,7 +28,7 @@ from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF
 from streaming.cluster.verdicts.kinds import ProblemKind
 from streaming.cluster.view.transaction_columns import Late
 from streaming.common.short_names import PREFIX
-from streaming.common.units import TimeWords, format_count, format_duration, format_list, format_name, format_size, format_word
+from streaming.common.units import TimeWords, capitalized, format_count, format_duration, format_list, format_name, format_size, format_word
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.rules.transaction_verdicts import AbortingClient, TransactionVerdict
 
@@ -217,7 +217,7 @@ def _ends_by_itself(deadline_ms: int, times: TimeWords) -> str:
 
 def _sentence(clause: str) -> str:
     """A clause as one more sentence; nothing if there is none."""
-    return f". {clause[:1].upper()}{clause[1:]}" if clause else ""
+    return f". {capitalized(clause)}" if clause else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -398,7 +398,7 @@ def _holds_back(circumstances: Circumstances, late: Late, partition: TopicPartit
     elif partition[0] == OFFSETS_TOPIC:
         parts.append("committed offsets of groups wait for it, and do not expire")
     text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+    return f"{capitalized(text)}." if text else ""
 
 
 def _overdue(circumstances: Circumstances, of_producer: list[Late], waiting: HeldBackGroups) -> LinkedProblem:

@@ -42,9 +42,8 @@ LOSS = Metric(
 ENDANGERED = Metric(
     "segtail_group_endangered_timestamp_seconds",
     "As segtail_group_loss_timestamp_seconds, the soonest of the partitions in danger: the group does not read everything in time at its "
-    "rate, "
-    "and less time is left than the record is old, or it has stopped. Absent if none is. "
-    "cause: transaction where an open transaction has held the group up there for 90 seconds, else group.",
+    "rate, and less time is left than the record is old, or it has stopped. Absent if none is. cause: transaction where an open "
+    "transaction has held the group up there for 90 seconds, else group.",
     (*BY_TOPIC, "cause"),
 )
 BUFFERED_RECORDS = Metric(
@@ -141,9 +140,8 @@ HELD = Metric(
 )
 HELD_SINCE = Metric(
     "segtail_group_held_since_timestamp_seconds",
-    "Since when the next record of a held partition waits, the earliest of the partitions. Where its append was not seen, this is when "
-    "it was "
-    "there at the latest, by the times of files. Absent if none is held.",
+    "Since when the next record of a held partition waits, the earliest of the partitions. Where its append was not seen, this is when it "
+    "was there at the latest, by the times of files. Absent if none is held.",
     BY_TOPIC,
 )
 UNKNOWN = Metric(
@@ -162,8 +160,7 @@ STATE = Metric(
 REBALANCES = Metric(
     "segtail_group_rebalances_total",
     "Generations of a classic group, epochs of the others, since the group was made: all kinds together are Kafka's number. Kinds: "
-    "metadata "
-    "(only partitions or topics came or went, which a classic group does not store), unfinished (members came or went before an "
+    "metadata (only partitions or topics came or went, which a classic group does not store), unfinished (members came or went before an "
     "assignment), else members. What is not on disk any more counts as members.",
     ("group", "kind"),
 )

@@ -107,8 +107,7 @@ AFFECTED_PARTITION = Metric(
     "segtail_affected_partition_info",
     "1 for some of those partitions, at most five of a topic for each problem: the worst problem (offline, under_min_isr, "
     "under_replicated), the leader (-1 if none), and the broker ids of replicas (in_sync, out_of_sync, and electable: one of these is "
-    "needed "
-    "to elect a leader without loss).",
+    "needed to elect a leader without loss).",
     ("topic", "partition", "problem", "leader", "in_sync", "out_of_sync", "electable"),
 )
 REASSIGNING = Metric(

@@ -35,8 +35,7 @@ EXPIRED_BATCHES = Metric(
 EXPIRED_RECORDS = Metric(
     "segtail_partition_appended_expired_records_total",
     "Records of the batches in segtail_partition_appended_expired_batches_total. A lower bound: old records in a batch with a newer one "
-    "are "
-    "not counted.",
+    "are not counted.",
     column="share_expired_records",
     total=Total.LED,
 )
@@ -49,9 +48,8 @@ EXPIRED_BYTES = Metric(
 APPEND_DELAY = Metric(
     "segtail_topic_append_delay_seconds",
     "How long before its append the newest record of a data batch is dated, while this broker led and the append was seen: at least, and "
-    "up to eight seconds more. Within 30 s it is 0; what is further ahead is in segtail_topic_append_ahead_batches_total, batches "
-    "without a "
-    "timestamp are nowhere. Off with export.append_delays: false.",
+    "up to eight seconds more. Within 30 s it is 0; what is further ahead is in segtail_topic_append_ahead_batches_total, batches without "
+    "a timestamp are nowhere. Off with export.append_delays: false.",
     ("broker", "topic"),
     histogram=True,
 )

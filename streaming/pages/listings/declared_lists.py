@@ -34,7 +34,17 @@ from streaming.broker.protocol.status_json import (
     Problem,
     ProblemPage,
 )
-from streaming.common.units import NONE, format_be, format_count, format_duration, format_list, format_name, format_size, format_word
+from streaming.common.units import (
+    NONE,
+    capitalized,
+    format_be,
+    format_count,
+    format_duration,
+    format_list,
+    format_name,
+    format_size,
+    format_word,
+)
 from streaming.pages.listings.listing import (
     MOST_NAMES,
     Cell,
@@ -307,7 +317,7 @@ def _groups(names: Sequence[str]) -> Cell:
 
 def advice(row: TransactionRow) -> str:
     """What to know before its command is run, as sentences; "" if there is nothing."""
-    return f"{row.advice[:1].upper()}{row.advice[1:]}." if row.advice else ""
+    return f"{capitalized(row.advice)}." if row.advice else ""
 
 
 def open_long(late_after_ms: int, young: int) -> str:

@@ -7,7 +7,7 @@ from streaming.broker.protocol.group_json import NOT_KNOWN, GroupDetail, GroupFi
 from streaming.broker.protocol.json_message import PublicMessage, Unit
 from streaming.broker.protocol.listing_json import PartitionDetail, PartitionRow, ReplicaRow, SegmentRow, TopicReader, TransactionRow
 from streaming.cluster.verdicts.group_words import last_rebalances
-from streaming.common.units import NONE, format_list, format_name
+from streaming.common.units import NONE, capitalized, format_list, format_name
 from streaming.pages.listings.declared_lists import GROUPS, PARTITIONS, RETENTION, TRANSACTIONS, segment_deletion
 from streaming.pages.listings.listing import Cell, Listing, Times, count, number, severity_of, verdict_cell
 
@@ -43,7 +43,7 @@ def group_facts(detail: GroupDetail, times: Times) -> Iterator[Fact]:
     """Those of a group. A streaming query has neither clients nor rebalances."""
     yield from listed_facts(GROUPS, detail.summary, times, without=("group",))
     if detail.notes:
-        yield Fact(name="Query", cell=Cell(text=". ".join(f"{note[:1].upper()}{note[1:]}" for note in detail.notes)), long=True)
+        yield Fact(name="Query", cell=Cell(text=". ".join(map(capitalized, detail.notes))), long=True)
         return
     for name, members in (("Clients", detail.clients), ("Hosts", detail.hosts)):
         yield Fact(name=name, cell=Cell(text=format_list([format_name(each) for each in members], _MOST_CLIENTS) or NONE))

@@ -21,7 +21,7 @@ from streaming.broker.protocol.listing_json import (
     path_of_topic,
 )
 from streaming.broker.protocol.status_json import Status
-from streaming.common.units import format_age, format_count, format_duration, format_name, format_size, format_time
+from streaming.common.units import capitalized, format_age, format_count, format_duration, format_name, format_size, format_time
 from streaming.pages.listings.declared_lists import GROUP_PARTITIONS, TRANSACTIONS, open_long
 from streaming.pages.listings.declared_lists import PARTITIONS as PARTITION_LIST
 from streaming.pages.listings.declared_lists import TOPICS as TOPIC_LIST
@@ -214,7 +214,7 @@ def _verdict(key: str, finding: GroupFinding) -> ShownVerdict:
         key=key,
         tone=finding.severity,
         badge=words(finding.verdict),
-        text=f"{finding.text[:1].upper()}{finding.text[1:]}",
+        text=capitalized(finding.text),
         about=about,
         command=finding.command,
         no_command=finding.no_command,

@@ -10,7 +10,7 @@ from streaming.broker.protocol.group_json import GroupPage
 from streaming.broker.protocol.json_message import ASC, DESC
 from streaming.broker.protocol.listing_json import LARGEST_LIMIT, ListPage, TransactionPage, TransactionRow
 from streaming.broker.protocol.status_json import COST_PATH, EVENTS_PATH, ClusterEvent, Cost, EventPage, Share, Status
-from streaming.common.units import format_count, format_duration, format_name, format_size, format_time
+from streaming.common.units import capitalized, format_count, format_duration, format_name, format_size, format_time
 from streaming.errors import NotYetError
 from streaming.pages.api.event_log import MOST_EVENTS
 from streaming.pages.api.state import State
@@ -83,7 +83,7 @@ class _ListKind:
             return self._drawn(query, status, page)
         if isinstance(page, GroupPage):
             sentence = declared_lists.no_groups(page)
-            return replace(self, empty=f"{sentence[:1].upper()}{sentence[1:]}.")._drawn(query, status, page)
+            return replace(self, empty=f"{capitalized(sentence)}.")._drawn(query, status, page)
         if isinstance(page, TransactionPage):
             listed = declared_lists.open_long(page.late_after_ms, page.young)
             kind = replace(self, intro=f"{self.intro} Listed are only transactions {listed}.", empty=f"None is {listed}.")
@@ -376,7 +376,7 @@ def search_view(state: State, text: str, status: Status) -> SearchView:
             links = [Link(text=format_name(each.group, 255), href=group_link(each.group)) for each in groups.rows]
             found.append(_found("Consumer groups", links, groups.matched, link(GROUPS, {"filter": text})))
         except NotYetError as error:
-            notes.append(f"{str(error)[:1].upper()}{str(error)[1:]}.")
+            notes.append(f"{capitalized(str(error))}.")
         found.append(_transactions(state, text))
         brokers = [each for each in state.brokers(urlencode({"limit": LARGEST_LIMIT})).rows if str(each.broker) == text]
         found.append(_found("Brokers", [Link(text=f"broker {each.broker}", href=broker_link(each.broker)) for each in brokers], 0, BROKERS))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from streaming.broker.protocol.status_json import Consequence, Problem, Status
-from streaming.common.units import format_name, format_time
+from streaming.common.units import capitalized, format_name, format_time
 from streaming.pages.listings.listing import place
 from streaming.pages.site.page_links import BROKERS, broker_link, group_link, link, log_dir_link, partition_link, topic_link
 from streaming.pages.site.page_views import badge
@@ -147,7 +147,7 @@ def _detail(problem: Problem) -> str:
     """What follows the summary, as a sentence of its own."""
     text = problem.what.removeprefix(problem.summary).removeprefix(": ") if problem.summary else ""
     first = text.partition(" ")[0].rstrip(",:;")  # a partition, which is somebody's name, stays as it is
-    return f"{text[:1].upper()}{text[1:]}" if first.isalpha() else text
+    return capitalized(text) if first.isalpha() else text
 
 
 def _about(problem: Problem) -> list[Link]:

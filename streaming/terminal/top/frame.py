@@ -10,7 +10,7 @@ from streaming.broker.protocol.group_json import GroupDetail, GroupPage
 from streaming.broker.protocol.json_message import PublicMessage, Unit
 from streaming.broker.protocol.listing_json import PartitionDetail, TransactionRow
 from streaming.broker.protocol.status_json import Problem
-from streaming.common.units import NONE, format_count, format_name
+from streaming.common.units import NONE, capitalized, format_count, format_name
 from streaming.pages.listings.cells import MORE, cut, filled, plain, shell_lines, wrapped
 from streaming.pages.listings.declared_lists import GROUP_PARTITIONS, LISTS, TRANSACTIONS, advice, no_groups, open_long
 from streaming.pages.listings.details import (
@@ -107,7 +107,7 @@ def _none_lines(state: ScreenState, rows: Rows) -> list[str]:
         return [f"Nothing of {rows.total:,} {what}: esc clears the filter.", *rows.notes]
     if isinstance(rows.page, GroupPage):
         nothing = no_groups(rows.page)
-        return [*wrapped(f"{nothing[:1].upper()}{nothing[1:]}.", state.width), *rows.notes]
+        return [*wrapped(f"{capitalized(nothing)}.", state.width), *rows.notes]
     if state.status is not None and state.status.start is not None:
         return [f"No {state.view} known yet.", *rows.notes]
     return [f"No {state.view}.", *rows.notes]
