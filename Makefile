@@ -95,11 +95,9 @@ conf: setup ## Regenerate conf/segtail.yaml from the settings in the code
 	@env -i $(BIN)/segtail config > conf/segtail.yaml.new
 	@mv conf/segtail.yaml.new conf/segtail.yaml
 
-docs: setup ## Regenerate docs/metrics.md, docs/internals/prices.md, the fields of docs/api.md and their schema, the columns of docs/spark.md, the tests' golden page, and the outputs of the commands that documents show
+docs: setup ## Regenerate docs/metrics.md, docs/internals/prices.md, docs/api.schema.json, the columns of docs/spark.md, the tests' golden page, and the outputs of the commands that documents show
 	@$(BIN)/python -m docs.generators.metric_reference > docs/metrics.md.new
 	@mv docs/metrics.md.new docs/metrics.md
-	@$(BIN)/python -m docs.generators.api_reference docs/api.md > docs/api.md.new
-	@mv docs/api.md.new docs/api.md
 	@$(BIN)/python -m docs.generators.api_reference > docs/api.schema.json.new
 	@mv docs/api.schema.json.new docs/api.schema.json
 	@$(BIN)/python -m docs.generators.relation_reference docs/spark.md > docs/spark.md.new

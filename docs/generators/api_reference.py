@@ -1,17 +1,11 @@
-"""The fields of every answer below `/api/v1/`: ``python -m docs.generators.api_reference FILE`` writes the file anew.
-
-Without FILE it writes their JSON Schema, and that of the doctor's answer.
-"""
+"""The JSON Schema of every answer below `/api/v1/`, and of the doctor's: ``python -m docs.generators.api_reference`` prints it."""
 
 import json
 import re
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from inspect import cleandoc, getsource
-from itertools import groupby
-from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -65,6 +59,9 @@ OF_COMMANDS: Mapping[str, type[PublicMessage]] = {"segtail doctor": DoctorPage}
 
 EVERY = (*ANSWERS.values(), *OF_COMMANDS.values())
 
+_LISTS = [each for module in (details, declared_lists) for each in vars(module).values() if isinstance(each, Listing)]
+_ROWS = {each.row: each for each in (*_LISTS, declared_lists.COUNTS["partition"], declared_lists.DISK["partition"])}
+
 _TYPES = {int: "integer", float: "number", bool: "boolean", str: "string"}
 
 
@@ -103,10 +100,17 @@ def _reference(kind: type[PublicMessage]) -> dict[str, object]:
 
 
 def _of_kind(kind: Any) -> dict[str, object]:
+    """A message. ``title`` is the head of a field's column in page, terminal and tables."""
     hints, meant = get_type_hints(kind), meanings(kind)
+    titles = {each.name: {"title": each.heading} for each in _ROWS[kind].fields if each.heading} if kind in _ROWS else {}
+    _, _, introduction = cleandoc(kind.__doc__ or "").partition("\n\n")
     return {
         "type": "object",
-        "properties": {each.name: _of_field(each, hints[each.name]) | {"description": meant[each.name]} for each in fields(kind)},
+        **({"description": introduction.replace("\n", " ")} if introduction else {}),
+        "properties": {
+            each.name: titles.get(each.name, {}) | _of_field(each, hints[each.name]) | {"description": meant[each.name]}
+            for each in fields(kind)
+        },
         "required": [each.name for each in fields(kind)],
     }
 
@@ -127,46 +131,5 @@ def _of_hint(hint: Any) -> dict[str, object]:
     return {"type": _TYPES[hint]} if hint in _TYPES else _reference(hint)
 
 
-MARK = "<!-- What follows is made from streaming/broker/protocol by `make docs`. -->\n"
-
-_MODULES = (details, declared_lists)
-_LISTS = [each for module in _MODULES for each in vars(module).values() if isinstance(each, Listing)]
-_ROWS = {each.row: each for each in (*_LISTS, declared_lists.COUNTS["partition"], declared_lists.DISK["partition"])}
-
-
-def write_reference(text: str) -> str:
-    """The document, with everything below `MARK` made anew."""
-    head, mark, _ = text.partition(MARK)
-    kinds = list(dict.fromkeys(kind for answer in EVERY for kind in kinds_of(answer)))
-    common = _common(kinds)
-    items = "".join(f"- `{name}`: {meaning}\n" for name, meaning in sorted(common.items()))
-    return f"{head}{mark}\n## Common fields\n\n{items}{''.join(_section(kind, common) for kind in kinds)}"
-
-
-def _common(kinds: Iterable[type[PublicMessage]]) -> dict[str, str]:
-    """What a field means in several messages, by its name: what it means in most of them."""
-    counted = Counter(each for kind in kinds for each in meanings(kind).items())
-    return dict(each for each, count in reversed(counted.most_common()) if count > 1)
-
-
-def _section(kind: type[PublicMessage], common: Mapping[str, str]) -> str:
-    _, _, introduction = cleandoc(kind.__doc__ or "").partition("\n\n")
-    headings = {each.name: f" (*{each.heading}*)" for each in _ROWS[kind].fields if each.heading} if kind in _ROWS else {}
-    found = [(name, meaning, headings.get(name, "")) for name, meaning in meanings(kind).items()]
-    own = [each for each in found if common.get(each[0]) != each[1]]
-    shared = ", ".join(f"`{name}`{heading}" for name, meaning, heading in found if common.get(name) == meaning)
-    also = f"- [common](#common-fields): {shared}\n" if shared else ""
-    return "\n\n".join(filter(None, (f"\n## {kind.__name__}", introduction, f"{also}{''.join(_items(own))}")))
-
-
-def _items(found: Iterable[tuple[str, str, str]]) -> Iterator[str]:
-    """An item for each field, and for those next to each other that share what they mean."""
-    for meaning, alike in groupby(found, lambda each: each[1]):
-        yield f"- {', '.join(f'`{name}`{heading}' for name, _, heading in alike)}: {meaning}\n"
-
-
 if __name__ == "__main__":
-    if sys.argv[1:]:
-        sys.stdout.write(write_reference(Path(sys.argv[1]).read_text(encoding="utf-8")))
-    else:
-        sys.stdout.write(f"{json.dumps(schema(), indent=1, ensure_ascii=False)}\n")
+    sys.stdout.write(f"{json.dumps(schema(), indent=1, ensure_ascii=False)}\n")

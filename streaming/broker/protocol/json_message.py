@@ -124,7 +124,7 @@ def _from_public(field: Field[Any], hint: Any, read: Reader) -> Reader:
 
 # --- how the fields of messages for people are written and in which columns of their lists: named where a field is declared. A field is one
 # line of its class: its type, which says its unit; its column, if tables have one; its default; and, behind it, what it means.
-# `docs.generators.api_reference` reads that for docs/api.md and the JSON Schema; it goes on in the comments below.
+# `docs.generators.api_reference` reads that for the JSON Schema; it goes on in the comments below.
 
 
 ASC, DESC = "asc", "desc"
