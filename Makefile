@@ -121,7 +121,7 @@ pictures: setup ## Draw a session, the page, top and the dashboards into docs/pi
 	@$(BIN)/python -m tests.pictures.site
 	@$(BIN)/python -m tests.pictures $(if $(PROMETHEUS),--prometheus '$(PROMETHEUS)')
 
-chart: setup ## Regenerate the Helm chart's copies: options, alerts, rules, dashboards, its README
+chart: setup ## Regenerate the Helm chart's copies: options, alerts, rules, dashboards
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python helm/generate.py
 
 image: ## Build the container image with podman; BASE names a base image; without it one is made (as root)

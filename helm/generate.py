@@ -1,13 +1,11 @@
-"""Writes what the chart has from elsewhere: the schema of its values, alerts, rules and dashboards, its version of the image, its README.
+"""Writes what the chart has from elsewhere: the schema of its values, alerts, rules and dashboards, its version of the image.
 
 ``python helm/generate.py [CHART]`` writes into the chart, or into another folder: a test compares the two.
 """
 
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 from base64 import b64encode
 from pathlib import Path
@@ -22,9 +20,6 @@ from streaming.shipped.shipped_files import ShippedKind, shipped
 ROOT = Path(__file__).resolve().parent.parent
 CHART = ROOT / "helm" / "segtail"
 ICON = ROOT / "streaming" / "pages" / "site" / "static" / "icon.svg"
-GENERATED = ("files", "values.schema.json", "Chart.yaml", "README.md")
-"""What is written, relative to the chart."""
-
 OWN_OPTIONS = frozenset(
     (
         *("log_dirs", "checkpoint", "spark_checkpoint", "listen", "web_config", "metrics_listen", "master", "spark"),
@@ -59,13 +54,6 @@ def write(chart: Path) -> None:
     text = (CHART / "Chart.yaml").read_text()
     text = re.sub(r"(?m)^appVersion: .*$", f'appVersion: "{streaming.__version__}"', text)
     (chart / "Chart.yaml").write_text(re.sub(r"(?m)^icon: .*$", f"icon: {icon()}", text))
-    beside = Path(sys.executable).parent  # where `make tools` puts it
-    if helm_docs := shutil.which("helm-docs", path=f"{beside}{os.pathsep}{os.environ['PATH']}"):
-        template, output = CHART / "README.md.gotmpl", chart / "README.md"
-        values = ["--chart-search-root", str(CHART), "--template-files", str(template), "--dry-run", "--log-level", "error"]
-        output.write_text(subprocess.run([helm_docs, *values], check=True, capture_output=True, text=True).stdout.strip() + "\n")
-    else:
-        print("helm-docs is not on the PATH: the chart's README stays as it is", file=sys.stderr)
 
 
 def icon() -> str:

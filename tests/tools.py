@@ -23,7 +23,6 @@ TO_GET = {
     "groff": "apt-get install groff-base",
     "hadolint": "make setup",
     "helm": "make tools",
-    "helm-docs": "make tools",
     "helm-unittest": "make tools",
     "kubeconform": "make tools",
     "podman": "apt-get install podman runc mmdebstrap",
