@@ -1,4 +1,4 @@
-"""The events of a day, by the headings of docs/alerts.md; a step does something and then says which row it was."""
+"""The events of a day, by their names in docs/alerts.md; a step does something and then says which row it was."""
 
 from collections.abc import Iterator, Mapping
 

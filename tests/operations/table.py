@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "alerts.md"
-COLUMNS = ("what happens", "fires", "muted", "resolves")
+COLUMNS = ("event", "what happens", "fires", "muted", "resolves")
 MUTES = ("while this fires", "these are muted", "of the same")
 
-_HEADING = re.compile(r"### (.+)")
 _NAME = re.compile(r"`(\w+)`")
 _NOTHING = "\N{EN DASH}"
 _BORDER = re.compile(r"(?<!\\)\|")
@@ -32,11 +31,11 @@ def rows(document: str) -> Iterator[Row]:
     Raises:
         ValueError: a cell holds something else than names of alerts, or the sign for none.
     """
-    for part in re.split(r"^(?=### )", document, flags=re.MULTILINE):
-        heading = _HEADING.match(part)
-        for step, *names in body(part, COLUMNS) if heading else ():
-            fires, muted, resolves = map(_names, names)
-            yield Row(event=heading[1], step=step, fires=fires, muted=muted, resolves=resolves)
+    event = ""
+    for named, step, *names in body(document, COLUMNS):
+        event = named or event  # named in its first row alone
+        fires, muted, resolves = map(_names, names)
+        yield Row(event=event, step=step, fires=fires, muted=muted, resolves=resolves)
 
 
 def body(document: str, columns: tuple[str, ...]) -> Iterator[list[str]]:

@@ -7,19 +7,16 @@ import pytest
 
 from tests.alerts.rendering import CONF
 from tests.operations.events import COMBINED, EVENTS, SHORT
-from tests.operations.recording import ALWAYS
 from tests.operations.table import DOCUMENT, Row, body, of_document, rows
 
 ALERTS = {path.stem for path in (CONF / "alerts").glob("*.yaml")}
 DOCUMENTED = of_document()
 
 TABLE = """\
-### An event
-
-| what happens | fires | muted | resolves |
-|---|---|---|---|
-| It begins | `A`, `B` | \N{EN DASH} | `C` |
-| It ends | \N{EN DASH} | `D` | \N{EN DASH} |
+| event | what happens | fires | muted | resolves |
+|---|---|---|---|---|
+| An event | It begins | `A`, `B` | \N{EN DASH} | `C` |
+| | It ends | \N{EN DASH} | `D` | \N{EN DASH} |
 
 | another | table |
 |---|---|
@@ -30,7 +27,7 @@ TABLE = """\
 def test_the_rows_of_a_table() -> None:
     first, second = rows(TABLE)
     assert first == Row(event="An event", step="It begins", fires=frozenset("AB"), muted=frozenset(), resolves=frozenset("C"))
-    assert (second.step, second.fires, second.muted) == ("It ends", frozenset(), frozenset("D"))
+    assert (second.event, second.step, second.fires, second.muted) == ("An event", "It ends", frozenset(), frozenset("D"))
 
 
 def test_a_border_of_a_cell_is_no_escaped_one() -> None:
@@ -69,12 +66,6 @@ def test_a_row_names_alerts_that_exist_and_none_twice() -> None:
     named = {f"{row.event}: {row.step}": (row.fires | row.muted | row.resolves) - ALERTS for row in DOCUMENTED}
     assert {row: unknown for row, unknown in named.items() if unknown} == {}
     assert [row for row in DOCUMENTED if row.fires & row.muted] == []
-
-
-def test_the_alerts_that_no_event_raises_are_listed() -> None:
-    raised = {name for row in DOCUMENTED for name in row.fires | row.muted}
-    (listed,) = re.findall(r"^None of these events raises (.*?)\.$", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    assert sorted(re.findall(r"`(\w+)`", listed)) == sorted(ALERTS - raised - ALWAYS)
 
 
 def left_firing(event: str) -> Iterator[object]:
