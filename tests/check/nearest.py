@@ -55,23 +55,25 @@ def read(root: Path) -> Tree:
 def nearest(changed: Iterable[str], tree: Tree) -> list[str]:
     """Test modules from the nearest to the farthest.
 
-    The changed tests come first, then those that import what was changed or stand beside it, then those that reach it by more steps.
+    The changed tests come first, then those that import what was changed or stand beside it, then those that reach it by more steps; of
+    those that are as near, the room of a change comes first.
     Tests of the whole tree, at the top of tests/, belong to every change: each name and each import is under their rules, so they come
     before the many that only share the change's folder.
     """
     changed = tuple(changed)
     steps = _steps({name: step for path in changed for name, step in _origins(path, tree).items()}, tree)
     rooms = {room for path in changed if (room := _room(path))}
-    found: list[tuple[bool, int, str]] = []
+    found: list[tuple[bool, int, bool, str]] = []
     for name in tree.tests():
         whole = name.count(".") == 1
-        beside = whole or name.split(".")[1] in rooms
+        own = name.split(".")[1] in rooms
+        beside = whole or own
         step = steps.get(name, FAR)
         if whole:
             step = min(step, WHOLE)
         if changed and (beside or step < FAR):
-            found.append((not beside and step > 1, step, name))
-    return [name for _, _, name in sorted(found)]
+            found.append((not beside and step > 1, step, not own, name))
+    return [name for *_, name in sorted(found)]
 
 
 def _origins(path: str, tree: Tree) -> dict[str, int]:

@@ -44,6 +44,12 @@ def test_first_what_imports_it_or_lies_beside_it_then_by_steps() -> None:
     ]
 
 
+def test_of_those_that_are_as_near_the_room_of_the_change_comes_first() -> None:
+    tests = ["tests.agent.test_service", "tests.rules.test_fold"]
+    tree = Tree(importers={"streaming.rules.fold": tests, tests[0]: [], tests[1]: []}, words={})
+    assert nearest(["streaming/rules/fold.py"], tree) == tests[::-1]
+
+
 def test_a_changed_test_comes_before_what_a_changed_helper_reaches() -> None:
     assert nearest(["tests/disk/test_reader.py"], TREE) == ["tests.disk.test_reader", WHOLE]
     assert nearest(["tests/builders.py"], TREE) == ["tests.disk.test_reader", "tests.dump.test_text", WHOLE]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from collections import Counter
 from functools import partial
 from typing import Any, get_type_hints
 
@@ -355,10 +356,9 @@ def test_what_is_wrong_is_the_column_after_the_name_in_words_with_its_beginning(
 
 @pytest.mark.parametrize("listing", [*LISTS, LOG_DIRS], ids=lambda each: each.name)
 def test_a_declaration_is_whole(listing: Listing) -> None:
-    keys = [each.key for each in listing.columns if each.key]
-    assert len(set(keys)) == len(keys)
-    assert len({each.rank for each in listing.columns}) == len(listing.columns)
-    assert len({each.heading for each in listing.columns}) == len(listing.columns)
+    for name in ("key", "rank", "heading"):
+        twice = [value for value, count in Counter(getattr(each, name) for each in listing.columns).items() if value and count > 1]
+        assert not twice, f"two columns have the {name} {twice[0]}: {[getattr(each, name) for each in listing.columns]}"
     for each in listing.fields:
         assert bool(each.heading) == bool(each.rank)
         assert bool(each.key) == bool(each.sort and each.rank)

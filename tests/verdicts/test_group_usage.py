@@ -233,10 +233,8 @@ def test_a_group_without_members_that_commits_in_its_rhythm_is_used(interval_ms:
 def test_a_document_has_the_same_table() -> None:
     rows = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in DOCS.read_text().splitlines() if line.startswith("| `")]
     stated = {row[0]: row[1:] for row in rows if len(row) == 1 + len(USES)}
-    for names, severities in stated.items():
-        for name in re.findall(r"`(\w+)`", names):
-            assert [each.replace("-", "") for each in severities] == list(TABLE[GroupVerdict[name.upper()]])
-    assert {name for names in stated for name in re.findall(r"`(\w+)`", names)} == {each.label for each in TABLE}
+    found = {name: tuple(each.replace("-", "") for each in of) for names, of in stated.items() for name in re.findall(r"`(\w+)`", names)}
+    assert found == {verdict.label: of for verdict, of in TABLE.items()}, f"{DOCS.name} and TABLE have to name the same verdicts"
 
 
 @each_row(("use", "severity"), [("unattended", "info"), ("abandoned", "info"), ("throw-away", "")])

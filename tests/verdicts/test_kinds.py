@@ -54,6 +54,9 @@ def test_a_verdict_about_groups_with_a_severity_has_its_problem_and_its_alert_an
     decided = {verdict.label: SEVERITIES[severity] for verdict, severity in SEVERITY.items() if severity < CALM}
     assert described == decided
     assert {verdict.label for verdict in PROBLEMS} == {name for name, severity in decided.items() if severity != INFO}
+    assert all(kind.alert for kind in PROBLEMS.values()), (
+        "a warning about a group has an alert in conf/alerts and a runbook, else it is info"
+    )
     for_use = next(line for line in DOCS.read_text().splitlines() if line.startswith("| `lost`, "))
     listed = {*re.findall(r"`(\w+)`", for_use)} | {GroupVerdict.WILL_LOSE.label, GroupVerdict.WILL_EXPIRE.label}  # with lines of their own
     assert listed == {verdict.label for verdict in PROBLEMS}

@@ -182,9 +182,9 @@ class Heading:
     """The column of a field. ``rank``: the most important one first; 0 for none. Where there is no room, the least important are left out.
 
     ``sort``: the order in which the list is sorted by it unless another one is asked for, "" if it cannot be sorted by. ``key``: the letter
-    of the heading that sorts by it in a terminal. ``toned``: it looks as severe as its row. ``least``: columns of a terminal that it can do
-    with, 0 if it needs all. ``rare``: lines of text do without it where no row has anything in it. ``choices``: its words, if the list can
-    be had with the rows that have some of them.
+    of the heading that sorts by it in a terminal, which no other column of the list has. ``toned``: it looks as severe as its row.
+    ``least``: columns of a terminal that it can do with, 0 if it needs all. ``rare``: lines of text do without it where no row has anything
+    in it. ``choices``: its words, if the list can be had with the rows that have some of them.
     """
 
     heading: str = ""

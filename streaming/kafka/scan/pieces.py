@@ -113,8 +113,6 @@ def scan_few(buffer: Bytes, pieces: Sequence[Piece]) -> list[Scanned] | None:
 class _Lines:
     """The columns as lists: an item of a list costs a tenth of an item of an array."""
 
-    __slots__ = ("attributes", "base_offset", "batches", "last_offset", "leader_epoch", "magic", "max_timestamp", "records", "size")
-
     def __init__(self, batches: Batches) -> None:
         self.batches = batches
         self.base_offset: list[int] = batches.base_offset.tolist()
