@@ -19,7 +19,7 @@ What does each metric mean? For example, the age of a partition's last append is
 - *The newest metadata* is that of the agent, of those that are up, whose copy of the metadata log is furthest.
 - Series about transactions and producers exist once a transactional batch has been seen.
 - One replica of each partition is exported, the leader where it is known, so `sum()` is right; `replicas: all` exports every replica.
-- *By topic: sum*, or *largest*, is what replaces a partition's series with `export.granularity: topic`, or above `series_limit` series:
+- *sum* or *largest* behind a name says what replaces a partition's series with `export.granularity: topic`, or above `series_limit` series:
   the same name without the label `partition`. Others are omitted then; late and hanging transactions stay while they fit.
 
 Labels are those of this table, unless a row has others; `+` adds to them.
@@ -68,10 +68,10 @@ def _section(section: Section, metrics: Iterable[Metric]) -> str:
 
 
 def _row(metric: Metric, told: bool) -> str:
-    labels, by_topic = _labels(metric), _BY_TOPIC[metric.total]
     if told:
         return f"- `{metric.name}`: as above\n"
-    return f"- `{metric.name}`{f' ({labels})' if labels else ''}: {metric.help}{f' By topic: {by_topic}.' if by_topic else ''}\n"
+    facts = "; ".join(filter(None, (_labels(metric), _BY_TOPIC[metric.total])))
+    return f"- `{metric.name}`{f' ({facts})' if facts else ''}: {metric.help}\n"
 
 
 def _labels(metric: Metric) -> str:

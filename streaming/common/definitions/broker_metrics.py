@@ -19,13 +19,13 @@ LOG_DIR_OTHER = Metric(
 )
 LOG_DIR_FULL = Metric(
     "segtail_log_dir_full_timestamp_seconds",
-    "When the file system of the log dir is full, with what retention frees reckoned in: its logs grow on as in the last day, compaction "
-    "frees what is appended. Absent where that is not within a year, or not known.",
+    "When the file system of the log dir is full, with what retention frees: its logs grow on as in the last day, compaction frees "
+    "what is appended. Absent where that is not within a year, or not known.",
     LOG_DIR,
 )
 LOG_DIR_UP = Metric(
     "segtail_log_dir_up",
-    "0 if the log dir cannot be read, or its broker no longer lists it among those it uses, or has let go of its lock and holds others.",
+    "0 if the log dir cannot be read, its broker no longer lists it among those it uses, or has let go of its lock and holds others.",
     LOG_DIR,
 )
 LOG_DIR_BLOCKED = Metric(
@@ -35,20 +35,20 @@ LOG_DIR_BLOCKED = Metric(
 )
 LOG_DIR_CHECKPOINT = Metric(
     "segtail_log_dir_checkpoint_timestamp_seconds",
-    "When the broker last wrote the high watermarks of the log dir; a running broker does so every 5 seconds. Absent where the log dir "
-    "holds no replica, or the broker no longer uses it.",
+    "When the broker last wrote the high watermarks of the log dir; a running broker does so every 5 seconds. Absent where the log "
+    "dir holds no replica.",
     LOG_DIR,
 )
 LOG_DIR_RECOVERY = Metric(
     "segtail_log_dir_recovery_bytes",
-    "Bytes of whole segments that a start of the broker reads after a crash: each log's from the segment on that holds its recovery point. "
-    "Without the metadata log, which every start reads. 0 after a clean shutdown. Absent while it is not known of every log.",
+    "Bytes of whole segments that a start of the broker reads after a crash, without the metadata log. 0 after a clean shutdown. "
+    "Absent while it is not known of every log.",
     LOG_DIR,
 )
 LOG_DIR_NOT_FSYNCED = Metric(
     "segtail_log_dir_not_fsynced_bytes",
-    "The most bytes of the log dir that may not be on disk: those above the recovery points, which are up to 60 seconds old. The kernel "
-    "has usually written most of them. Absent while it is not known of every log.",
+    "The most bytes of the log dir that may not be on disk: those above the recovery points, which are up to 60 seconds old. Absent "
+    "while it is not known of every log.",
     LOG_DIR,
 )
 LOG_DIR_RECOVERING = Metric(
@@ -113,8 +113,7 @@ BROKER_STATUS = Metric(
     "segtail_broker_status",
     "1 for the status of a registered broker by the cluster's metadata, 0 for the others: running, starting (registered, not unfenced "
     "since, or its process came up and has not registered yet), stopping (in controlled shutdown, ended by one, or away without any "
-    "replica, however it ended), down (fenced although it served, or its process was seen to end). It stays running beside "
-    "segtail_broker_process_up 0 while the broker is not fenced and nobody has seen its process end.",
+    "replica), down (fenced although it served, or its process was seen to end).",
     ("broker", "status"),
 )
 BROKER_STATUS_SINCE = Metric(
@@ -125,15 +124,15 @@ BROKER_STATUS_SINCE = Metric(
 )
 PROCESS_UP = Metric(
     "segtail_broker_process_up",
-    "1 if a process holds the lock of any of the broker's log dirs, 0 if nobody does and nobody writes there. The broker is stopped then, "
-    "or these are a copy, which an agent that began later cannot tell. Absent on file systems that do not share locks.",
+    "1 if a process holds the lock of any of the broker's log dirs, 0 if nobody does and nobody writes there: the broker is stopped, "
+    "or these are a copy. Absent on file systems that do not share locks.",
     ("broker",),
 )
 METADATA_OFFSET = Metric("segtail_broker_metadata_offset", "Log end offset of the broker's own copy of the metadata log.", ("broker",))
 METADATA_LAST_APPEND = Metric(
     "segtail_broker_metadata_last_append_timestamp_seconds",
-    "When the broker's own copy of the metadata log last grew; a running broker's does twice a second. Absent where an idle controller "
-    "writes nothing: before Kafka 3.3, or where metadata.max.idle.interval.ms is 0 or above 5 seconds.",
+    "When the broker's own copy of the metadata log last grew; a running broker's does twice a second. Absent where an idle "
+    "controller writes nothing: before Kafka 3.3, or where metadata.max.idle.interval.ms is 0 or above 5 seconds.",
     ("broker",),
 )
 METADATA_SNAPSHOT_READABLE = Metric(

@@ -18,8 +18,7 @@ LAG_RECORDS = Metric(
 )
 UNREAD_RECORDS = Metric(
     "segtail_group_unread_records",
-    "That of segtail_group_lag_records which is the group's own: read_uncommitted of a group that is known to read so, else "
-    "read_committed; of a share group the only one.",
+    "segtail_group_lag_records of the group's own isolation: read_uncommitted of a group that is known to read so, else read_committed.",
     BY_TOPIC,
 )
 LAG_BYTES = Metric(
@@ -35,34 +34,33 @@ LAG_SECONDS = Metric(
 )
 LOSS = Metric(
     "segtail_group_loss_timestamp_seconds",
-    "When retention will delete the first record that the group has not read at the earliest, the soonest of the partitions; absent if it "
-    "will not, where the limits are assumed, and while the broker that leads there surely has no process: it deletes nothing.",
+    "When retention will delete the first record that the group has not read at the earliest, the soonest of the partitions; absent "
+    "if it will not, where limits are assumed, and while the leading broker surely has no process.",
     BY_TOPIC,
 )
 ENDANGERED = Metric(
     "segtail_group_endangered_timestamp_seconds",
-    "As segtail_group_loss_timestamp_seconds, the soonest of the partitions in danger: the group does not read everything in time at its "
-    "rate, and less time is left than the record is old, or it has stopped. Absent if none is. cause: transaction where an open "
-    "transaction has held the group up there for 90 seconds, else group.",
+    "As segtail_group_loss_timestamp_seconds, the soonest of the partitions in danger: the group does not read everything in time at "
+    "its rate, and less time is left than the record is old, or it has stopped. cause: transaction where an open transaction has held "
+    "the group up there for 90 seconds, else group.",
     (*BY_TOPIC, "cause"),
 )
 BUFFERED_RECORDS = Metric(
     "segtail_group_buffered_records",
-    "Records that were deleted after the group's commit and that its consumers may have fetched before: they read on in memory. They are "
-    "lost if these consumers are restarted. Where records are not counted, their offsets; absent if there are none.",
+    "Records that were deleted after the group's commit and that its consumers may have in memory: a restart of these loses them. "
+    "Where records are not counted, their offsets; absent if there are none.",
     BY_TOPIC,
 )
 LOST_RECORDS = Metric(
     "segtail_group_lost_records_total",
-    "Records that were deleted before the group had read them, counted since the job started, once it is known that no consumer has them "
-    "in memory; of a share group those at least that it was not done with. Add segtail_group_lost_offsets_total: what is counted here is "
-    "not counted there.",
+    "Records that were deleted before the group had read them, since the job started, once no consumer has them in memory; of a share "
+    "group at least. Add segtail_group_lost_offsets_total.",
     BY_TOPIC,
 )
 LOST_OFFSETS = Metric(
     "segtail_group_lost_offsets_total",
-    "Offsets that were deleted before the group had read them and whose records were not counted, since the job started: at most so many "
-    "records besides those of segtail_group_lost_records_total.",
+    "Offsets that were deleted before the group had read them and whose records were not counted, since the job started: at most so "
+    "many records besides segtail_group_lost_records_total.",
     BY_TOPIC,
 )
 LAST_LOSS = Metric(
@@ -72,28 +70,27 @@ LAST_LOSS = Metric(
 )
 REWOUND_RECORDS = Metric(
     "segtail_group_rewound_records_total",
-    "Records that the group reads again because its committed offset was moved back, counted since the job started, three minutes after "
-    "the move. kind: admin by hand while it had no members; reset from beyond the end of the log; consumer by a member; external by a "
+    "Records that the group reads again because its committed offset was moved back, since the job started, three minutes after the "
+    "move. kind: admin by hand while it had no members; reset from beyond the end of the log; consumer by a member; external by a "
     "program beside the group, such as a mirror or one with assign(). Absent until the first move. Add "
-    "segtail_group_rewound_offsets_total: what is counted here is not counted there.",
+    "segtail_group_rewound_offsets_total.",
     (*BY_TOPIC, "kind"),
 )
 REWOUND_OFFSETS = Metric(
     "segtail_group_rewound_offsets_total",
-    "As segtail_group_rewound_records_total, of moves whose records were not counted: at most so many records besides those.",
+    "As segtail_group_rewound_records_total, of moves whose records were not counted.",
     (*BY_TOPIC, "kind"),
 )
 SKIPPED_RECORDS = Metric(
     "segtail_group_skipped_records_total",
-    "Records that the group does not read because its committed offset was moved forwards over them, counted since the job started, three "
-    "minutes after the move. kind: admin, by hand while it had no members; how far a consumer goes forwards cannot be told from reading. "
-    "Records that were deleted by then are not among them. Absent until the first move. Add segtail_group_skipped_offsets_total: what is "
-    "counted here is not counted there.",
+    "Records that the group does not read because its committed offset was moved forwards by hand (kind admin), since the job "
+    "started, three minutes after the move. Those that were deleted by then are not among them. Absent until the first move. Add "
+    "segtail_group_skipped_offsets_total.",
     (*BY_TOPIC, "kind"),
 )
 SKIPPED_OFFSETS = Metric(
     "segtail_group_skipped_offsets_total",
-    "As segtail_group_skipped_records_total, of moves whose records were not counted: at most so many records besides those.",
+    "As segtail_group_skipped_records_total, of moves whose records were not counted.",
     (*BY_TOPIC, "kind"),
 )
 LAST_SKIP = Metric(
@@ -128,8 +125,7 @@ STOPPED = Metric(
 )
 INVALID_OFFSETS = Metric(
     "segtail_group_invalid_offset_partitions",
-    "Partitions whose committed offset is beyond the end of the log, or of a history of it that has ended: the topic was made anew, or an "
-    "unclean election has cut off what was read.",
+    "Partitions whose committed offset is beyond the end of the log, or of a history of it that has ended.",
     BY_TOPIC,
 )
 HELD = Metric(
@@ -140,8 +136,7 @@ HELD = Metric(
 )
 HELD_SINCE = Metric(
     "segtail_group_held_since_timestamp_seconds",
-    "Since when the next record of a held partition waits, the earliest of the partitions. Where its append was not seen, this is when it "
-    "was there at the latest, by the times of files. Absent if none is held.",
+    "Since when the next record of a held partition waits, at the latest, the earliest of the partitions. Absent if none is held.",
     BY_TOPIC,
 )
 UNKNOWN = Metric(
@@ -160,8 +155,7 @@ STATE = Metric(
 REBALANCES = Metric(
     "segtail_group_rebalances_total",
     "Generations of a classic group, epochs of the others, since the group was made: all kinds together are Kafka's number. Kinds: "
-    "metadata (only partitions or topics came or went, which a classic group does not store), unfinished (members came or went before an "
-    "assignment), else members. What is not on disk any more counts as members.",
+    "metadata (only partitions or topics came or went), unfinished (members came or went before an assignment), else members.",
     ("group", "kind"),
 )
 LAST_REBALANCE = Metric(
@@ -171,9 +165,9 @@ LAST_REBALANCE = Metric(
 )
 REBALANCE_RATIO = Metric(
     "segtail_group_rebalance_ratio",
-    "Rebalances within the last 30 minutes by which members interrupted each other, for each member, of the most that the group had then; "
-    "absent if there were fewer than 10. Those before a pause of 10 minutes do not count, nor those of metadata alone, nor the first "
-    "member and the last one, unless the group is back within a minute.",
+    "Rebalances within the last 30 minutes by which members interrupted each other, for each member, of the most that the group had "
+    "then; absent if there were fewer than 10. Those before a pause of 10 minutes do not count, nor those of metadata alone, of the "
+    "first member and of the last one.",
     ("group",),
 )
 USE = Metric(

@@ -23,8 +23,8 @@ AGENT_PROBLEM = Metric(
 AGENT_DOUBTS = Metric(
     "segtail_agent_doubts_total",
     "Files or values that an agent could not use, with a fallback for each kind: producer_snapshot (an older one, or the log itself), "
-    "time_index (a scan of its segment), configuration (another level's value, or Kafka's default), checkpoint (no fallback: its offsets "
-    "are not known), record_time (of a record in a batch that would grow beyond 8 MiB: it is not known).",
+    "time_index (a scan of its segment), configuration (another level's value, or Kafka's default). Without one: checkpoint, "
+    "record_time (of a record in a batch beyond 8 MiB).",
     ("agent", "kind"),
 )
 AGENT_CLOCK_AHEAD = Metric(
@@ -47,16 +47,15 @@ TAIL_LAG_SECONDS = Metric(
 )
 SKIPPED_BYTES = Metric(
     "segtail_skipped_bytes_total",
-    "Log bytes that never reached the metrics, by the reason and by whose they are. copy: exported, the counters are too low by as much; "
-    "follower, of a copy that is not exported (with replicas: leaders), while another broker led. An estimate, by the mean size of an "
-    "offset, for agent_lost, and for deleted or corrupt segments that came and went between two looks of the agent; else exact. Absent "
-    "while a job that starts again restores its state.",
+    "Log bytes that never reached the metrics, by the reason and by whose they are. copy: exported, the counters are too low by as "
+    "much; follower, of a copy that is not exported. An estimate for agent_lost, and for segments that came and went between two "
+    "looks of the agent; else exact.",
     ("broker", "reason", "copy"),
 )
 LOGS_PER_SHARD = Metric(
     "segtail_query_logs_per_shard",
-    "Logs of all agents, including those that are down, divided by the shards of the job's state. Above 5,000 the checkpoint has too few "
-    "shards: each micro-batch writes megabytes per shard. Only a new checkpoint has more.",
+    "Logs of all agents, divided by the shards of the job's state. Above 5,000 micro-batches are slower, and only a new checkpoint "
+    "has more shards.",
     ("query",),
 )
 LAST_LOOK = Metric(

@@ -9,9 +9,8 @@ LOG_START_OFFSET = Metric("segtail_partition_log_start_offset", "First offset of
 LOG_END_OFFSET = Metric("segtail_partition_log_end_offset", "Next offset to be written.", column="log_end_offset")
 RECORDS = Metric(
     "segtail_partition_records",
-    "Records on the disk of the replica, from its log start to its end, by kind: data, of which aborted is the part that was in aborted "
-    "transactions, and control. Exact also after compaction, "
-    "as of the agent's last answer, which may be seconds older or newer than log_end_offset; absent until all segments are counted.",
+    "Records on the disk of the replica, from its log start to its end, by kind: data, aborted (a part of data) and control. Exact "
+    "also after compaction, as of the agent's last answer; absent until all segments are counted.",
     (*PARTITION, "kind"),
     total=Total.SHOWN,
 )
@@ -65,8 +64,8 @@ REPLICAS = Metric(
 )
 IN_SYNC_REPLICAS = Metric(
     "segtail_partition_in_sync_replicas",
-    "In-sync replicas of the partition, by the metadata log of the leader's broker. Where no observed broker leads, that with the highest "
-    "leader epoch counts, among brokers with a replica whose agents are up; as last known where all are down.",
+    "In-sync replicas of the partition, by the metadata log of the leader's broker, else of the broker with the highest leader epoch; "
+    "as last known where all agents are down.",
     column="in_sync_replicas",
 )
 MIN_IN_SYNC_REPLICAS = Metric(
@@ -105,9 +104,9 @@ TOPIC_UNDER_REPLICATED = Metric(
 )
 AFFECTED_PARTITION = Metric(
     "segtail_affected_partition_info",
-    "1 for some of those partitions, at most five of a topic for each problem: the worst problem (offline, under_min_isr, "
-    "under_replicated), the leader (-1 if none), and the broker ids of replicas (in_sync, out_of_sync, and electable: one of these is "
-    "needed to elect a leader without loss).",
+    "1 for at most five of those partitions of a topic, for each problem (offline, under_min_isr, under_replicated): the leader (-1 "
+    "if none), and the broker ids of replicas that are in_sync, out_of_sync, and electable: one of these is needed to elect a leader "
+    "without loss.",
     ("topic", "partition", "problem", "leader", "in_sync", "out_of_sync", "electable"),
 )
 REASSIGNING = Metric(
@@ -137,9 +136,8 @@ TOPIC_LAST_UNCLEAN = Metric(
 )
 UNCLEAN_ELECTIONS = Metric(
     "segtail_partition_unclean_elections_total",
-    "Unclean leader elections that were seen: a replica became leader that was neither in sync nor eligible, or that was the last one in "
-    "sync and lost the end of its log in a crash. Only where there were any, of at most a thousand partitions, those with "
-    "the latest elections.",
+    "Unclean leader elections that were seen: a replica became leader that was neither in sync nor eligible, or that was the last one "
+    "in sync and lost the end of its log in a crash. Only of the thousand partitions with the latest ones.",
     ("topic", "partition"),
 )
 LAST_UNCLEAN = Metric(
@@ -150,7 +148,7 @@ LAST_UNCLEAN = Metric(
 UNCLEAN_LOST = Metric(
     "segtail_partition_unclean_lost_offsets_total",
     "Offsets that unclean elections lost. bound upper: up to the log end of a replica that was in sync; acknowledged: up to the high "
-    "watermark in its checkpoint, which is up to 5 seconds old. Absent where no such replica was seen; of the same partitions.",
+    "watermark in its checkpoint, up to 5 seconds old. Absent where no such replica was seen.",
     ("topic", "partition", "bound"),
 )
 RECOVERING = Metric(

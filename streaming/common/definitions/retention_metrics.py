@@ -35,8 +35,8 @@ CORRUPT_BATCHES = Metric(
 REPLICA_CORRUPT = Metric(
     "segtail_replica_corrupt_batches",
     "Damaged positions in a replica, found_by the tail (bytes that are no batch; once found, they stay counted) or the scrub (closed "
-    "segments, as of the last check). role: leader, follower, unknown. All segtail_replica_* metrics cover leaders and followers with "
-    "something to report, regardless of replicas and series_limit.",
+    "segments, as of the last check). role: leader, follower, unknown. segtail_replica_* cover all replicas with something to report, "
+    "whatever replicas and series_limit leave out.",
     (*REPLICA, "found_by"),
 )
 REPLICA_TRUNCATIONS = Metric("segtail_replica_truncations_total", "How often the log of a replica was cut off.")
@@ -59,16 +59,15 @@ REPLICA_CLEANER_CHECKPOINT = Metric(
 )
 TOPIC_OVERDUE = Metric(
     "segtail_topic_retention_overdue_partitions",
-    "Partitions of which the broker's replica, leading or not, has been overdue for longer than overdue_after and two checks of the broker "
-    "(segtail_broker_retention_check_interval_seconds). Only where the limit is known and a check would delete something; only topics that "
-    "have any, regardless of series_limit.",
+    "Partitions of which the broker's replica, leading or not, has been overdue for longer than overdue_after and two checks of the "
+    "broker. Only where the limit is known; only topics that have any, regardless of series_limit.",
     ("broker", "topic"),
 )
 TOPIC_ARRIVES_EXPIRED = Metric(
     "segtail_topic_arrives_expired_records",
-    "Records that were past retention.ms when they were appended, one after the other within the last hour; at least. Of partitions that "
-    "this broker leads, where the next check of retention deletes the last of them or has deleted it. looks: what they look like "
-    "(no_time, seconds, replay, clock, old). A replay is left out while it goes on. Only topics that have any.",
+    "Records that were past retention.ms when they were appended within the last hour; at least. Of partitions that this broker "
+    "leads, where the next check of retention deletes the last of them or has deleted it. looks: what they look like (no_time, "
+    "seconds, replay, clock, old). Only topics that have any.",
     ("broker", "topic", "looks"),
 )
 TOPIC_ARRIVES_EXPIRED_DELAY = Metric(
@@ -104,7 +103,7 @@ ACTIVE_FIRST_TIMESTAMP = Metric(
 )
 ACTIVE_CREATED = Metric(
     "segtail_partition_active_segment_created_timestamp_seconds",
-    "When the active segment was made: when it was rolled, by the producer snapshot beside it, or the log for its first one.",
+    "When the active segment was rolled, by the producer snapshot beside it, or the log was made.",
     column="active_segment_created_ms",
 )
 SEGMENT_LIMIT_SECONDS = Metric(
@@ -130,15 +129,14 @@ RETENTION_LIMIT_BYTES = Metric(
 )
 RETENTION_LAG = Metric(
     "segtail_partition_retention_lag_seconds",
-    "Age of the oldest record beyond the limit, at least, by the first batch and by the newest record of each segment; it includes the "
-    "time while its segment was active.",
+    "Age of the oldest record beyond the limit, at least; it includes the time while its segment was active.",
     column="retention_lag_ms",
     total=Total.LARGEST,
 )
 RETENTION_OVERDUE = Metric(
     "segtail_partition_retention_overdue_seconds",
-    "Time for which the first segment could have been deleted and is still there, as far as segtail has seen: since its limit, the high "
-    "watermark and the leader allow its deletion. Up to one check interval is normal. 0 while its broker surely has no process.",
+    "Time for which the first segment could have been deleted and is still there, as far as segtail has seen. Up to one check "
+    "interval is normal. 0 while its broker surely has no process.",
     column="retention_overdue_ms",
     total=Total.LARGEST,
 )
@@ -195,7 +193,7 @@ LOCAL_LOG_START_OFFSET = Metric(
 )
 PARTITION_INFO = Metric(
     "segtail_partition_info",
-    "1 for every partition, with its topic id, its cleanup policy, and the level that sets its retention limit (topic, dynamic, static, "
-    "assumed; where both a time and a size limit it, the stronger of their levels).",
+    "1 for every partition: topic id, cleanup policy, and the level that sets its retention limit (topic, dynamic, static, assumed; "
+    "of two limits the stronger level).",
     (*PARTITION, "topic_id", "cleanup_policy", "limit_source"),
 )

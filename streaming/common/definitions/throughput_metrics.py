@@ -10,21 +10,19 @@ APPENDED_BYTES = Metric(
 )
 APPENDED_BATCHES = Metric(
     "segtail_partition_appended_batches_total",
-    "Data batches appended to the log; control batches are not counted, a v0 or v1 wrapper counts as one.",
+    "Data batches appended to the log; a v0 or v1 wrapper counts as one.",
     column="appended_batches",
     total=Total.LED,
 )
 APPENDED_RECORDS = Metric(
     "segtail_partition_appended_records_total",
-    "Data records appended to the log: the count in the batch header, not the offset delta.",
+    "Data records appended to the log, by the headers of batches.",
     column="appended_records",
     total=Total.LED,
 )
 _EXPIRED = (
-    "whose newest record was past retention.ms when they were appended to this replica as the leader, so that Kafka deletes them once "
-    "all of their segment and those before it is past it. Counted where cleanup.policy has delete, the limit is known and the append "
-    "was seen, or its time is bounded by the files; not what a follower copies, nor a first backlog. Absent where no limit in time is "
-    "known."
+    "whose newest record was past retention.ms when they were appended to this replica as the leader. Counted where cleanup.policy has "
+    "delete, and the limit and the time of the append are known; not a first backlog. Absent where no limit in time is known."
 )
 EXPIRED_BATCHES = Metric(
     "segtail_partition_appended_expired_batches_total",
@@ -47,15 +45,14 @@ EXPIRED_BYTES = Metric(
 )
 APPEND_DELAY = Metric(
     "segtail_topic_append_delay_seconds",
-    "How long before its append the newest record of a data batch is dated, while this broker led and the append was seen: at least, and "
-    "up to eight seconds more. Within 30 s it is 0; what is further ahead is in segtail_topic_append_ahead_batches_total, batches without "
-    "a timestamp are nowhere. Off with export.append_delays: false.",
+    "How long before its append the newest record of a data batch is dated, where this broker led and the append was seen: at least, "
+    "and up to eight seconds more. 0 within 30 s; batches without a timestamp are left out. Off with export.append_delays: false.",
     ("broker", "topic"),
     histogram=True,
 )
 APPEND_AHEAD = Metric(
     "segtail_topic_append_ahead_batches_total",
-    "Data batches whose newest record is dated more than 30 s after their append, while this broker led and the append was seen. Off with "
+    "Data batches dated more than 30 s after their append, where this broker led and the append was seen. Off with "
     "export.append_delays: false.",
     ("broker", "topic"),
 )
@@ -72,7 +69,7 @@ BATCH_RECORDS = Metric(
 )
 LAST_APPEND = Metric(
     "segtail_partition_last_append_timestamp_seconds",
-    "When the log was last seen to grow; for a log seen for the first time, the modification time of its newest segment with data.",
+    "When the log was last seen to grow; at first, the modification time of its newest segment with data.",
     column="last_append_ms",
     total=Total.LARGEST,
 )

@@ -47,15 +47,13 @@ TRANSACTION_DURATION = Metric(
 )
 HANGING = Metric(
     "segtail_partition_hanging_transactions",
-    "Open transactions, silent for longer than hanging_after, that no coordinator will end, as of when that was last known; absent where "
-    "it never was.",
+    "Open transactions, silent for longer than hanging_after, that no coordinator will end, as last known.",
     column="hanging_transactions",
     total=Total.SHOWN,
 )
 STUCK = Metric(
     "segtail_partition_stuck_transactions",
-    "Open transactions, silent for longer than stuck_after, that are not hanging, overdue or in two-phase commit, as of when "
-    "that was last known; absent where it never was.",
+    "Open transactions, silent for longer than stuck_after, that are not hanging, overdue or in two-phase commit, as last known.",
     column="stuck_transactions",
     total=Total.SHOWN,
 )
@@ -77,8 +75,8 @@ LATE_TIMEOUT = Metric(
 )
 LATE_INFO = Metric(
     "segtail_late_transaction_info",
-    "1 for each of those transactions, with its owner and its coordinator's state. groups: the consumer groups whose offsets wait for a "
-    "hanging one in __consumer_offsets.",
+    "1 for each of those transactions, with its owner and its coordinator's state. groups: those whose offsets wait for a hanging one "
+    "in __consumer_offsets.",
     (*PARTITION, "producer_id", "first_offset", "producer_epoch", "transactional_id", "coordinator_state", "verdict", "stuck", "groups"),
 )
 LATE_OMITTED = Metric(
@@ -92,8 +90,8 @@ COORDINATOR_TRANSACTIONS = Metric(
 COORDINATOR_PARTITIONS = Metric("segtail_coordinator_partitions", "Partitions of __transaction_state.", ())
 COORDINATOR_READABLE = Metric(
     "segtail_coordinator_partitions_readable",
-    "Partitions of __transaction_state with a current replica that was read to its end within the last minute (or three triggers), without "
-    "loss, and whose entries were all understood.",
+    "Partitions of __transaction_state with a current replica that was read to its end within the last minute (or three triggers), "
+    "without loss, and understood.",
     (),
 )
 COORDINATOR_NOT_UNDERSTOOD = Metric(
