@@ -104,9 +104,8 @@ TOPIC_UNDER_REPLICATED = Metric(
 )
 AFFECTED_PARTITION = Metric(
     "segtail_affected_partition_info",
-    "1 for at most five of those partitions of a topic, for each problem (offline, under_min_isr, under_replicated): the leader (-1 "
-    "if none), and the broker ids of replicas that are in_sync, out_of_sync, and electable: one of these is needed to elect a leader "
-    "without loss.",
+    "1 for at most five of those partitions of a topic, for each problem (offline, under_min_isr, under_replicated). leader: -1 if "
+    "none; in_sync, out_of_sync: broker ids of replicas; electable: one of these is needed to elect a leader without loss.",
     ("topic", "partition", "problem", "leader", "in_sync", "out_of_sync", "electable"),
 )
 REASSIGNING = Metric(
