@@ -40,9 +40,9 @@ LOSS = Metric(
 )
 ENDANGERED = Metric(
     "segtail_group_endangered_timestamp_seconds",
-    "As segtail_group_loss_timestamp_seconds, of the partitions in danger. The group has stopped there, or does not read everything "
-    "in time, and less time is left than the record is old. cause: transaction where an open transaction has held the group up there "
-    "for 90 seconds, else group.",
+    "As segtail_group_loss_timestamp_seconds, of the partitions in danger. The group has stopped there, or it is too slow and less "
+    "time is left than the record is old. cause: transaction where an open transaction has held the group up there for 90 seconds, "
+    "else group.",
     (*BY_TOPIC, "cause"),
 )
 BUFFERED_RECORDS = Metric(
