@@ -40,8 +40,8 @@ LOSS = Metric(
 )
 ENDANGERED = Metric(
     "segtail_group_endangered_timestamp_seconds",
-    "As segtail_group_loss_timestamp_seconds, of the partitions in danger. The group has stopped there, or it is too slow and less "
-    "time is left than the record is old. cause: transaction where an open transaction has held the group up there for 90 seconds, "
+    "As segtail_group_loss_timestamp_seconds, of the partitions in danger: the group has stopped there, or is too slow, and less time "
+    "is left than the record is old. The cause is transaction where an open transaction has held the group up there for 90 seconds, "
     "else group.",
     (*BY_TOPIC, "cause"),
 )
