@@ -27,7 +27,7 @@ def line(*away: AwayBroker) -> str:
 def test_both_times_are_named() -> None:
     assert line(AwayBroker(broker=1, last_ms=AT - 3_600_000)) == (
         f"{NOBODY} The files are as of the last write, 2023-11-14T22:13:20Z (1h ago). "
-        "A start at 2023-11-14T23:13:20Z would delete the bytes under Reclaimable"
+        "If it started at 2023-11-14T23:13:20Z, it would delete the bytes under Reclaimable"
     )
     assert "(" not in line(AwayBroker(broker=1, last_ms=AT + 1))
     assert "last write" not in line(AwayBroker(broker=1))

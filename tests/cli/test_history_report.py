@@ -65,9 +65,16 @@ def test_a_move_stands_alone_and_says_what_lies_between_and_who_has_the_command(
 
 
 def test_whatever_else_happens_ends_a_run() -> None:
-    for event in ("pending", "deleted", "generation", "gone"):
-        other = HistoryEvent(event=event, record_offset=2, at_ms=NOW_MS, topic="orders", partition=0, committed=9, before=9, epoch=4)
-        assert len(printed(*commits(1, 2), other, *commits(3, 4, first=3))) == 3
+    for event, what in (
+        ("pending", "orders-0: 9 waits for the end of its transaction"),
+        ("aborted", "orders-0: 9 does not count: its transaction was aborted"),
+        ("deleted", "orders-0: 8 is deleted"),
+        ("generation", "generation 4: not understood"),
+        ("gone", "the group is deleted"),
+    ):
+        other = HistoryEvent(event=event, record_offset=2, at_ms=NOW_MS, topic="orders", partition=0, committed=9, before=8, epoch=4)
+        _, line, _ = printed(*commits(1, 2), other, *commits(3, 4, first=3))
+        assert line == f"2023-11-14T22:13:20.000Z  2  {what}"
     unknown = HistoryEvent(event="commit", record_offset=2, topic="orders", partition=0)
     assert len(printed(*commits(1, 2), unknown, *commits(3, 4, first=3))) == 3
 

@@ -219,7 +219,7 @@ def lines(found: GroupEvents) -> str:
             "generation commit:-1:60 commit:60:60 generation commit:60:700!admin commit:700:3!admin",
         ),
         ("G1(a) 0 G2() 1 2 3 4 2", "generation commit:-1:0 generation commit:0:1 commit:1:2 commit:2:3 commit:3:4 commit:4:2!external"),
-        ("50^7 +7 40^7 -7", "pending:-1:50 commit:-1:50 pending:50:40"),
+        ("50^7 +7 40^7 -7", "pending:-1:50 commit:-1:50 pending:50:40 aborted:50:40"),
         ("50^7 ~ +7", "pending:-1:50"),
         ("50 ~ ~ 3 G~", "commit:-1:50 deleted:50:-1 commit:-1:3 gone"),
         ("50 ? 60", "commit:-1:50 commit:50:-1 commit:-1:60"),
@@ -241,6 +241,8 @@ def test_the_columns_of_a_history(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [(each.epoch, each.members, each.first_members) for each in newer] == [(1, 1, [a]), (-1, -1, []), (2, 0, [])]
     ended = history("50^7 +7").events
     assert [(each.record_offset, each.at_ms, each.partition) for each in ended] == [(0, 1000, 0), (1, 1001, 0)]
+    aborted = history("50^7 -7").events
+    assert [(each.record_offset, each.at_ms) for each in aborted] == [(0, 1000), (1, 1001)]
     monkeypatch.setattr(group_history, "MOST_EVENTS", 3)
     found = history("0 1 2 3 4")
     assert ([each.committed for each in found.events], found.omitted) == ([2, 3, 4], 2)

@@ -93,6 +93,18 @@ def test_every_partition_has_all_that_its_rows_have(cluster: Frozen) -> None:
     assert state.partition("nothing", 0) is None
 
 
+def test_what_waits_is_at_least_so_much_where_others_may_have_gone_on_beyond_a_checkpoint(tmp_path: Path) -> None:
+    cluster = unpack("replica_down", tmp_path)
+    for nodes, more in (("n1", True), ("n1 n2", False)):  # these two were in sync
+        some = [path for path in cluster.log_dirs if path.parent.name in nodes.split()]
+        state = read_everything(open_log_dirs(some), Settings(), cluster.frozen_ms + LATER_MS)
+        of_rep_tx = [row for row in state.partitions("limit=1000").rows if row.topic == "rep-tx"]
+        assert {(row.unread_offsets > 0, row.unread_more) for row in of_rep_tx} == {(not more, more)}
+        assert {row.holds_more for row in state.transactions("").rows} == {more}
+        assert {row.topic: row.unread_more for row in state.topics("").rows}["rep-tx"] is more
+        assert not any(row.unread_more for row in state.partitions("limit=1000").rows if row.topic == "__cluster_metadata")
+
+
 def test_offsets_that_wait_are_those_behind_the_first_open_transaction(tmp_path: Path) -> None:
     state = read(unpack("transactions_v2", tmp_path))
     rows = {(row.topic, row.partition): row for row in state.partitions("limit=1000").rows}

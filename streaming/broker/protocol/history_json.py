@@ -112,7 +112,8 @@ class KeptHistory(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEvent(PublicMessage):
-    """A record. ``event``: `commit`, `pending` (in a transaction), `deleted` (an offset), `generation`, `gone` (the group).
+    """A record. ``event``: `commit`, `pending` (in a transaction), `aborted` (with that), `deleted` (an offset), `generation`, or `gone`
+    (the group).
 
     ``record_offset``: in the coordinator's log. ``at_ms``: of a commit by its coordinator, else when the record or its marker was written.
     ``topic``, ``partition``, ``committed``: of a commit; ``before``: what counted until then, -1 if nothing did. ``moved``: a

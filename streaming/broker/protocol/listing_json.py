@@ -84,6 +84,7 @@ class PartitionRow(PublicMessage):
     last_stable_offset: Annotated[Id, Heading(sort=DESC)] = -1  # likewise
     unread_offsets: Annotated[Count, Heading("Held back", 5, DESC, "H")] = -1  # high watermark less last stable offset: what readers of
     # committed data do not see
+    unread_more: Flag = False  # that is a lower bound: the high watermark is of a checkpoint, and nobody here shows how far it has come
     open_transactions: Annotated[Count, Heading("Open", 9, DESC, "O")] = -1  # how many
     hanging_transactions: Annotated[Count, Heading("Hanging", 13, DESC, "G")] = -1  # how many of them
     last_append_ms: Annotated[Moment, Heading("Last append", 6, DESC, "L")] = -1  # when
@@ -124,6 +125,7 @@ class TransactionRow(PublicMessage):
     stuck: Annotated[Flag, Heading(sort=DESC)] = False  # likewise
     holds_offsets: Annotated[Count, Heading("Holds back", 4, DESC, "H")] = -1  # what readers of committed data do not see because of it;
     # `null` if another transaction before it holds them back, or if that is not known
+    holds_more: Flag = False  # that is a lower bound, as in `PartitionRow`
     deadline_ms: Moment = -1  # when its timeout has passed, and its coordinator ends it; `null` if it has none, or if that is not known
     as_of_ms: Moment = -1  # when its verdict was last certain; `null` if it is now
     held_groups: Annotated[list[str] | None, Unit.NAMES, Heading("Groups that wait", 11, least=6, rare=True)] = None  # consumer groups that
@@ -264,6 +266,7 @@ class TopicRow(PublicMessage):
     open_transactions: Annotated[Count, Heading("Open", 12, DESC, "O")] = -1  # likewise
     out_of_sync: Annotated[Count, Heading("Out of sync", 8, DESC, "U")] = -1  # replicas that are not in sync, of its partitions; `null`
     # where it is not known of one of them
+    unread_more: Flag = False  # `unread_offsets` is a lower bound, as in `PartitionRow` of one of them
     groups: Annotated[Count, Heading("Groups", 7, DESC, "G")] = -1  # consumer groups with committed offsets in it; `null` where no groups
     # are read
     last_append_ms: Annotated[Moment, Heading("Last append", 11, DESC, "L")] = -1  # the last one in any partition

@@ -70,7 +70,7 @@ class Logs:
         return name in self.derived or name in self.columns
 
     def held_by(self, late: Late) -> int:
-        """The offsets that readers of committed data do not see because of a transaction.
+        """The offsets that readers of committed data do not see because of a transaction; a lower bound if ``unread_more`` is set.
 
         -1 if another one before it holds them back, or if the last stable offset is not known.
         """
@@ -103,8 +103,10 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
         replica_offsets[name][quorum | _unheard(there, roles) | ~decided.heard] = ABSENT
     read_ms, current = _read_ms(there, snapshot), (roles.leads | (replica_offsets["complete"] > 0)) & ~silent
     old = context.metadata_ms is not None and snapshot.now_ms - context.metadata_ms > OLD_METADATA_MS
-    if old:
-        current &= _all_complete_here(there, replica_offsets, silent)
+    unsure = ~_all_complete_here(there, replica_offsets, silent) if old else np.zeros(len(names), np.bool_)
+    current &= ~unsure
+    high_watermark = replica_offsets["high_watermark"]
+    replica_offsets["unread_more"] = (unsure & (high_watermark >= 0) & (high_watermark < there["log_end_offset"])).astype(np.int64)
     coordinators = transaction_columns.coordinator_view(
         there,
         carried,

@@ -31,7 +31,7 @@ LAST_STABLE_OFFSET = Metric(
 )
 LAST_STABLE_OFFSET_LAG = Metric(
     "segtail_partition_last_stable_offset_lag",
-    "Offsets between the last stable offset and the high watermark; 0 when nothing is undecided.",
+    "Offsets between the last stable offset and the high watermark; 0 when nothing is undecided. At least, while no controller is active.",
     column="unread_offsets",
     total=Total.LARGEST,
 )

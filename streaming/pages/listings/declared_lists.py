@@ -52,6 +52,7 @@ from streaming.pages.listings.listing import (
     MakeCell,
     Times,
     after_start,
+    at_least,
     count,
     judged_cell,
     length,
@@ -175,7 +176,7 @@ def segment_deletion(segment: SegmentRow, row: PartitionRow, times: Times) -> st
 
 def _held_back(row: PartitionRow, _: Times) -> Cell:
     note = f"{format_count(row.hanging_transactions, 'transaction')} hanging" if row.hanging_transactions > 0 else ""
-    return Cell(text=count(row.unread_offsets), note=note)
+    return Cell(text=at_least(row.unread_offsets, more=row.unread_more), note=note)
 
 
 def _overdue(row: RetentionRow, _: Times) -> Cell:
@@ -227,7 +228,11 @@ TOPICS = Listing(
     path=TOPICS_PATH,
     page=TopicPage,
     default="kind",
-    cells={"topic": lambda row, _: topic_cell(row.topic), **_LIMITS},
+    cells={
+        "topic": lambda row, _: topic_cell(row.topic),
+        "unread_offsets": lambda row, _: Cell(text=at_least(row.unread_offsets, more=row.unread_more)),
+        **_LIMITS,
+    },
 )
 BROKERS = Listing(
     name="brokers",
@@ -345,6 +350,7 @@ TRANSACTIONS = Listing(
         "producer_id": _producer,
         "transactional_id": lambda row, _: Cell(text=format_word(row.transactional_id) if row.transactional_id else NONE),
         "verdict": _verdict,
+        "holds_offsets": lambda row, _: Cell(text=at_least(row.holds_offsets, more=row.holds_more)),
         "held_groups": lambda row, _: _groups(row.held_groups or ()),
         "groups": lambda row, _: _groups(row.groups),
         "command": _what_to_do,
@@ -434,8 +440,7 @@ def verdict_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:
 
 def records_left_cell(row: GroupSummary, _: Times) -> Cell:
     """What is left to read, by the isolation of the group; a plus sign where that of some partition is not known."""
-    known = row.records_left
-    return Cell(text=NONE if known < 0 else f"{known:,}+" if row.unknown else f"{known:,}", note=besides_words(row))
+    return Cell(text=at_least(row.records_left, more=row.unknown > 0), note=besides_words(row))
 
 
 def besides_words(row: GroupSummary | GroupPartition) -> str:

@@ -124,6 +124,11 @@ def count(value: float) -> str:
     return NONE if value < 0 else f"{round(value):,}"
 
 
+def at_least(value: int, *, more: bool) -> str:
+    """A whole number; with a plus sign if there may be more."""
+    return f"{count(value)}+" if more and value >= 0 else count(value)
+
+
 def number(value: int) -> str:
     """An id or an offset, to be copied."""
     return NONE if value < 0 else str(value)

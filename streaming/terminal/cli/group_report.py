@@ -219,6 +219,8 @@ def _what(event: HistoryEvent) -> str:
             return f"{where}: committed {_number(event.committed)}{_step(event)}"
         case "pending":
             return f"{where}: {_number(event.committed)} waits for the end of its transaction"
+        case "aborted":
+            return f"{where}: {_number(event.committed)} does not count: its transaction was aborted"
         case "deleted":
             return f"{where}: {_number(event.before)} is deleted"
         case "generation":

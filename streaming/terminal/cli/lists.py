@@ -267,13 +267,16 @@ def print_page(page: PublicMessage) -> None:
         click.echo(f"segtail: {doubt}", err=True)
 
 
-def print_list(page: CountPage | RetentionPage | TransactionPage, wanted: ListRequest, lines: Iterable[str], start: str) -> None:
-    """A page as JSON; or ``lines``, then those about brokers that are away (``start``: of `AT_START`), and what cannot be told."""
+def print_list(
+    page: CountPage | RetentionPage | TransactionPage, wanted: ListRequest, lines: Iterable[str], start: str, total: str = ""
+) -> None:
+    """A page as JSON; or ``lines``, those about brokers that are away (``start``: of `AT_START`), ``total``, and what cannot be told."""
     if wanted.form == "json":
         print_page(page)
     else:
-        ending = (*away_lines(page.away, page.at_ms, start), *(f"- {doubt}" for doubt in page.doubts))
-        echo_lines((*lines, *ending), wanted.width)
+        totals = [f"{total}, as far as is known here:" if page.doubts else total] if total else []
+        doubts = (f"- {doubt}" for doubt in page.doubts)
+        echo_lines((*lines, *away_lines(page.away, page.at_ms, start), *totals, *doubts), wanted.width)
 
 
 AT_START = {
@@ -283,13 +286,13 @@ AT_START = {
     "retention": "would delete the bytes under Reclaimable",
     "transactions": "would abort the overdue transactions",
 }
-"""By command what a broker would do that is started now."""
+"""By command what a broker would do that started now."""
 
 _MOST_NAMED = 10
 
 
 def away_lines(away: Sequence[AwayBroker], at_ms: int, start: str) -> Iterator[str]:
-    """Which brokers are away, as of when their files are, and what a start at ``at_ms`` would do; nothing if there are none.
+    """Which brokers are away, as of when their files are, and what they would do if they started at ``at_ms``.
 
     Args:
         start: a phrase of `AT_START`, "" where it would do nothing.
@@ -297,10 +300,10 @@ def away_lines(away: Sequence[AwayBroker], at_ms: int, start: str) -> Iterator[s
     if not away:
         return
     names = format_list([str(each.broker) for each in away], _MOST_NAMED)
-    who = f"Broker {names} is" if len(away) == 1 else f"Brokers {names} are"
+    who, it = (f"Broker {names} is", "it") if len(away) == 1 else (f"Brokers {names} are", "they")
     ended = all(each.ended_ms >= 0 for each in away)
     state = "not running" if ended else "stopped, or this is a copy: nobody holds the locks of the log dirs"
     last_ms = max(each.last_ms for each in away)
     age = f" ({format_age((at_ms - last_ms) / 1000)})" if at_ms > last_ms else ""
     files = f"The files are as of the last write, {format_time(last_ms)}{age}." if last_ms >= 0 else ""
-    yield " ".join(filter(None, (f"{who} {state}.", files, f"A start at {format_time(at_ms)} {start}" if start else "")))
+    yield " ".join(filter(None, (f"{who} {state}.", files, f"If {it} started at {format_time(at_ms)}, {it} {start}" if start else "")))

@@ -1,12 +1,12 @@
 """``segtail transactions``: show the open transactions, and which of them will never end."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 import click
 
 from streaming.broker.protocol.listing_json import PARTITIONS_PATH, TRANSACTIONS_PATH, PartitionPage, TransactionPage, TransactionRow
-from streaming.cluster.verdicts import kinds
 from streaming.common.settings import Settings
 from streaming.common.units import format_list, format_word
 from streaming.pages.listings.declared_lists import TRANSACTIONS, advice, open_long
@@ -16,7 +16,7 @@ from streaming.terminal.cli.lists import AT_START, ListRequest, print_list, sour
 from streaming.terminal.cli.printing import ShellCommand
 from streaming.terminal.cli.source import EXIT_STATUS, FOUND, NOT_KNOWN, NOTHING_FOUND
 
-HANGING, UNKNOWN = "hanging", "unknown"
+HANGING, OVERDUE, UNKNOWN = "hanging", "overdue", "unknown"
 
 _NAMED = 5
 
@@ -45,19 +45,21 @@ def command(settings: Settings, wanted: ListRequest) -> int:
     page = source.page(TRANSACTIONS_PATH, TransactionPage)
     source.check_names(PARTITIONS_PATH, PartitionPage, page.doubts)
     unknown = any(row.verdict == UNKNOWN for row in page.rows)
-    why = [_OF_A_JOB] if unknown and wanted.job else []
-    overdue = any(row.kind == kinds.OVERDUE.name or 0 <= row.deadline_ms < page.at_ms for row in page.rows)
-    print_list(page, wanted, (*_lines(page, wanted.width), *why), AT_START["transactions"] if overdue else "")
+    if unknown and wanted.job:
+        page = replace(page, doubts=[*page.doubts, _OF_A_JOB])
+    overdue = any(row.verdict == OVERDUE or 0 <= row.deadline_ms < page.at_ms for row in page.rows)
+    total = _sum(page.rows, page.omitted + page.young)
+    print_list(page, wanted, _lines(page, wanted.width), AT_START["transactions"] if overdue else "", total)
     return FOUND if _wrong(page) else NOT_KNOWN if page.doubts or unknown else NOTHING_FOUND
 
 
 def _wrong(page: TransactionPage) -> list[TransactionRow]:
-    """Those that are hanging, and those of which there is a problem: stuck, overdue."""
-    return [row for row in page.rows if row.verdict == HANGING or row.kind]
+    """Those that are hanging, stuck or overdue by what their rows say."""
+    return [row for row in page.rows if row.stuck or row.verdict in (HANGING, OVERDUE)]
 
 
 def _lines(page: TransactionPage, width: int | None) -> Iterator[str]:
-    """A table that fits the width, the commands for those that are wrong with what to know before, and a sum."""
+    """A table that fits the width, the commands for those that are wrong with what to know before."""
     if page.rows:
         yield from text_table(TRANSACTIONS, page.rows, Times(page.at_ms), width)
         yield ""
@@ -78,15 +80,14 @@ def _lines(page: TransactionPage, width: int | None) -> Iterator[str]:
     if page.young:
         yield f"listed are only transactions {open_long(page.late_after_ms, page.young)}"
     yield from page.aborting
-    yield _sum(page.rows, page.omitted + page.young) + (", as far as is known here:" if page.doubts else "")
 
 
 def _sum(rows: Sequence[TransactionRow], unlisted: int) -> str:
-    """How many are open, and of how many of them there is a problem, by the kind that the page and alerts have."""
-    stuck, overdue = (sum(row.kind == kind.name for row in rows) for kind in (kinds.STUCK, kinds.OVERDUE))
+    """How many are open, and how many of them the table calls what."""
+    hanging, overdue, unknown = (sum(row.verdict == verdict for row in rows) for verdict in (HANGING, OVERDUE, UNKNOWN))
+    stuck = sum(row.stuck for row in rows)
     words = [f"{count:,} of them {word}" for count, word in ((stuck, "stuck"), (overdue, "overdue")) if count]
-    hanging, unknown = (sum(row.verdict == verdict for row in rows) for verdict in (HANGING, UNKNOWN))
     words += [f"{hanging:,} hanging"] if hanging or not unknown else []
-    words += [f"of {unknown:,} it is not known whether they hang"] if unknown else []
+    whether = f"; whether {unknown:,} of them {'hangs' if unknown == 1 else 'hang'} is not known" if unknown else ""
     listed = f"{len(rows) + unlisted:,} open, {len(rows):,} of them listed" if unlisted else f"{len(rows):,} open"
-    return ", ".join([listed, *words])
+    return ", ".join([listed, *words]) + whether

@@ -37,7 +37,7 @@ from streaming.terminal.offline.group_reading import replay_groups
 MOST_EVENTS = 1_000
 """So many are kept."""
 
-COMMITTED, PENDING, DELETED, GENERATION, GONE = "commit", "pending", "deleted", "generation", "gone"
+COMMITTED, PENDING, ABORTED, DELETED, GENERATION, GONE = "commit", "pending", "aborted", "deleted", "generation", "gone"
 
 
 def _moved(noted: NotedMove | None) -> str:
@@ -90,9 +90,9 @@ class GroupEvents:
                 self._pending.setdefault(record.producer_id, {})[record.topic, record.partition] = record
                 yield self._event(PENDING, record)
         elif isinstance(record, EndMarker):
+            ended = COMMITTED if record.committed else ABORTED
             for commit in self._pending.pop(record.producer_id, {}).values():
-                if record.committed:
-                    yield replace(self._event(COMMITTED, commit), record_offset=record.record_offset, at_ms=record.at_ms)
+                yield replace(self._event(ended, commit), record_offset=record.record_offset, at_ms=record.at_ms)
         elif isinstance(record.key, GroupKey) or (
             not isinstance(record.key, OffsetCommitKey | OtherKey) and record.key.key_type in DELETING
         ):
