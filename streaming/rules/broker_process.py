@@ -7,6 +7,9 @@ process is there, and a file that was deleted in that way shows that it is not. 
 killed, of a copy, or of a broker whose locks are not seen here (a file server, another kernel). So they count if one of the same files was
 seen locked before, or if nothing has been written there for a minute. So does a file that is not there: a broker of any version makes
 it when it starts, and a copy without the files whose names begin with a dot lacks it.
+
+Where the lock of some log dir cannot be asked, the one with the metadata log is enough: a node that runs writes there. Another one that is
+free may have been given up.
 """
 
 from collections.abc import Sequence
@@ -55,11 +58,15 @@ AWAY = (ProcessState.ENDED, ProcessState.FREE)
 
 @dataclass(frozen=True, slots=True)
 class DirLock:
-    """The answer about a log dir. ``file``: device and inode of ``.lock``; ``why``: the reason where the answer is not known."""
+    """The answer about a log dir. ``file``: device and inode of ``.lock``; ``why``: the reason where the answer is not known.
+
+    ``keeps_metadata``: nobody holds the lock, and the metadata log of its node is there.
+    """
 
     state: LockState
     file: tuple[int, int] | None = None
     why: str = ""
+    keeps_metadata: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +109,9 @@ def look(before: ProcessLook, locks: Sequence[DirLock], written_ms: int, now_ms:
     if unknown or not locks:
         why = unknown[0] if unknown else _NO_DIR
         released_ms = now_ms if before.released_ms < 0 and _is_one_released(before.held, locks) else before.released_ms
-        return replace(before, state=ProcessState.UNKNOWN, why=why, since_ms=-1, last_ms=written_ms, released_ms=released_ms)
+        found = replace(before, state=ProcessState.UNKNOWN, why=why, since_ms=-1, last_ms=written_ms, released_ms=released_ms)
+        keeps_metadata = any(each.keeps_metadata for each in locks)
+        return _free(_grown(found, written_ms, now_ms), frozenset(), now_ms) if keeps_metadata else found
     known = _grown(before, written_ms, now_ms)
     if LockState.DELETED in states:
         return _ended(known) if known.held else _nobody(known)

@@ -54,6 +54,14 @@ def test_before_the_first_look_nothing_is_known(tmp_path: Path) -> None:
     assert watched.states == [LockState.UNKNOWN] * 2
 
 
+def test_the_lock_beside_the_metadata_log_is_enough_where_another_one_may_not_be_asked(tmp_path: Path) -> None:
+    watched, refused = Watched(tmp_path), DirLock(LockState.UNKNOWN, why="/d1/.lock may not be read")
+    watched.locks = {watched.paths[0]: [FREE], watched.paths[1]: [refused]}
+    assert (watched.look().state, watched.look().keeps_metadata) == (ProcessState.UNKNOWN, False)
+    watched.locks[watched.paths[0]] = [replace(FREE, keeps_metadata=True)]
+    assert (watched.look().state, watched.look().keeps_metadata) == (ProcessState.FREE, True)
+
+
 def test_a_broker_that_ends_while_it_is_asked_has_not_given_up_a_log_dir(tmp_path: Path) -> None:
     watched = Watched(tmp_path)
     watched.look()

@@ -35,6 +35,17 @@ def test_the_lock_of_another_process_is_seen_until_that_is_killed(directory: Pat
         assert ask_lock(directory).state is LockState.FREE
 
 
+def test_a_lock_that_nobody_holds_says_whether_the_metadata_log_is_there(directory: Path) -> None:
+    found = [ask_lock(directory).keeps_metadata]
+    (directory / "__cluster_metadata-0").mkdir()
+    found.append(ask_lock(directory).keeps_metadata)
+    with holder(directory / ".lock"):
+        found.append(ask_lock(directory).keeps_metadata)
+    (directory / ".lock").unlink()
+    found.append(ask_lock(directory).keeps_metadata)
+    assert found == [False, True, False, True]
+
+
 def test_in_memory_it_is_the_same() -> None:
     with scratch() as name:
         directory = Path(name)

@@ -17,6 +17,8 @@ LOCKED_B, FREE_B = DirLock(LockState.LOCKED, B), DirLock(LockState.FREE, B)
 OTHER_FREE = DirLock(LockState.FREE, (1, 12))
 DELETED, MISSING = DirLock(LockState.DELETED), DirLock(LockState.MISSING, why="/d1/.lock does not exist")
 REFUSED = DirLock(LockState.UNKNOWN, why="/d1/.lock may not be read")
+MAIN = DirLock(LockState.FREE, A, keeps_metadata=True)
+MAIN_ALONE = (MAIN, REFUSED)
 UP, ENDED, NOBODY, UNKNOWN = ProcessState.UP, ProcessState.ENDED, ProcessState.FREE, ProcessState.UNKNOWN
 
 
@@ -73,6 +75,12 @@ GROWS = (Step(0, [FREE], -1), Step(5, [FREE], 4))
         ("deleted in an orderly end", [Step(0, [LOCKED, LOCKED_B], 0), Step(5, [DELETED, DELETED], 4)], [UP, ENDED]),
         ("of which one log dir is enough, where the other was given up", [Step(0, [DELETED, MISSING], -1)], [NOBODY]),
         ("but not where the other may not be asked", [Step(0, [DELETED, REFUSED], -1)], [UNKNOWN]),
+        ("it may have given up the one, and hold the other", [Step(0, [FREE, REFUSED])], [UNKNOWN]),
+        ("no node runs without its metadata log", [Step(0, [MAIN, REFUSED])], [NOBODY]),
+        ("and it writes there", [Step(0, [REFUSED, MAIN], -59)], [UNKNOWN]),
+        ("and goes on with that", [Step(0, MAIN_ALONE), Step(5, MAIN_ALONE, 4), Step(99, MAIN_ALONE, 4)], [NOBODY, UNKNOWN, UNKNOWN]),
+        ("it is not seen to end", [Step(0, [LOCKED, REFUSED], 0), Step(5, MAIN_ALONE, 2), Step(99, MAIN_ALONE, 2)], [UP, UNKNOWN, NOBODY]),
+        ("another one that is held is enough", [Step(0, [MAIN, LOCKED_B])], [UP]),
         ("deleted by somebody", [Step(0, [LOCKED], 0), Step(5, [MISSING], 0)], [UP, UNKNOWN]),
         ("one of two", [Step(0, [FREE, MISSING])], [NOBODY]),
         ("a copy without the files that begin with a dot", [Step(0, [MISSING])], [NOBODY]),

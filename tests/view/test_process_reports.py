@@ -99,6 +99,9 @@ def test_all_log_dirs_that_it_is_registered_with_must_be_free() -> None:
     assert (state, why) == ("unknown", "not all log dirs that it is registered with are asked")
     assert known(replace(own, process=replace(FREE, free=["a", "b", "c"])))[2][0] == "free"
     assert known(replace(own, process=replace(UP, free=["b"])))[2][0] == "up"
+    main = {"free": ["a"], "keeps_metadata": True}  # no node runs without its metadata log
+    assert known(replace(own, process=replace(FREE, **main)))[2][0] == "free"
+    assert known(replace(own, process=replace(ENDED, **main)))[2][0] == "unknown", "it may have given up that one a moment ago"
 
 
 def test_agents_that_share_a_broker_know_it_together() -> None:

@@ -75,6 +75,7 @@ class ProcessWatch:
             last_ms=found.last_ms,
             free=free,
             before=self._before.get(broker, -1),
+            keeps_metadata=any(self._locks[each.path].keeps_metadata for each in dirs),
         )
 
     def look(self, statuses: Sequence[BrokerStatus]) -> list[BrokerStatus]:

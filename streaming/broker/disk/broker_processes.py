@@ -259,8 +259,9 @@ def ask_lock(log_dir: Path) -> DirLock:
             finally:
                 os.close(fd)
     except FileNotFoundError:
-        deleted = was_shut_down_cleanly(log_dir)
-        return DirLock(LockState.DELETED) if deleted else DirLock(LockState.MISSING, why=f"{name} does not exist")
+        keeps, deleted = _keeps_metadata(log_dir), was_shut_down_cleanly(log_dir)
+        why = "" if deleted else f"{name} does not exist"
+        return DirLock(LockState.DELETED if deleted else LockState.MISSING, why=why, keeps_metadata=keeps)
     except PermissionError:
         return DirLock(LockState.UNKNOWN, why=f"{name} may not be read")
     except OSError as error:
@@ -270,7 +271,9 @@ def ask_lock(log_dir: Path) -> DirLock:
     file = (stat.st_dev, stat.st_ino)
     if kind == fcntl.F_RDLCK:
         return DirLock(LockState.UNKNOWN, file, f"{name} is held by a program that is no broker")
-    return DirLock(LockState.FREE if kind == fcntl.F_UNLCK else LockState.LOCKED, file)
+    if kind == fcntl.F_UNLCK:
+        return DirLock(LockState.FREE, file, keeps_metadata=_keeps_metadata(log_dir))
+    return DirLock(LockState.LOCKED, file)
 
 
 def last_write_ms(log_dir: Path) -> int:
@@ -285,6 +288,10 @@ def last_write_ms(log_dir: Path) -> int:
             return max([written, *(written_ms(entry) for entry in entries if entry.name.endswith(".log"))])
     except OSError:  # it is in another log dir, or this one cannot be listed, which is reported elsewhere
         return written
+
+
+def _keeps_metadata(log_dir: Path) -> bool:
+    return written_ms(log_dir / f"{METADATA_TOPIC}-0") >= 0
 
 
 def was_shut_down_cleanly(log_dir: Path) -> bool:

@@ -178,7 +178,8 @@ class ProcessStatus(Message):
 
     ``why``: the reason where that is not known. ``since_ms``: when it was first seen so, at most one look after it came true, -1 where that
     is not known; ``last_ms``: its last sign of life, -1 for none. ``free``: ids of the log dirs that nobody holds. Unix milliseconds.
-    ``before``: the epoch of the registration that its broker had when it last had no process, -1 if that is not known.
+    ``before``: the epoch of the registration that its broker had when it last had no process, -1 if that is not known. ``keeps_metadata``:
+    one of ``free`` has the node's metadata log.
     """
 
     state: ProcessName
@@ -187,6 +188,7 @@ class ProcessStatus(Message):
     last_ms: int = -1
     free: list[str] = field(default_factory=list)
     before: int = -1
+    keeps_metadata: bool = False
 
     def has_not_registered(self, epoch: int) -> bool:
         """Whether the process is there, and this registration of its broker is that of another process, before it."""

@@ -70,7 +70,8 @@ def _judged(process: ProcessStatus, status: BrokerStatus, registered: Registered
     """
     if process.state not in AWAY:
         return process
-    if status.log_dirs and not {*status.log_dirs} <= {*process.free}:
+    is_enough = process.keeps_metadata and process.state == ProcessState.FREE
+    if status.log_dirs and not is_enough and not {*status.log_dirs} <= {*process.free}:
         return _unknown(process, _NOT_ASKED)
     away_ms = process.since_ms if process.since_ms >= 0 else process.last_ms
     if registered is not None and not registered.fenced and appended_ms - away_ms > FENCED_MS:
