@@ -115,7 +115,7 @@ class DiskRow(PublicMessage):
     taken: Bytes  # what it takes on the disk; of segments their length where a job or the page of log dirs tells it
     apparent: Bytes = -1  # the length of its files
     segments: Bytes = -1  # of live segments
-    not_live: Bytes = 0  # of what is no live log: copies that move here, strays, files that are being deleted, what compaction has left
+    not_live: Bytes = 0  # of `-delete`, `-future`, `-stray`, and files that are being deleted or that compaction has left
     growth_day: Bytes = -1  # bytes a day, of the replicas whose growth is known
     growth_unknown: Count = 0  # how many the others are
     growth_unread: Count = 0  # of how many of these the log cannot be read

@@ -205,7 +205,7 @@ CLIENT_ABORTS = _kind(
     WARNING,
     "",  # nobody has to do anything tonight
     "Client {client} aborts most of its transactions",
-    "Whoever reads committed data passes over what it writes.",
+    "Consumers with read_committed do not get the records of these transactions.",
 )
 UNDER_REPLICATED = _kind(
     "under_replicated",

@@ -395,7 +395,7 @@ _SUMS = {
     "frees_now": "Next check frees",
     "next_ms": "Next freed",
     "frees_day": "Free in 24h",
-    "not_live": "Not live",
+    "not_live": "Deleted or moving",
 }
 
 
