@@ -5,9 +5,8 @@ from pathlib import Path
 
 from streaming.broker.agent import call_server, service
 from streaming.broker.disk import opening
-from streaming.broker.journal import blocks, consumers, journal
+from streaming.broker.journal import consumers
 from streaming.broker.protocol import agent_calls
-from streaming.common import logs
 from streaming.common.web import places
 
 ROOT = Path(__file__).parents[2]
@@ -37,10 +36,7 @@ def test_the_page_shows_the_limits() -> None:
     assert figures("the wait of a plan") == [service.MOST_WAIT_SECONDS]
     assert figures("jobs that are registered") == [consumers.MOST_CONSUMERS]
     assert figures("beginnings of jobs") == [service.BEGINNINGS, service.BEGINNING_SECONDS]
-    assert figures("ranges that a job reads") == [consumers.MOST_READS]
-    assert figures("lines that callers") == [logs.EVERY_SECONDS]
     assert figures("descriptors") == [opening.RESERVED]
-    assert figures("rows of a range") == [journal.BLOCKS_AT_ONCE, blocks.BLOCK_ROWS]
 
 
 def test_the_descriptors_that_logs_leave_are_enough_for_both_ports_and_some_more() -> None:

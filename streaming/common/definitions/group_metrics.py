@@ -54,13 +54,12 @@ BUFFERED_RECORDS = Metric(
 LOST_RECORDS = Metric(
     "segtail_group_lost_records_total",
     "Records that were deleted before the group had read them, since the job started, once no consumer has them in memory; of a share "
-    "group at least. Add segtail_group_lost_offsets_total.",
+    "group at least.",
     BY_TOPIC,
 )
 LOST_OFFSETS = Metric(
     "segtail_group_lost_offsets_total",
-    "Offsets that were deleted before the group had read them and whose records were not counted, since the job started: at most so "
-    "many records besides segtail_group_lost_records_total.",
+    "Offsets that were deleted before the group had read them and whose records were not counted: add both.",
     BY_TOPIC,
 )
 LAST_LOSS = Metric(
@@ -71,26 +70,24 @@ LAST_LOSS = Metric(
 REWOUND_RECORDS = Metric(
     "segtail_group_rewound_records_total",
     "Records that the group reads again because its committed offset was moved back, since the job started, three minutes after the "
-    "move. kind: admin by hand while it had no members; reset from beyond the end of the log; consumer by a member; external by a "
-    "program beside the group, such as a mirror or one with assign(). Absent until the first move. Add "
-    "segtail_group_rewound_offsets_total.",
+    "move. kind: admin (by hand, without members), reset (from beyond the end of the log), consumer (by a member), external (by a "
+    "program beside the group). Absent until the first move.",
     (*BY_TOPIC, "kind"),
 )
 REWOUND_OFFSETS = Metric(
     "segtail_group_rewound_offsets_total",
-    "As segtail_group_rewound_records_total, of moves whose records were not counted.",
+    "As segtail_group_rewound_records_total, of moves whose records were not counted: add both.",
     (*BY_TOPIC, "kind"),
 )
 SKIPPED_RECORDS = Metric(
     "segtail_group_skipped_records_total",
     "Records that the group does not read because its committed offset was moved forwards by hand (kind admin), since the job "
-    "started, three minutes after the move. Those that were deleted by then are not among them. Absent until the first move. Add "
-    "segtail_group_skipped_offsets_total.",
+    "started, three minutes after the move. Absent until the first move.",
     (*BY_TOPIC, "kind"),
 )
 SKIPPED_OFFSETS = Metric(
     "segtail_group_skipped_offsets_total",
-    "As segtail_group_skipped_records_total, of moves whose records were not counted.",
+    "As segtail_group_skipped_records_total, of moves whose records were not counted: add both.",
     (*BY_TOPIC, "kind"),
 )
 LAST_SKIP = Metric(
@@ -166,8 +163,7 @@ LAST_REBALANCE = Metric(
 REBALANCE_RATIO = Metric(
     "segtail_group_rebalance_ratio",
     "Rebalances within the last 30 minutes by which members interrupted each other, for each member, of the most that the group had "
-    "then; absent if there were fewer than 10. Those before a pause of 10 minutes do not count, nor those of metadata alone, of the "
-    "first member and of the last one.",
+    "then; absent if there were fewer than 10, or after a pause of 10 minutes.",
     ("group",),
 )
 USE = Metric(

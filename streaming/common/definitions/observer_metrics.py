@@ -15,9 +15,7 @@ STARTED = Metric("segtail_start_timestamp_seconds", "When this process of the jo
 AGENT_UP = Metric("segtail_agent_up", "1 if the agent answered the last poll and the job uses it.", ("broker", "agent"))
 AGENT_PROBLEM = Metric(
     "segtail_agent_problem",
-    "1 for each problem of an agent: the reason why the job does not use it (refused, silent, unresolved, untrusted, unauthorized, "
-    "protocol, failed, busy, other_cluster, same_name), or one that somebody has to fix (shared_log_dir, clock, blocked, twin_consumer, "
-    "stuck).",
+    "1 for each problem of an agent, by the reason (docs/troubleshooting.md): why the job does not use it, or what somebody has to fix.",
     ("agent", "reason"),
 )
 AGENT_DOUBTS = Metric(
@@ -66,9 +64,8 @@ BATCH_DURATION = Metric(
 )
 PACE = Metric(
     "segtail_query_pace_seconds",
-    "The longest pause between two checks of the query for work at present, by the reason: fixed (trigger is a duration), first_minute "
-    "(of the query), live (a person reads a page), scrape (the query checks right before each scrape), fallback (the times of some "
-    "scrapes are not known). Only the reason that applies.",
+    "The longest pause between two checks of the query for work at present, by the reason: fixed, first_minute, live, scrape, "
+    "fallback (docs/pace.md).",
     ("query", "reason"),
 )
 SCRAPE_AGE = Metric(

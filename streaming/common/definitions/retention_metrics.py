@@ -66,8 +66,8 @@ TOPIC_OVERDUE = Metric(
 TOPIC_ARRIVES_EXPIRED = Metric(
     "segtail_topic_arrives_expired_records",
     "Records that were past retention.ms when they were appended within the last hour; at least. Of partitions that this broker "
-    "leads, where the next check of retention deletes the last of them or has deleted it. looks: what they look like (no_time, "
-    "seconds, replay, clock, old). Only topics that have any.",
+    "leads, where the next check of retention deletes them or has deleted them. looks: no_time, seconds, replay, clock, old. Only "
+    "topics that have any.",
     ("broker", "topic", "looks"),
 )
 TOPIC_ARRIVES_EXPIRED_DELAY = Metric(
