@@ -200,7 +200,9 @@ def test_a_log_dir_of_an_agent_that_cannot_be_used_is_a_row(disk: LogDir, logs: 
 
 def test_a_selection_that_nothing_fits(where: dict[str, str]) -> None:
     for options, words in (
-        ({"topics": "ordres"}, "option topics: no partition fits; there are orders, pay"),
+        ({"topics": "ordres"}, r"option topics: no partition fits; did you mean orders\?"),
+        ({"topics": "ordres,pax"}, r"option topics: no partition fits; did you mean orders, pay\?"),
+        ({"topics": "clicks"}, "option topics: no partition fits; there are orders, pay"),
         ({"topicsPattern": "x.*"}, "option topicsPattern: no partition fits; there are orders, pay"),
         ({"partitions": "7"}, "option partitions: no partition fits; there are orders, pay"),
         ({"topics": "pay", "partitions": "1"}, "options topics and partitions: no partition fits"),

@@ -50,7 +50,9 @@ def test_transactions_that_are_open(spark: SparkSession, log: PartitionLog) -> N
     ("options", "words"),
     [
         ({"log_dirs": "/nowhere"}, "log dir /nowhere does not exist"),
-        ({"agnets": "a:1"}, "has no option 'agnets'"),
+        ({"agnets": "a:1"}, "has no option 'agnets', did you mean agents"),
+        ({"topic": "t"}, "has no option 'topic', did you mean topics"),
+        ({"xyz": "red"}, "has no option 'xyz'; it knows relation, "),
         ({"agents": "127.0.0.1:1"}, "nobody listens there: is it running"),
     ],
 )

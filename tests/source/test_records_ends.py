@@ -27,9 +27,28 @@ def test_of_a_running_broker_nothing_above_the_high_watermark_comes(tmp_path: Pa
     log.append(batch(4))
     for until in ("high_watermark", "end"):
         assert offsets(disk.path, until=until) == [0, 1, 2, 3, 4], until
+    partition(disk, "whole").append(batch(1))
     disk.release()
-    assert offsets(disk.path) == [0, 1, 2, 3, 4]
-    assert offsets(disk.path, until="end") == list(range(9))
+    assert offsets(disk.path, topics="t") == [0, 1, 2, 3, 4]
+    assert offsets(disk.path, topics="t", until="end") == list(range(9))
+
+
+def test_what_a_log_at_rest_has_after_its_high_watermark_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    disk = log_dir(tmp_path)
+    for number in range(12):
+        partition(disk, "t", number).append(batch(3))
+    partition(disk, "whole").append(batch(3))
+    disk.write_high_watermarks()
+    for each in disk.partitions[:12]:
+        each.append(batch(2))
+    assert (len(offsets(disk.path)), caplog.messages) == (39, []), "of a broker that runs it is there soon"
+    disk.release()
+    assert len(offsets(disk.path)) == 39
+    (message,) = caplog.messages
+    assert message.startswith("not read is what comes after the high watermark: t-0 from offset 3 to 4, t-1 from offset 3 to 4, ")
+    assert message.endswith(" and 2 more; until=end reads it")
+    caplog.clear()
+    assert (len(offsets(disk.path, until="end")), caplog.messages) == (63, [])
 
 
 def test_without_an_entry_nothing_is_known_to_be_replicated_which_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -23,6 +23,7 @@ from streaming.broker.excerpts.excerpt_transactions import first_open
 from streaming.broker.excerpts.record_ranges import RecordRange
 from streaming.broker.protocol.consumer_messages import Selection
 from streaming.common.start_from import StartFrom
+from streaming.common.units import format_list
 from streaming.errors import FormatError, LogDirError, UsageError
 from streaming.kafka.formats.entries import read_entry_times
 from streaming.kafka.formats.names import HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
@@ -114,6 +115,8 @@ def _progress(partition: Partition) -> tuple[int, int, int]:
     return (epochs[-1].epoch if epochs else -1, *last)
 
 
+_NAMED = 10
+
 ENDLESS = 2**63 - 1
 """The end of a range that reaches to the last batch."""
 
@@ -154,13 +157,14 @@ def plan_records(wanted: WantedRecords) -> tuple[RecordRange, ...]:
     """
     log_dirs = open_given_dirs(wanted.log_dirs)
     ends = {log_dir.path: _ends(log_dir, to_end=wanted.to_end) for log_dir in log_dirs}
-    buffer, ranges, unknown, unwritten = window(), list[RecordRange](), list[str](), list[Path]()
+    buffer, ranges, unknown, unwritten, after = window(), list[RecordRange](), list[str](), list[Path](), list[str]()
     for partition in choose_replicas(wanted_partitions(log_dirs, wanted.selection)):
         own = ends[partition.log_dir.path]
         stop = ENDLESS if own.high_watermarks is None else own.high_watermarks.of(partition)
         try:
             if own.rests:
-                _check_whole(wanted, partition, stop, buffer)
+                end = _check_whole(wanted, partition, stop, buffer)
+                after += [f"{partition.path.name} from offset {stop} to {end - 1}"] if 0 <= stop < end else []
             if stop < 0:
                 unknown.append(partition.path.name)
                 if own.rests and any(each.size for each in list_segments(partition.path)):
@@ -174,11 +178,12 @@ def plan_records(wanted: WantedRecords) -> tuple[RecordRange, ...]:
             f"option until: of {unwritten[0]} no high watermark was written before its broker ended, so it is not known which records "
             "were replicated; until=end reads the log to its end"
         )
+    if after:
+        log.warning("not read is what comes after the high watermark: %s; until=end reads it", format_list(after, _NAMED))
     if unknown:
-        named = ", ".join(unknown[:10]) + (f" and {len(unknown) - 10} more" if len(unknown) > 10 else "")
         log.warning(
             "nothing is read of %s: no high watermark of these partitions was written; of a broker that does not run, until=end reads them",
-            named,
+            format_list(unknown, _NAMED),
         )
     return tuple(ranges)
 
@@ -208,8 +213,8 @@ def _ends(log_dir: LogDir, *, to_end: bool) -> _Ends:
     return _Ends(starts, high_watermarks, rests)
 
 
-def _check_whole(wanted: WantedRecords, partition: Partition, stop: int, buffer: Bytes) -> None:
-    """Raise, or say so, where records of a log at rest would be missing without a word.
+def _check_whole(wanted: WantedRecords, partition: Partition, stop: int, buffer: Bytes) -> int:
+    """Raise, or say so, where records of a log at rest would be missing without a word; returns its end, 0 if it is not needed.
 
     Args:
         stop: up to where the log is known to be replicated, below 0 where that is not known.
@@ -220,11 +225,13 @@ def _check_whole(wanted: WantedRecords, partition: Partition, stop: int, buffer:
         if wanted.fails_on_loss:
             raise LogDirError(f"option log_dirs: {lost}; copy it whole, or read what is there with failOnDataLoss=false")
         log.warning("deleted: %s; the query goes on, as failOnDataLoss is false", lost)
-    if segments and stop != ENDLESS and (end := find_offset(segments, None, buffer).next_offset) < stop:
+    end = find_offset(segments, None, buffer).next_offset if segments and stop != ENDLESS else 0
+    if segments and stop != ENDLESS and end < stop:
         log.warning(
             "%s ends at offset %d, or is damaged there, and offsets up to %d were replicated: it was copied in part, or has lost its end",
             *(partition.path, end, stop),
         )
+    return end
 
 
 def _ranges(wanted: WantedRecords, partition: Partition, start: int, stop: int, buffer: Bytes) -> Iterator[RecordRange]:

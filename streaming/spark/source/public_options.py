@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
@@ -11,7 +12,7 @@ from streaming.broker.protocol.consumer_messages import Selection, check_pattern
 from streaming.common.query_checkpoints import Isolation as Isolation
 from streaming.common.start_from import StartFrom
 from streaming.common.targets import FORM, Target
-from streaming.common.units import SIZE_FORM, parse_size
+from streaming.common.units import SIZE_FORM, format_list, parse_size
 from streaming.errors import UsageError
 from streaming.spark.client.address_lookup import ClientFiles, addresses
 from streaming.spark.source.relations import SCHEMAS, Relation
@@ -93,7 +94,9 @@ def parse_public_options(options: Mapping[str, str], *, at_once: bool = False) -
     given = {name.lower(): value for name, value in options.items()}
     for name in options:
         if name.lower() not in _BY_LOWER:
-            raise UsageError(f"the data source segtail has no option {name!r}; it knows {', '.join(KNOWN)}")
+            near = [_BY_LOWER[each] for each in get_close_matches(name.lower(), _BY_LOWER, n=1)]
+            mean = f", did you mean {near[0]}?" if near else f"; it knows {', '.join(KNOWN)}"
+            raise UsageError(f"the data source segtail has no option {name!r}{mean}")
     relation = _one_of(given, "relation", Relation, Relation.RANGES)
     _check_together(given, relation)
     if at_once:
@@ -187,9 +190,11 @@ def _selection(given: Mapping[str, str]) -> Selection:
 
 
 def nothing_fits(selection: Selection, topics: Iterable[str]) -> UsageError:
-    """The error of a selection of which there is no partition; ``topics``: those that are there."""
-    named = sorted(topics)[:_NAMED]
-    there = f"there are {', '.join(named)}" if named else "there are no partitions at all"
+    """The error of a selection of which there is no partition; ``topics``: those that are there, of which the nearest are named."""
+    every = sorted(topics)
+    near = dict.fromkeys(each for name in {*selection.topics} - {*every} for each in get_close_matches(name, every, n=_NAMED))
+    there = f"there are {format_list(every, _NAMED)}" if every else "there are no partitions at all"
+    there = f"did you mean {format_list(sorted(near), _NAMED)}?" if near else there
     given = {"topics": selection.topics, "topicsPattern": selection.pattern, "partitions": selection.partitions}
     options = [name for name, value in given.items() if value]
     return UsageError(f"option{'s' if len(options) > 1 else ''} {' and '.join(options)}: no partition fits; {there}")
