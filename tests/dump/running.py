@@ -21,6 +21,7 @@ class Dumped:
     output: bytes
     findings: tuple[FormatFlaw, ...]
     status: int
+    conclusion: str
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -30,9 +31,9 @@ class Dumped:
 
 def dumped(*paths: Path, **asked: Any) -> Dumped:
     """A dump as text, or as ``format`` says."""
-    out, findings = io.BytesIO(), list[FormatFlaw]()
-    status = dump(Request(paths=paths, **asked), out, findings.append, ProgressLine(None))
-    return Dumped(out.getvalue(), tuple(findings), status)
+    out, findings, conclusions = io.BytesIO(), list[FormatFlaw](), list[str]()
+    status = dump(Request(paths=paths, **asked), out, findings.append, ProgressLine(None), conclusions.append)
+    return Dumped(out.getvalue(), tuple(findings), status, "; ".join(conclusions))
 
 
 def rows(*paths: Path, **asked: Any) -> list[dict[str, Any]]:

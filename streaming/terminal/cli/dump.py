@@ -23,14 +23,14 @@ PAYLOADS = ("text", "json", "hex")
     "--payload", type=click.Choice(PAYLOADS), help="Keys and values as text, JSON or hex.  [default: by the topic's name, or text]"
 )
 @click.option("--no-payload", is_flag=True, help="Omit keys, values and the values of headers.")
-@click.option("--verify", is_flag=True, help="Check CRCs, indexes and the sequence of offsets; status 1 if anything is found.")
+@click.option("--verify", is_flag=True, help="Check CRCs, indexes and the sequence of offsets, and show what is found.")
 @click.option("--summary", is_flag=True, help="Show totals of each partition's batches, instead of batches.")
 @click.option("--from-offset", type=click.IntRange(min=0), metavar="N", help="From this offset on.")
 @click.option("--to-offset", type=click.IntRange(min=0), metavar="N", help="Up to this offset, which is the last one shown.")
 @click.option("--from-time", type=Moment(), metavar="TIME", help=f"Timestamps from this time on: {Moment.accepts}.")
 @click.option("--producer-id", type=click.IntRange(min=0), metavar="ID", help="Only batches of this producer.")
 @click.option("--transactional", is_flag=True, help="Only transactional batches, markers included.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="Form of the output.")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Form of the output.  [default: text]")
 @with_json
 def command(
     paths: tuple[Path, ...],
@@ -44,12 +44,13 @@ def command(
     from_time: int | None,
     producer_id: int | None,
     transactional: bool,
-    form: str,
+    form: str | None,
 ) -> int:
     """Show the content of Kafka's files: segments, indexes, snapshots, checkpoints, partition directories, log dirs.
 
     For a directory, it shows the batches of all segments and metadata snapshots. Other files are shown if they are named. If bytes do not
-    have Kafka's format, file, position and the expected content go to stderr, and the dump continues after them.
+    have Kafka's format, file, position and the expected content go to stderr, and the dump continues after them. With --verify rows are
+    shown only if --records, --summary, --format or a filter asks for them; the last line says how much is whole.
 
     Exit status: 0 nothing wrong, 1 something does not have Kafka's format or cannot be read, 2 not possible as asked.
     """
@@ -64,20 +65,18 @@ def command(
         raise UsageError("--payload and --no-payload exclude each other: give one of them")
     if form in BINARY and sys.stdout.isatty():
         raise UsageError(f"--format {form} is not for a terminal: write it into a file (> rows.{form}) or a pipe")
+    filters = Filters(
+        from_offset=from_offset, to_offset=to_offset, from_time=from_time, producer_id=producer_id, transactional=transactional
+    )
     request = Request(
         paths=paths,
         records=records,
         payload=Payload.NONE if no_payload else Payload(payload or Payload.NATURAL),
         verify=verify,
         summary=summary,
-        format=Format(form),
-        filters=Filters(
-            from_offset=from_offset,
-            to_offset=to_offset,
-            from_time=from_time,
-            producer_id=producer_id,
-            transactional=transactional,
-        ),
+        format=Format(form or Format.TEXT),
+        filters=filters,
+        rows=not verify or records or summary or form is not None or filters != Filters(),
     )
     try:
         return dump(
@@ -85,6 +84,7 @@ def command(
             sys.stdout.buffer,
             lambda finding: click.echo(f"segtail: {plain(str(finding))}", err=True),
             ProgressLine.on_stderr(with_rows=True),
+            lambda sentence: click.echo(sentence, err=request.format is not Format.TEXT),
         )
     except BrokenPipeError:  # the reader of the rows has stopped
         _discard_output()

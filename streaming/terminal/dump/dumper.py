@@ -15,6 +15,7 @@ from streaming.broker.disk.kafka_files import BATCHES, FileType, KafkaFile, find
 from streaming.broker.disk.opening import CHECKPOINT_BYTES, read_small
 from streaming.broker.disk.segment_walk import WINDOW_BYTES, FormatFlaw, Report, SegmentReader, Ticks, Window, report_flaws
 from streaming.common.progress_line import ProgressLine
+from streaming.common.units import format_be, format_count, format_size
 from streaming.errors import FormatError, SegtailError, UsageError
 from streaming.kafka.formats.checkpoint_files import parse_offset_checkpoint
 from streaming.kafka.formats.layout import CURRENT_MAGIC, DELETE_HORIZON_BIT
@@ -154,12 +155,15 @@ class Sink(Protocol):
 class Dumper:
     """Dumps files into a sink. ``unusable`` counts the paths without anything to dump.
 
+    ``files``: those that were read. With `Request.verify`, ``batches`` counts the whole ones, and ``size`` their bytes.
+
     Args:
         expects: called with the number of bytes that will be read, unless a filter may leave some out.
     """
 
     def __init__(self, request: Request, sink: Sink, report: Report, ticks: Ticks, expects: Callable[[int], None] = lambda _: None) -> None:
-        self.unusable = 0
+        self.unusable = self.batches = self.size = 0
+        self.files = set[Path]()
         self._request = request
         self._sink = sink
         self._report = report
@@ -236,6 +240,7 @@ class Dumper:
         return (below or above) and not self._request.verify
 
     def _guarded(self, file: KafkaFile, work: Callable[[], object]) -> None:
+        self.files.add(file.path)
         try:
             work()
         except BrokenPipeError:
@@ -306,6 +311,9 @@ class Dumper:
             also(window)
             last = window.batches.take(slice(-1, None))
             valid = self._valid(reader.file, window) if self._request.verify else None
+            if valid is not None:
+                self.batches += int(valid.sum())
+                self.size += int(window.batches.size[valid].sum())
             batches, keep = window.batches, self._request.filters.keep(window.batches)
             if keep is not None and not keep.all():
                 batches, valid = batches.take(keep), None if valid is None else valid[keep]
@@ -317,6 +325,8 @@ class Dumper:
     def _shower(self, reader: SegmentReader, summary: Summary | None) -> _Show:
         """Return the function that shows the wanted batches."""
         request, path = self._request, str(reader.file.path)
+        if not request.rows:
+            return lambda *_: None
         if summary is not None:
             return lambda window, batches, _: summary.add(window, batches, reader.read)
         if not request.records:
@@ -410,12 +420,14 @@ class _Writer(Protocol):
 class _Sink:
     """Opens the writer of a format when the first table comes: while it imports libraries, other processes walk the first segment."""
 
-    def __init__(self, form: Format, out: BinaryIO) -> None:
-        self._form = form
+    def __init__(self, request: Request, out: BinaryIO) -> None:
+        self._request = request
         self._out = out
         self._writer: _Writer | None = None
 
     def write(self, table: RowTable) -> None:
+        if not self._request.rows:
+            return
         with _output():
             if self._writer is None:
                 self._writer = self._open()
@@ -428,7 +440,7 @@ class _Sink:
             self._out.flush()
 
     def _open(self) -> _Writer:
-        match self._form:
+        match form := self._request.format:
             case Format.ARROW:
                 from streaming.terminal.dump.arrow import ArrowSink  # only for this format: pyarrow takes longer to import than many a dump
 
@@ -440,30 +452,44 @@ class _Sink:
             case _:
                 from streaming.terminal.dump.lines import LineSink
 
-                return LineSink(self._form, self._out)
+                return LineSink(form, self._out)
 
 
-def dump(request: Request, out: BinaryIO, report: Report, progress: ProgressLine) -> int:
+def dump(request: Request, out: BinaryIO, report: Report, progress: ProgressLine, conclude: Callable[[str], None] = lambda _: None) -> int:
     """Dump the requested files and return the exit status: 0, or 1 if there were findings, else 2 if a path was not usable.
+
+    Args:
+        conclude: called with what `Request.verify` found, in a sentence without a period.
 
     Raises:
         UsageError: it is not possible as asked.
         OutputError: the output cannot be written.
         BrokenPipeError: nobody reads the output any more.
     """
-    findings = 0
+    findings = list[Path]()
 
     def count(finding: FormatFlaw) -> None:
-        nonlocal findings
-        findings += 1
+        findings.append(finding.path)
         progress.clear()
         report(finding)
 
-    sink = _Sink(request.format, out)
+    sink = _Sink(request, out)
     dumper = Dumper(request, sink, count, progress, progress.expect)
     dumper.run()
     sink.close()
     progress.clear()
-    if findings > dumper.unusable:
+    if request.verify:
+        with _output():
+            conclude(_conclusion(dumper, findings))
+    if len(findings) > dumper.unusable:
         return FOUND
     return UNUSABLE if dumper.unusable else 0
+
+
+def _conclusion(dumper: Dumper, findings: Sequence[Path]) -> str:
+    """What is whole, and how much is not; ``findings``: the file of each."""
+    whole = f"{dumper.batches:,} {'batch' if dumper.batches == 1 else 'batches'} with {format_size(dumper.size)}"
+    files = format_count(len({*dumper.files, *findings}), "file")
+    if not findings:
+        return f"{files}: everything is whole, {whole}"
+    return f"{format_count(len(findings), 'finding')} in {len({*findings}):,} of {files}; {whole} {format_be(dumper.batches)} whole"

@@ -74,7 +74,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """The request for a dump of some paths."""
+    """The request for a dump of some paths. ``rows``: whether they are shown; else only what ``verify`` finds."""
 
     paths: tuple[Path, ...]
     records: bool = False
@@ -83,3 +83,4 @@ class Request:
     summary: bool = False
     format: Format = Format.TEXT
     filters: Filters = Filters()
+    rows: bool = True
