@@ -57,8 +57,7 @@ _HEAD = """# What each feature costs
 The *lines* of a feature are those of the modules that no command reaches without the feature's own. What several features need, and the
 core does not, is one row. The *core* is what is left without all features: with the Prometheus page, it is that of
 [architecture.md](architecture.md#rooms-and-who-may-call-whom).
-*Other lines* are templates, scripts, alerts, charts. If two features name a test or a part of a document, the one that names less has it;
-what none names is the core's. Numbers have two digits, and stay until they are a tenth wrong. What nobody asks for is the next to go.
+*Other lines* are templates, scripts, alerts, charts. Numbers have two digits. What nobody asks for is the next to go.
 
 `python -m docs.generators.prices --modules` prints the modules of each row.
 
