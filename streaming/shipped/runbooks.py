@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
+from posixpath import normpath
 
 from streaming.errors import UsageError
 from streaming.shipped.shipped_files import ShippedKind, shipped
@@ -12,6 +13,7 @@ INDEX = "README"
 
 
 _ROW = re.compile(r"(?m)^\| \[(\w+)\]\(\1\.md\) \| ([\w ]+) \| (.+) \|$")
+_LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +22,20 @@ class Runbook:
 
     name: str
     text: str
+
+    @property
+    def printed(self) -> str:
+        """The same with names in place of links: of another runbook, or of a file of the project."""
+        return _LINK.sub(_named, self.text)
+
+
+def _named(link: re.Match[str]) -> str:
+    text, target = link.groups()
+    if "/" not in target:
+        name = target.removesuffix(".md")
+    else:
+        name = target if "://" in target else normpath(f"docs/runbooks/{target}")
+    return name if text in name else f"{text} ({name})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from streaming.shipped.runbooks import runbooks
 from tests.commands import run_command
 from tests.tables import each_row
 
@@ -14,9 +15,21 @@ PAGE = "https://segtail.example.org"
 
 
 @each_row("name", ["GroupStopped", "groupstopped", "GroupStopped.md"])
-def test_a_runbook_is_printed_as_it_is(name: str) -> None:
+def test_a_runbook_is_found_in_whichever_case(name: str) -> None:
     done = run_command("runbook", name)
-    assert (done.returncode, done.stdout) == (0, (ROOT / "docs" / "runbooks" / "GroupStopped.md").read_text())
+    assert done.returncode == 0
+    assert done.stdout.startswith("# GroupStopped\n\n## Meaning\n")
+
+
+def test_links_are_printed_as_what_they_lead_to() -> None:
+    printed = run_command("runbook", "AgentDown").stdout
+    assert "`segtail_broker_fenced` and UnderReplicated show whether" in printed
+    assert "another token's name (docs/security.md#between-jobs-and-agents) |" in printed
+    assert "it refuses what is beyond its limits (docs/security.md#limits-of-an-agents-port); its log" in printed
+
+
+def test_no_link_is_left_in_a_runbook() -> None:
+    assert [each.name for each in runbooks() if "](" in each.printed] == []
 
 
 def test_without_a_name_all_are_listed() -> None:

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from streaming.broker.protocol.listing_json import TransactionPage
+from streaming.broker.protocol.status_json import Consequence, JobStart
 from streaming.errors import UsageError
 from streaming.terminal.cli.app import segtail
 from streaming.terminal.top.questions import VIEWS
@@ -59,18 +60,37 @@ def test_off_a_terminal_each_row_is_a_line_with_its_labels(url: str) -> None:
         "freshness: the newest is 0.8 s old; 3 of 3 brokers",
         "problems: 2",
     ]
-    assert out[3] == (
-        "problem: critical: orders-7 is held up by a transaction that nobody will end, since 3h 12m ago, "
-        f"holds back: 1,204 offsets cannot be read with read_committed, command: {COMMAND}"
-    )
-    assert len(out) == 5
+    assert out[3:7] == [
+        "problem: critical: orders-7 is held up by a transaction that nobody will end",
+        "  since: 3h 12m ago",
+        "  holds back: 1,204 offsets cannot be read with read_committed",
+        f"  command: {COMMAND}",
+    ]
+    assert [line.partition(":")[0] for line in out[7:]] == ["problem", "  since", "  holds back", "  command"]
+
+
+def test_what_follows_from_a_problem_has_lines_of_its_own_and_what_is_left_out_is_said(job: FakeJob, url: str) -> None:
+    follows = [Consequence(severity="warning", text=f"group {each} waits") for each in "ab"]
+    job.problems = [replace(job.problems[0], consequences=follows, more_consequences=7, command="", no_command="it is late")]
+    assert run(url).stdout.splitlines()[6:] == [
+        "  follows: warning: group a waits",
+        "  follows: warning: group b waits",
+        "  follows: and 7 more",
+        "  no command: it is late",
+    ]
+
+
+def test_while_the_job_starts_no_list_is_said_to_be_empty(job: FakeJob, url: str) -> None:
+    job.status = status(ready=False, start=JobStart(step="reading", what="Reading the disks: 41 %"))
+    job.problems = []
+    assert "problems: none known yet" in run(url).stdout
 
 
 def test_what_should_be_gone_by_its_own_times_is_due_now(job: FakeJob, url: str) -> None:
     job.problems = [replace(job.problems[0], deadline_ms=at) for at in (1, 4_000_000_000_000)]
-    first, second = (line for line in run(url).stdout.splitlines() if line.startswith("problem: "))
-    assert ", due now, " in first
-    assert ", due in " in second
+    first, second = (line for line in run(url).stdout.splitlines() if line.startswith("  due: "))
+    assert first == "  due: now"
+    assert second.startswith("  due: in ")
 
 
 def test_labelled_lines_of_other_views_have_no_picture_and_nothing_that_is_not_known(url: str) -> None:
@@ -114,7 +134,9 @@ def test_what_is_not_current_begins_with_that(job: FakeJob, url: str) -> None:
 def test_what_is_not_known_is_printed(job: FakeJob, url: str) -> None:
     job.status = replace(job.status, doubts=["the log dir /b cannot be read"])
     assert "not known: the log dir /b cannot be read" in run(url, "--plain").stdout
-    assert "not known: the log dir /b cannot be read" in run(url, "--format", "table").stdout
+    job.problems = []
+    assert run(url, "--format", "table").stdout.count("not known: the log dir /b cannot be read") == 1
+    assert "No problems, as far as is known." in run(url, "--format", "table").stdout
 
 
 def test_names_are_escaped_in_every_form_of_text() -> None:

@@ -281,6 +281,14 @@ def test_partitions_led_by_a_broker_without_an_agent_are_not_seen() -> None:
     assert found.what == "segtail does not see everything (broker_unwatched): Broker 2 leads partitions and has no agent: 40"
 
 
+def test_while_an_agent_reads_nothing_is_wrong_only_as_far_as_is_known() -> None:
+    of = around(agent(well(), catching_up=True))
+    assert verdict(of, ()) == "Nothing is wrong, as far as is known: 1 partition of 1 broker"
+    assert list(unknown(of, ())) == ["a1 is still reading its disk: what is wrong there may not be known yet"]
+    both = around(agent(well(), catching_up=True), agent(name="a2", catching_up=True))
+    assert list(unknown(both, ())) == ["a1, a2 are still reading their disks: what is wrong there may not be known yet"]
+
+
 def test_freshness_names_the_agents_that_are_missing() -> None:
     of = around(agent(well()), agent(name="a2", up=False))
     assert freshness(of, -1) == "The age of the numbers of 1 of 2 agents is not known yet; nothing new from a2"

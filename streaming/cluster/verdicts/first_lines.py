@@ -11,7 +11,7 @@ from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.incidents import count
 from streaming.cluster.view.observer import FAR_LAG_S
 from streaming.cluster.view.taillag import StartProgress, StartStep
-from streaming.common.units import format_age, format_count, format_duration, format_list, format_name, format_size, format_time
+from streaming.common.units import format_age, format_be, format_count, format_duration, format_list, format_name, format_size, format_time
 from streaming.rules.broker_process import AWAY
 
 _STEPS = {
@@ -137,13 +137,18 @@ def freshness(circumstances: Circumstances, newest_ms: int) -> str:
     without = f"; nothing new from {format_list(down, _MOST_NAMED)}" if down else ""
     if circumstances.start is not None:
         return f"Brokers and disks are known from {agents}{without}; partitions, transactions and groups follow"
-    reading = [format_name(each.name) for each in circumstances.up if each.catching_up]
+    reading = _reading(circumstances)
     late = f"; still reading: {format_list(reading, _MOST_NAMED)}" if reading else ""
     if newest_ms < 0:
         return f"The age of the numbers of {agents} is not known yet{without}{late}"
     newest_ms = min(newest_ms, circumstances.now_ms)  # nobody can count what has not been written
     age = format_age((circumstances.now_ms - newest_ms) / 1000)
     return f"Everything up to {format_time(newest_ms)} ({age}) is counted, of {agents}{without}{late}"
+
+
+def _reading(circumstances: Circumstances) -> list[str]:
+    """The agents that still read what was on their disks."""
+    return [format_name(each.name) for each in circumstances.up if each.catching_up]
 
 
 def not_current(circumstances: Circumstances, newest_ms: int) -> str:
@@ -174,6 +179,10 @@ def unknown(circumstances: Circumstances, all_problems: Sequence[Problem]) -> It
     yield from (each.what for each in all_problems if each.kind in OF_SIGHT)
     if circumstances.stale:
         yield "The last reports of agents are older than half a minute, so the state of brokers and log dirs is not known now"
+    reading = _reading(circumstances) if circumstances.start is None else []
+    if reading:
+        does = f"{format_be(len(reading))} still reading {'its disk' if len(reading) == 1 else 'their disks'}"
+        yield f"{format_list(reading, _MOST_NAMED)} {does}: what is wrong there may not be known yet"
     late = circumstances.view.logs.late_omitted
     if late:
         yield f"{format_count(late, 'late transaction')} not listed, because there are more than late_limit"

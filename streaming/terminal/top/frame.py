@@ -60,7 +60,7 @@ def table_lines(state: ScreenState, height: int) -> list[Text]:
         lines = [Text(cut(line, state.width)) for line in _none_lines(state, rows)]
     elif not lines:
         lines = [Text(MORE)]
-    if state.view is ListName.PROBLEMS and start + height >= len(rows.rows):
+    if keys and state.view is ListName.PROBLEMS and start + height >= len(rows.rows):  # what is printed once has them above
         lines += [Text(line) for line in _unknown_lines(state)]
     return [_headings(columns, widths, rows, keys=keys), *_padded(lines, height)]
 
@@ -110,7 +110,8 @@ def _none_lines(state: ScreenState, rows: Rows) -> list[str]:
         return [*wrapped(f"{capitalized(nothing)}.", state.width), *rows.notes]
     if state.status is not None and state.status.start is not None:
         return [f"No {state.view} known yet.", *rows.notes]
-    return [f"No {state.view}.", *rows.notes]
+    known = ", as far as is known" if state.status is not None and state.status.doubts else ""
+    return [f"No {state.view}{known}.", *rows.notes]
 
 
 def _unknown_lines(state: ScreenState) -> list[str]:
@@ -239,7 +240,7 @@ def problem_lines(problem: Problem, times: Times, width: int) -> list[DetailLine
                 ("since", times.both(problem.since_ms) if problem.since_ms >= 0 else ""),
                 ("due", _due(problem.deadline_ms, times)),
                 ("holds back", problem.holds_back),
-                *(("follows", text) for text in _following(problem)),
+                *(("follows", text) for text in following(problem)),
                 ("partition", place(problem.topic, problem.partition) if problem.topic and problem.partition >= 0 else ""),
                 ("topic", format_name(problem.topic) if problem.topic and problem.partition < 0 else ""),
                 ("group", format_name(problem.group) if problem.group else ""),
@@ -261,7 +262,7 @@ def _due(at_ms: int, times: Times) -> str:
     return times.both(at_ms) if at_ms > times.now_ms else times.deadline(at_ms)
 
 
-def _following(problem: Problem) -> list[str]:
+def following(problem: Problem) -> list[str]:
     """What follows from it, a text for each group or other thing."""
     more = [f"and {problem.more_consequences:,} more"] if problem.more_consequences else []
     return [*(f"{each.severity}: {each.text}" for each in problem.consequences), *more]
@@ -273,7 +274,7 @@ def _problem_list(problems: list[Problem], times: Times, width: int) -> list[Det
     for each in (root for root in problems if not root.because):
         since = f", since {times.of(each.since_ms)}" if each.since_ms >= 0 else ""
         lines += title(f"{each.gravity}: {each.what}{since}", width)
-        lines += all_labelled([("holds back", each.holds_back), *(("follows", text) for text in _following(each))], width)
+        lines += all_labelled([("holds back", each.holds_back), *(("follows", text) for text in following(each))], width)
         lines += command_lines(each.command, each.no_command, width)
     return lines
 
@@ -345,7 +346,7 @@ def preview_lines(state: ScreenState, height: int) -> list[Text]:
 def problem_preview(problem: Problem, times: Times, width: int, height: int) -> list[DetailLine]:
     """What a problem is, what follows from it, and its command, whose lines are never the ones that are left out for want of ``height``."""
     what = title(problem.what, width)[1:]
-    follows = all_labelled((("holds back", problem.holds_back), *(("follows", text) for text in _following(problem))), width)
+    follows = all_labelled((("holds back", problem.holds_back), *(("follows", text) for text in following(problem))), width)
     command = command_lines(problem.command, problem.no_command, width)
     more = [DetailLine("enter shows more", "dim")]
     room = max(0, height - len(command) - len(more))

@@ -12,7 +12,7 @@ from streaming.common.units import NONE
 from streaming.pages.listings.cells import plain, wrapped
 from streaming.pages.listings.declared_lists import LISTS
 from streaming.pages.listings.listing import Times
-from streaming.terminal.top.frame import missing_columns, table_lines
+from streaming.terminal.top.frame import following, missing_columns, table_lines
 from streaming.terminal.top.questions import Answer, ListName, Row, Rows
 from streaming.terminal.top.screen_parts import NOT_CURRENT_STYLE, verdict_style
 from streaming.terminal.top.top_state import Place, ScreenState
@@ -40,7 +40,7 @@ def table(state: ScreenState, answer: Answer, rows: Rows) -> Iterator[Text]:
     yield from map(Text, wrapped(plain(status.freshness), state.width))
     yield from (Text(line) for text in status.doubts for line in wrapped(f"not known: {plain(text)}", state.width))
     yield Text("")
-    state = replace(state, status=replace(status, doubts=[]), content=rows, answered=state.now).with_place(
+    state = replace(state, status=status, content=rows, answered=state.now).with_place(
         Place(cursor=-1, filter=rows.question.filter, use=rows.question.use)
     )
     yield from table_lines(state, max(1, len(rows.rows)))
@@ -59,10 +59,14 @@ def labelled_rows(answer: Answer, rows: Rows, *, relative: bool) -> Iterator[str
     yield f"freshness: {plain(status.freshness)}"
     yield from (f"not known: {plain(text)}" for text in status.doubts)
     count = f"{len(rows.rows):,} of {rows.matched:,}" if len(rows.rows) < rows.matched else f"{rows.matched:,}"
-    yield f"{rows.question.view}: {count}"
+    yield f"{rows.question.view}: {count if rows.matched or status.start is None else 'none known yet'}"
     noun = "retention" if rows.question.view is ListName.RETENTION else rows.question.view.removesuffix("s")
     for row in rows.rows:
-        yield f"{noun}: {', '.join(_problem(row, times) if isinstance(row, Problem) else _cells(row, rows, times))}"
+        if isinstance(row, Problem):
+            yield f"{noun}: {row.gravity}: {plain(row.what)}"
+            yield from (f"  {label}: {plain(text)}" for label, text in _about(row, times) if text)
+        else:
+            yield f"{noun}: {', '.join(_cells(row, rows, times))}"
     yield from (f"note: {plain(text)}" for text in rows.notes)
 
 
@@ -75,17 +79,14 @@ def _cells(row: Row, rows: Rows, times: Times) -> Iterator[str]:
             yield f"{column.heading.lower()} {text}"
 
 
-def _problem(row: Problem, times: Times) -> Iterator[str]:
-    """Its sentence has no name of a column before it."""
-    yield f"{row.gravity}: {plain(row.what)}"
-    yield from [f"since {times.of(row.since_ms)}"] if row.since_ms >= 0 else []
-    yield from [f"due {times.deadline(row.deadline_ms)}"] if row.deadline_ms >= 0 else []
-    yield from [f"holds back: {plain(row.holds_back.rstrip('.'))}"] if row.holds_back else []
-    yield from (f"follows: {plain(each.text)}" for each in row.consequences)
-    if row.command:
-        yield f"command: {plain(row.command)}"
-    elif row.no_command:
-        yield f"no command: {plain(row.no_command)}"
+def _about(row: Problem, times: Times) -> Iterator[tuple[str, str]]:
+    """What is to be said of a problem, each with its label; "" for what is not known."""
+    yield "since", times.of(row.since_ms) if row.since_ms >= 0 else ""
+    yield "due", times.deadline(row.deadline_ms) if row.deadline_ms >= 0 else ""
+    yield "holds back", row.holds_back
+    yield from (("follows", text) for text in following(row))
+    yield "command", row.command
+    yield "no command", "" if row.command else row.no_command
 
 
 def as_json(answer: Answer, rows: Rows) -> str:
