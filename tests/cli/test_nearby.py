@@ -111,6 +111,11 @@ def test_a_name_that_is_not_there_brings_the_similar_ones(tmp_path: Path) -> Non
     for command in ("retention", "transactions", "count"):
         done = run_command(command, overdue, "lag-siz-A", "--at", FROZEN["overdue"])
         assert (done.returncode, "lag-siz-A lies in these log dirs; similar: lag-size-A" in done.stderr) == (2, True), done.stderr
+        named = run_command(command, overdue, "lag-size-A-0", "--at", FROZEN["overdue"])
+        assert (named.returncode, named.stderr.splitlines()[-1]) == (
+            2,
+            "segtail: error: lag-size-A-0 is partition 0 of topic lag-size-A: name the topic",
+        )
     replayed = replay("why", KAFKA_VERSION, tmp_path).disk("standing")
     missed = run_command("groups", "hel", *replayed.log_dirs, "--at", replayed.now_ms)
     assert (missed.returncode, missed.stderr.splitlines()[-1]) == (2, "segtail: error: there is no group hel; similar: held")

@@ -63,6 +63,25 @@ def test_the_log_dirs_in_a_directory_that_is_none_are_named(tmp_path: Path) -> N
         open_log_dirs([tmp_path / "kafka"])
 
 
+def test_a_partition_s_directory_leads_to_the_log_dir_that_holds_it(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path, "d0")
+    inner = empty(disk.path / "pay-0")
+    hint = rf"pay-0 is not a Kafka log dir: it is the directory of partition 0 of topic pay; its log dir is {disk.path}$"
+    with pytest.raises(LogDirError, match=hint):
+        open_log_dirs([inner])
+    with pytest.raises(LogDirError, match=r"it has no meta\.properties; name a broker's log.dirs"):
+        open_log_dirs([empty(tmp_path / "pay-0")])
+
+
+def test_two_log_dirs_with_a_blank_between_them_are_two(tmp_path: Path) -> None:
+    both = [log_dir(tmp_path, name).path for name in ("d0", "d1")]
+    hint = "d0 .*d1 does not exist: for several log dirs write a comma between them, or the option once for each$"
+    with pytest.raises(LogDirError, match=hint):
+        open_log_dirs([Path(f"{both[0]} {both[1]}")])
+    with pytest.raises(LogDirError, match=r"does not exist: name a broker's log\.dirs"):
+        open_log_dirs([Path(f"{both[0]} {both[1]}x")])
+
+
 def test_one_that_does_not_exist_is_given_twice(tmp_path: Path) -> None:
     with pytest.raises(LogDirError, match="given twice"):
         open_log_dirs([log_dir(tmp_path).path, tmp_path / "away", tmp_path / "away"])

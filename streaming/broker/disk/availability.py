@@ -59,12 +59,12 @@ def read_identity(path: Path) -> LogDir:
     try:
         with Calling(meta):
             if not path.is_dir():
-                raise LogDirError(f"log dir {path} {'is not a directory' if path.exists() else 'does not exist'}: name a broker's log.dirs")
+                raise LogDirError(f"log dir {path} {'is not a directory' if path.exists() else 'does not exist'}: {_several(path)}")
             with os.scandir(path) as entries:
                 next(entries, None)
             identity = parse_meta_properties(read_small(meta, NAMES_BYTES))
     except FileNotFoundError as error:
-        raise LogDirError(f"{path} is not a Kafka log dir: it has no {names.META_PROPERTIES}; {_instead(path)}") from error
+        raise LogDirError(f"{path} is not a Kafka log dir: {_instead(path)}") from error
     except PermissionError as error:
         raise LogDirError(f"{error.filename} cannot be read: run as the broker's user, or as one of its group with read access") from error
     except OSError as error:
@@ -75,16 +75,27 @@ def read_identity(path: Path) -> LogDir:
     return LogDir(path, identity.node_id, identity.cluster_id, identity.directory_id, identity.zookeeper)
 
 
+def _several(path: Path) -> str:
+    """A hint for what is not there: it may be several, as a shell or a file of properties would have them."""
+    words = str(path).split()
+    if len(words) > 1 and all(Path(each).is_dir() for each in words):
+        return "for several log dirs write a comma between them, or the option once for each"
+    return "name a broker's log.dirs"
+
+
 def _instead(path: Path) -> str:
-    """A hint for a directory that is no log dir: the log dirs in it, if there are any."""
+    """Why a directory is no log dir, and a hint: the log dir that it is in, or those in it, if there are any."""
+    none, inner = f"it has no {names.META_PROPERTIES}", names.parse_partition_dir(path.name)
     try:
         with Calling(path), os.scandir(path) as entries:
+            if inner is not None and (path.parent / names.META_PROPERTIES).is_file():
+                return f"it is the directory of partition {inner.partition} of topic {inner.topic}; its log dir is {path.parent}"
             inside = sorted(entry.path for entry in entries if (Path(entry.path) / names.META_PROPERTIES).is_file())
     except OSError:
         inside = []
     if not inside:
-        return "name a broker's log.dirs, mounted where they are mounts"
-    return f"name the log {'dir' if len(inside) == 1 else 'dirs'} in it: {','.join(map(format_word, inside[:_NAMED]))}"
+        return f"{none}; name a broker's log.dirs, mounted where they are mounts"
+    return f"{none}; name the log {'dir' if len(inside) == 1 else 'dirs'} in it: {','.join(map(format_word, inside[:_NAMED]))}"
 
 
 def read_server_properties(paths: Iterable[Path]) -> tuple[ServerProperties, ...]:

@@ -18,7 +18,7 @@ from streaming.broker.protocol.listing_json import ALL_ROWS, LARGEST_LIMIT, Away
 from streaming.common.settings import Settings
 from streaming.common.units import format_age, format_list, format_name, format_time
 from streaming.errors import UsageError
-from streaming.kafka.formats.names import META_PROPERTIES
+from streaming.kafka.formats.names import META_PROPERTIES, parse_partition_dir
 from streaming.terminal.cli.job_answers import ask, shown
 from streaming.terminal.cli.options import as_paths, keep_paths
 from streaming.terminal.cli.output_options import width_of
@@ -82,7 +82,8 @@ def with_wanted(*of_log_dirs: str, noun: str = TOPIC, positional: bool = True) -
 
         metavar = noun.upper()
         judge = "Judge as" if noun == GROUP else "Judge log dirs as"  # a job judges groups as of any time
-        rule = f"a word without a slash is a {metavar}, one with a slash a PATH{' if it is a directory' if noun == GROUP else ''}"
+        of_slash = f"one with a slash a PATH{' if it is a directory' if noun == GROUP else ''}"
+        rule = f"a word without a slash is a {metavar} unless a directory of Kafka has that name, {of_slash}"
         only = f"Only this {noun}{f', as if it were named as {metavar} ({rule})' if positional else ''}. May be repeated."
         decorated: Any = run
         for option in (
@@ -103,21 +104,23 @@ def _without_paths(noun: str, context: click.Context, _parameter: click.Paramete
     """The words that are names; those that are paths count as log dirs."""
     paths = [word for word in words if _is_path(noun, word)]
     keep_paths(context, paths)
-    names = tuple(word for word in words if word not in paths)
-    for name in names:
-        # also of a name that no path may have, as one that is too long
-        is_there = "/" not in name and os.path.isdir(name)  # noqa: PTH112
-        if is_there and (any(Path(name).glob(META_PROPERTIES)) or any(Path(name).glob(f"*/{META_PROPERTIES}"))):
-            raise UsageError(
-                f"{name} is taken for a {noun}, and here it is a directory of Kafka: did you mean ./{name}? Else --{noun} {name}"
-            )
-    return names
+    return tuple(word for word in words if word not in paths)
 
 
 def _is_path(noun: str, word: str) -> bool:
-    """No topic's name has a slash. A group's may have anything, so what has one is a path if it begins like one, or is a directory."""
-    begins_so = word in (".", "..") or word.startswith(("/", "./", "../"))
-    return begins_so or ("/" in word and (noun == TOPIC or all(Path(each).is_dir() for each in as_paths(word))))
+    """No topic's name has a slash. A group's may have anything, so what has one is a path if it begins like one, or is a directory. Without
+    a slash it is one only where Kafka's files are.
+    """
+    if "/" not in word:
+        return word in (".", "..") or all(map(_is_of_kafka, as_paths(word)))
+    begins_so = word.startswith(("/", "./", "../"))
+    return begins_so or noun == TOPIC or all(Path(each).is_dir() for each in as_paths(word))
+
+
+def _is_of_kafka(name: str) -> bool:
+    """Whether it is a log dir, or a directory with some."""
+    is_there = os.path.isdir(name)  # noqa: PTH112 - also of a name that no path may have, as one that is too long
+    return is_there and any(any(Path(name).glob(each)) for each in (META_PROPERTIES, f"*/{META_PROPERTIES}"))
 
 
 def with_list(*of_log_dirs: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
@@ -246,7 +249,12 @@ def check_topics(wanted: ListRequest, present: Collection[str], doubts: Sequence
     missing = sorted({*wanted.names} - {*present})
     if missing and not doubts:
         where = "in these log dirs" if wanted.job is None else "where that job looks"
-        raise UsageError(f"no partition of {format_list(missing, _NAMED)} lies {where}{similar_words(missing, topics())}")
+        every = {*topics()}
+        for name in missing:
+            log = parse_partition_dir(name)
+            if log is not None and log.topic in every:
+                raise UsageError(f"{name} is partition {log.partition} of topic {log.topic}: name the topic")
+        raise UsageError(f"no partition of {format_list(missing, _NAMED)} lies {where}{similar_words(missing, every)}")
 
 
 def topics_here(log_dirs: Sequence[Path]) -> set[str]:
