@@ -84,7 +84,9 @@ def test_what_is_stated_of_a_log_dir() -> None:
     assert stated(use())[:2] == ["/d, broker 1: 2.0 MiB in 3 replicas; 4.0 MiB of 8.0 MiB free", "  not full within a year"]
     assert stated(use(free=-1))[0] == "/d, broker 1: 2.0 MiB in 3 replicas"
     assert stated(use(capacity=-1))[0] == "/d, broker 1: 2.0 MiB in 3 replicas; 4.0 MiB free"
-    assert stated(LogDirUse(broker=1, log_dir="/d", up=False, problem="gone"))[0] == "/d: cannot be read: gone"
+    assert stated(LogDirUse(broker=1, log_dir="/d", up=False, problem="gone"))[0] == "log dir /d cannot be read: gone"
+    why = "/d cannot be read: run as the broker's user"
+    assert stated(LogDirUse(broker=1, log_dir="/d", up=False, problem=why))[0] == why
     kinds = [KindUse(kind=kind, taken=taken, apparent=0) for kind, taken in (("index", MIB), ("segment", 3 * MIB), ("stray", 0))]
     assert stated(use(kinds=kinds))[2] == "  segments 3.0 MiB, indexes 1.0 MiB"
 

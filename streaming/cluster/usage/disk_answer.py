@@ -271,10 +271,15 @@ def _by_kind(disk: DiskContents, _reckoning: Reckoning, _selected: Flags | None)
 _ROWS = {"topic": _by_topic, "partition": _by_partition, "dir": _by_dir, "kind": _by_kind}
 
 
+def why_down(log_dir: str, problem: str) -> str:
+    """Why a log dir cannot be read, in a clause that names it; most problems do."""
+    return problem if log_dir in problem else f"log dir {format_name(log_dir)} cannot be read: {problem}"
+
+
 def _doubts(disk: DiskContents) -> Iterator[str]:
     for each in disk.dirs:
         if not each.up:
-            yield f"log dir {format_name(each.log_dir)} cannot be read: {each.problem}"
+            yield why_down(each.log_dir, each.problem)
         elif each.unread:
             some = format_list([f"{format_name(path, 300)}: {why}" for path, why in each.unread.items()], 3)
             yield f"{format_count(len(each.unread), 'file or directory')} in {format_name(each.log_dir)} cannot be read: {some}".replace(

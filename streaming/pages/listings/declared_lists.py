@@ -180,8 +180,8 @@ def _held_back(row: PartitionRow, _: Times) -> Cell:
 
 
 def _overdue(row: RetentionRow, _: Times) -> Cell:
-    """For how long; with a question mark where limits are assumed, if there is something. What is blocked need not be overdue."""
-    if row.retention_blocked and row.retention_overdue_ms == 0:
+    """For how long; with a question mark where limits are assumed. What is not overdue has no time, also if it is kept too long."""
+    if row.retention_overdue_ms == 0:
         return Cell(text=NONE)
     return unsure(Cell(text=length(row.retention_overdue_ms)), assumed=row.limits_assumed and row.retention_overdue_ms > 0)
 

@@ -65,9 +65,11 @@ def command(
     if wanted.form == "json":
         print_page(answer)
     else:
+        lines = list(report(answer, wrong, wanted.width))
         for doubt in answer.doubts:
-            click.echo(f"segtail: {doubt}", err=True)
-        echo_lines(report(answer, wrong, wanted.width), wanted.width)
+            if doubt not in lines:
+                click.echo(f"segtail: {doubt}", err=True)
+        echo_lines(lines, wanted.width)
     if wrong:
         return FOUND
     return NOT_KNOWN if answer.doubts or any(each.outlook == "unknown" for each in answer.log_dirs) else NOTHING_FOUND

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from streaming.broker.protocol.disk_json import BY, FULL, KIND_WORDS, NEVER, UNKNOWN, DiskAnswer, LogDirUse
-from streaming.cluster.usage.disk_answer import Finding, full_sentence, rough
+from streaming.cluster.usage.disk_answer import Finding, full_sentence, rough, why_down
 from streaming.common.units import format_count, format_duration, format_list, format_name, format_size, format_time
 from streaming.pages.listings.declared_lists import DISK
 from streaming.pages.listings.listing import Times
@@ -73,10 +73,10 @@ def verdict(answer: DiskAnswer, wrong: Sequence[Finding]) -> str:
 
 
 def _log_dir(answer: DiskAnswer, each: LogDirUse, in_force: LogDirUse | None) -> Iterator[str]:
-    name = format_name(each.log_dir, 300)
     if not each.up:
-        yield f"{name}: cannot be read: {each.problem}"
+        yield why_down(each.log_dir, each.problem)
         return
+    name = format_name(each.log_dir, 300)
     capacity = f" of {format_size(each.capacity)}" if each.capacity >= 0 else ""
     free = f"; {format_size(each.free)}{capacity} free" if each.free >= 0 else ""
     yield f"{name}, broker {each.broker}: {format_size(each.taken)} in {format_count(each.replicas, 'replica')}{free}"

@@ -212,7 +212,9 @@ class _Broker:
                 )
                 yield self._says(Outcome.WARNING, what)
         elif self.process.state == ProcessState.UNKNOWN:
-            yield self._says(Outcome.UNKNOWN, f"whether broker {self.broker} runs is not known: {self.process.why}")
+            unusable = [str(each.path) for each in self.log_dirs if each.broker == self.broker and each.path in self.log_dirs.unavailable]
+            why = f"{format_list(unusable, _MOST_NAMED)} cannot be used" if unusable else self.process.why  # another check has the reason
+            yield self._says(Outcome.UNKNOWN, f"whether broker {self.broker} runs is not known: {why}")
         else:
             yield self._of_nobody()
 
