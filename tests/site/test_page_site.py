@@ -214,6 +214,19 @@ def test_a_job_that_is_still_reading_says_so() -> None:
     assert read(site_of(world), "/").one("problems").text == "Nothing is known to be wrong so far."
 
 
+def test_nothing_watches_log_dirs_that_were_read() -> None:
+    world = MadeUpJob()
+    assert "watched" in read(site_of(world), "/").one("watched").text
+    world.state = replace(world.state, live=False)
+    page = read(site_of(world), "/")
+    assert page.one("watched").text.endswith(" read.")
+    assert not [each for each in page.all("table") if each.attributes.get("id") == "agents"]
+
+
+def test_other_views_say_whose_problems_they_count(site: PageSite) -> None:
+    assert read(site, "/groups/billing").one("verdict").text.endswith(" in the cluster")
+
+
 def test_problems_are_chosen_by_severity_through_links(site: PageSite) -> None:
     page = read(site, "/")
     (link,) = [each for each in page.links() if "severity=warning" in each]

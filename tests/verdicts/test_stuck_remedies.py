@@ -47,7 +47,7 @@ def test_the_command_is_there_to_the_end_where_records_are_lost_before_the_coord
     command, advice = offered("open", NEAR_MS - 1, loss_ms=NOW + 60_000)
     assert command == ENDS
     assert advice.startswith(
-        "groups that wait for it lose records at 2023-11-14T22:14:20Z (in 1m). Its coordinator ends it only at "
+        "groups that wait for it lose records at 2023-11-14T22:14:20Z (in 1m), and its coordinator ends it only at "
         "2023-11-14T22:18:19Z (in 5m). If its producer is gone, and only then, the command ends it at once"
     )
     assert offered("open", NEAR_MS - 1, loss_ms=NOW + NEAR_MS)[0] == ASKS
@@ -83,6 +83,12 @@ def test_what_flink_has_checkpointed_is_never_to_be_ended(left_ms: int) -> None:
     assert command == "describe --transactional-id orders-sink-3-1417"
     assert "By its id it is probably of a sink of Flink: what its last checkpoint has of the transaction is lost if the" in advice
     assert "never force its end" in advice
+
+
+@each_row("left_ms, loss_ms", [(HOUR, -1), (HOUR, NOW + 60_000), (NEAR_MS - 1, -1), (-1, -1)])
+def test_a_deadline_what_to_do_and_whose_it_is_are_a_sentence_each(left_ms: int, loss_ms: int) -> None:
+    _, advice = offered("open", left_ms, transactional_id="my-app-0_11", loss_ms=loss_ms)
+    assert len(advice.split(". ")) == 3
 
 
 def test_of_others_it_is_said_what_their_end_costs() -> None:

@@ -170,6 +170,7 @@ class Status(PublicMessage):
     url: str = ""  # where people reach the page, `null` if that is not known
     start: JobStart | None = None  # a `JobStart` until then, `null` afterwards
     not_current: str = ""  # a sentence: why nothing of all this is current, `null` if something is
+    live: bool = True  # a job watches; `false` if log dirs were read, whose brokers may be away
 
 
 EVENTS_PATH = "/api/v1/events"

@@ -182,7 +182,7 @@ def remedy_of(stuck: StuckTransaction, commands: Commands, times: TimeWords) -> 
     loses = 0 <= stuck.loss_ms < stuck.deadline_ms
     if loses:
         only_at = times.at(stuck.deadline_ms)
-        until = f"groups that wait for it lose records at {times.at(stuck.loss_ms)}. Its coordinator ends it only at {only_at}"
+        until = f"groups that wait for it lose records at {times.at(stuck.loss_ms)}, and its coordinator ends it only at {only_at}"
     owner = owner_of(stuck.transactional_id)
     whose = f"by its id it is {owner.likely} of {owner.name}: {owner.known}" if owner is not None else ""
     if owner is not None and owner.loses:
@@ -200,8 +200,8 @@ def remedy_of(stuck: StuckTransaction, commands: Commands, times: TimeWords) -> 
     )
     return Remedy(
         command=commands.terminate(stuck.transactional_id),
-        advice=f"{until}. {gone}, for whoever uses this transactional.id now. Else stop its producer, or restart it with the same "
-        f"transactional.id. Kafka's tools of 4.3 have the command, those of 3.9 do not{_sentence(whose)}",
+        advice=f"{until}. {gone}, for whoever uses this transactional.id now (Kafka's tools of 4.3 have it, those of 3.9 do not); else "
+        f"stop its producer, or restart it with the same transactional.id{_sentence(whose)}",
     )
 
 

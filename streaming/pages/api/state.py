@@ -77,6 +77,7 @@ def status_of(judged: JudgedLook) -> Status:
         verdict=verdict(circumstances, every),
         freshness=freshness(circumstances, newest_ms),
         not_current=not_current(circumstances, newest_ms),
+        live=circumstances.live,
         severity=every[0].gravity if every else "",
         **count(every),
         newest_ms=newest_ms,
