@@ -1,4 +1,4 @@
-"""Runs that take long, each with a table and a verdict: ``python -m bench.soak [steady|beside|kills|operations|groups|logs|hunt]``."""
+"""Runs that take long, each with a table and a verdict: ``python -m bench.soak [NAME]``."""
 
 import argparse
 import random
@@ -17,7 +17,9 @@ from bench.measuring import show
 from bench.soak import beside, fleet, hunt, moving, sampling, steady
 from streaming.common.units import parse_size
 from tests.broker.install import BROKER_VERSION
+from tests.broker.kafka import CONTROLLER_ID, Kafka
 from tests.broker.kills import run_kills
+from tests.broker.restarts import KINDS, ROBUST, Outcomes, Restarts
 from tests.operations.cluster import Cluster, cluster
 from tests.operations.day import Outcome, run_events
 from tests.operations.events import COMBINED, EVENTS
@@ -44,6 +46,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="of producing with and without an agent (%(default)s)")
     parser.add_argument("--seconds", type=float, default=60, help="of each of these (%(default)s)")
     parser.add_argument("--factor", type=int, default=4, help="all times of alerts are divided by it in a day of operations (%(default)s)")
+    parser.add_argument("--states", type=int, default=200, help="in which a restart is judged and made (%(default)s)")
     parser.add_argument("--events", type=re.compile, default=re.compile(""), help="a regular expression: only these events of that day")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32), help="repeats choices; moments stay random")
     given = parser.parse_args()
@@ -186,6 +189,24 @@ def _hunt(directory: Path, given: argparse.Namespace) -> Sequence[str]:
     return report.problems
 
 
+def _restarts(directory: Path, given: argparse.Namespace) -> Sequence[str]:
+    """Half of the states with topics that can do with a broker less."""
+    every = Outcomes()
+    kafka = Kafka(directory, 3, {"replica.high.watermark.checkpoint.interval.ms": 500}, controller=True, heap_mb=256)
+    try:
+        kafka.start(CONTROLLER_ID)
+        kafka.start(*kafka.down)
+        for number in range(0, given.states, 10):
+            with Restarts(kafka, given.seed + number, ROBUST if number // 10 % 2 else KINDS, every) as restarts:
+                restarts.run(min(10, given.states - number))
+            print(f"{sum(every.states.values())} states, {len(every.problems)} problems", flush=True)
+    finally:
+        kafka.kill()
+    rows = [*sorted(every.states.items()), *sorted(every.verdicts.items()), ("sets of partitions compared", every.compared)]
+    show(f"restarts that were judged before, seed {given.seed}", ("", ""), [(name, f"{count:,}") for name, count in rows])
+    return every.problems
+
+
 PARTS: dict[str, Callable[[Path, argparse.Namespace], Sequence[str]]] = {
     "steady": _steady,
     "beside": _beside,
@@ -194,6 +215,7 @@ PARTS: dict[str, Callable[[Path, argparse.Namespace], Sequence[str]]] = {
     "groups": partial(_moving, moving.run_groups, "committed offsets", "groups that commit while their coordinators move"),
     "logs": partial(_moving, moving.run_logs, "answers", "logs that grow while their leaders move"),
     "hunt": _hunt,
+    "restarts": _restarts,
 }
 
 if __name__ == "__main__":

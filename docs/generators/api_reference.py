@@ -13,6 +13,7 @@ from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer
 from streaming.broker.protocol.group_json import GroupDetail
 from streaming.broker.protocol.json_message import PublicMessage, is_absent
 from streaming.broker.protocol.listing_json import COUNT_PATH, CountPage, PartitionDetail, TopicDetail
+from streaming.broker.protocol.restart_json import RESTART_PATH, RestartPage
 from streaming.broker.protocol.status_json import COST_PATH, STATUS_PATH, Cost, DoctorPage, Status
 from streaming.pages.listings import declared_lists, details
 from streaming.pages.listings.declared_lists import GROUPS, LISTS, PARTITIONS, TOPICS
@@ -50,6 +51,7 @@ ANSWERS: Mapping[str, type[PublicMessage]] = {
     f"{GROUPS.path}/NAME": GroupDetail,
     COUNT_PATH: CountPage,
     DISK_PATH: DiskAnswer,
+    RESTART_PATH: RestartPage,
     COST_PATH: Cost,
 }
 """The message at each path."""

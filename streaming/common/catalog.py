@@ -49,7 +49,7 @@ PARTITIONS = pa.schema(
 ``leader`` is -1 if there is no leader, and -2 if the leader is not known; then ``leader_epoch`` is -1. ``replicas`` (without
 ``adding_replicas``, which a reassignment adds) and ``isr`` are broker ids, null if they are not known. ``leader_metadata_version`` is the
 highest metadata.version that the leader's registration supports. It is -1 if the registration names none (before Kafka 3.3), if there is
-no leader, or if it is not known. ``eligible`` are the eligible leader replicas of a partition without any replica in sync: each of them has
+no leader, or if it is not known. ``eligible`` are the eligible leader replicas of a partition, which are not in sync: each of them has
 everything up to the high watermark (KIP-966). Null if they are not known.
 """
 

@@ -22,7 +22,11 @@ class Elsewhere:
 ONE_HOST = "One host in five minutes"
 
 
+RESTARTS = "Loops and hooks"
+
+
 ELSEWHERE = (
+    Elsewhere("", "it restarts the reader's brokers", "tests/broker/test_restarts.py", section=RESTARTS),
     Elsewhere("kafka-transactions.sh", "it asks a broker, about a transaction of the reader's", "tests/broker/test_transactions.py"),
     Elsewhere("kafka-delete-records.sh", "it deletes records of the reader's broker"),
     Elsewhere('echo {"version":1,"partitions"', "its topic and its offset are the reader's"),

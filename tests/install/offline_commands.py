@@ -35,6 +35,7 @@ USES = {
     "export": Use("export alerts {scratch}/alerts", "files written to"),
     "groups": Use("groups --log-dirs {log_dirs}", "no consumer groups are known"),
     "page": Use("page --log-dirs {log_dirs} --listen 127.0.0.1:0 --child", "segtail: the page is at http://127.0.0.1:"),
+    "restart-check": Use("restart-check --log-dirs {log_dirs}", "Whether broker 1 may be started now is not known", (3, 4)),
     "retention": Use("retention --log-dirs {log_dirs}", "7 partitions", (0, 3)),
     "runbook": Use("runbook GroupStopped", "## Mitigation"),
     "top": Use("top --log-dirs {log_dirs}", "verdict: ", (3, 4)),

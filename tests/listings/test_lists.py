@@ -322,7 +322,7 @@ def test_each_column_of_topics_brokers_and_log_dirs_shows_its_own_value() -> Non
     ]
     held = {"leaders": 2, "replicas": 4, "out_of_sync": 5, "size_bytes": 6 << 20, "log_dirs": 7}
     broker = BrokerRow(broker=3, phase="down", phase_ms=NOW_MS - HOUR, agent="a", behind_ms=1000, bytes_rate=2048.0, **held)
-    assert list(texts(BROKERS, broker).values()) == ["3", "-", "down", "2", "5", "4", "a", "2.0 KiB", "6.0 MiB", "1s", "7"]
+    assert list(texts(BROKERS, broker).values()) == ["3", "-", "down", "2", "5", "4", "a", "2.0 KiB", "6.0 MiB", "1s", "7", "-"]
     assert (cells(BROKERS, broker)["Phase"].note, cells(BROKERS, broker)["Agent"].note) == ("1h ago", "does not answer")
     disk = LogDirUse(broker=1, log_dir="/d", taken=2 << 20, replicas=3, free=4 << 20, capacity=5 << 20, growth_day=6 << 20)
     disk = dataclasses.replace(disk, growth_unknown=7, frees_now=8 << 20, checkpoint_ms=NOW_MS - HOUR)

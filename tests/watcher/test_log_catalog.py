@@ -76,8 +76,8 @@ def test_a_change_of_leader_or_in_sync_replicas_is_reported(asker: Asker, statio
     assert (row["leader"], row["leader_metadata_version"]) == (-1, -1)
 
 
-@pytest.mark.parametrize(("isr", "eligible"), [((), [1, 2]), ((3,), [])])
-def test_who_is_eligible_to_lead_is_reported_where_none_is_in_sync(isr: tuple[int, ...], eligible: list[int]) -> None:
+@pytest.mark.parametrize(("isr", "eligible"), [((), [1, 2]), ((3,), [1, 2])])
+def test_who_is_eligible_to_lead_is_reported_whether_one_is_in_sync_or_not(isr: tuple[int, ...], eligible: list[int]) -> None:
     state = PartitionState(replicas=(1, 2, 3), isr=isr, leader=-1, leader_epoch=4, partition_epoch=9, eligible_leader_replicas=(1, 2))
     cluster = create_autospec(Cluster)
     cluster.partition.return_value = state

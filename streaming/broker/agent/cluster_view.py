@@ -28,6 +28,7 @@ from streaming.broker.watcher.cluster_knowledge import LEADER_UNKNOWN as LEADER_
 from streaming.broker.watcher.cluster_knowledge import Leads
 from streaming.common.log_key import LogKey
 from streaming.errors import FormatError
+from streaming.kafka.formats.checkpoint_files import QuorumState
 from streaming.kafka.formats.cluster_image import ClusterImage, Topic
 from streaming.kafka.formats.metadata_partitions import Begun, PartitionState, UncleanElection
 from streaming.kafka.formats.metadata_records import BrokerState, server_of
@@ -513,14 +514,14 @@ class _Follower:
             self.version += 1
 
     def status(self, registered_log_dirs: list[str]) -> BrokerStatus:
-        image = self.image
+        image, quorum = self.image, self._quorum_state()
         self._count()
         return BrokerStatus(
             broker=self._broker,
             readable=image is not None,
             metadata_offset=-1 if image is None else image.next_offset,
             registered=[] if image is None else [_registered(each, each.broker_id in self._hosts) for each in image.brokers()],
-            controller=self._controller(),
+            controller=-1 if quorum is None else quorum.leader_id,
             led=self._led,
             transaction_partitions=None if image is None else len(image.partition_numbers(image.topic_id(TRANSACTION_TOPIC) or "")),
             counts_name=self._counts_name,
@@ -530,6 +531,7 @@ class _Follower:
             expected=not self.is_of_zookeeper(),
             snapshot=self._log.can_begin_again(),
             clean=any(was_shut_down_cleanly(log_dir.path) for log_dir in self._log_dirs),
+            voters=list((image is not None and image.voters) or (quorum.voters if quorum else ())),
         )
 
     def _count(self) -> None:
@@ -556,8 +558,8 @@ class _Follower:
         except OSError:  # the next read of the log reports why
             return -1
 
-    def _controller(self) -> int:
+    def _quorum_state(self) -> QuorumState | None:
         try:
-            return read_quorum_state(self._metadata_dirs).leader_id
+            return read_quorum_state(self._metadata_dirs)
         except (OSError, FormatError):  # the read of the metadata log itself reports why
-            return -1
+            return None

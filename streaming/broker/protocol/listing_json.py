@@ -340,6 +340,8 @@ class BrokerRow(PublicMessage):
     # is not known of one
     size_bytes: Annotated[Bytes, Heading("Size", 9, DESC, "S")] = -1  # of its replicas
     log_dirs: Annotated[Count, Heading("Log dirs", 11, DESC, "G")] = -1  # those that its agent reports
+    restart: Annotated[Word, Heading("Restart", 12, ASC, "T")] = ""  # whether it may be restarted now: `safe`, `unsafe` or `unknown`
+    restart_reason: Word = ""  # the `code` of the first reason why not
     kind: Verdict = ""  # the worst problem of the broker, its log dirs or its agent: a `kind` of `Problem`
     severity: Word = ""  # of that problem: `critical`, `warning` or `info`; `null` if nothing is wrong
     since_ms: Moment = -1  # since when it is so

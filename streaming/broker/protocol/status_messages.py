@@ -207,7 +207,7 @@ class BrokerStatus(Message):
     time; otherwise, or if that is not known, -1. ``log_dirs``: directory ids that the broker is registered with, as far as the agent knows;
     none before Kafka 3.7. ``expected``: False where the broker has no metadata log, because its cluster is of before KRaft. ``snapshot``:
     False where the newest snapshot cannot be read, so that the agent knows nothing after its next start. ``clean``: its log dirs show that
-    it was shut down cleanly and has not started since.
+    it was shut down cleanly and has not started since. ``voters``: node ids of the quorum's voters, none where they are not known.
     """
 
     broker: Small
@@ -224,6 +224,7 @@ class BrokerStatus(Message):
     expected: bool = True
     snapshot: bool = True
     clean: bool = False
+    voters: list[Small] = field(default_factory=list)
     process: ProcessStatus | None = None
 
 

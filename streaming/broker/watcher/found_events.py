@@ -189,8 +189,15 @@ def _assigned(state: PartitionState | None, cluster: Cluster) -> tuple[object, .
     if state is None:
         return (*LEADER_UNKNOWN, None, None, None, -1, None)
     version = cluster.metadata_version(state.leader) if state.leader >= 0 else -1
-    eligible = () if state.isr else state.eligible_leader_replicas
-    return state.leader, state.leader_epoch, state.assigned_replicas, state.adding_replicas, state.isr, version, eligible
+    return (
+        state.leader,
+        state.leader_epoch,
+        state.assigned_replicas,
+        state.adding_replicas,
+        state.isr,
+        version,
+        state.eligible_leader_replicas,
+    )
 
 
 def _table(rows: list[tuple[object, ...]], schema: pa.Schema) -> pa.Table:

@@ -43,12 +43,12 @@ def cluster_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
 
 
 def _controller(circumstances: Circumstances) -> Iterator[LinkedProblem]:
-    quiet = _quiet_metadata(circumstances)
+    quiet = quiet_metadata(circumstances)
     if quiet and any(_may_append(circumstances, broker) for broker in circumstances.appended_ms):
         yield found(kinds.QUORUM_LOST, quiet, since_ms=max(circumstances.appended_ms.values()))
 
 
-def _quiet_metadata(circumstances: Circumstances) -> str:
+def quiet_metadata(circumstances: Circumstances) -> str:
     """For how long no controller has written, as far as any copy of the metadata log shows; "" if one does, or that is not known."""
     quiet_ms = circumstances.now_ms - max(circumstances.appended_ms.values(), default=circumstances.now_ms)
     if not circumstances.live or quiet_ms <= NO_CONTROLLER_MS:
@@ -77,7 +77,7 @@ def _left(circumstances: Circumstances, broker: int) -> str:
 
 def _phases(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     answering = {broker for each in circumstances.up for broker in each.brokers}
-    quiet = _quiet_metadata(circumstances)
+    quiet = quiet_metadata(circumstances)
     unmoved = f"; {quiet}: no controller is active that would move its leaderships" if quiet else ""
     for each in circumstances.phases.values():
         since_ms = -1 if each.since is None else round(each.since * 1000)

@@ -35,6 +35,7 @@ class Decisions:
         self.in_sync_replicas = _lengths(partitions["isr"])
         self.isr: pa.ListArray = together(partitions["isr"])
         self.eligible: pa.ListArray = together(partitions["eligible"])
+        self.assigned: pa.ListArray = together(partitions["replicas"])
         self.eligible_replicas = _lengths(partitions["eligible"])
         self.high_watermark, self.cleaner_checkpoint = _longs(logs["high_watermark"]), _longs(logs["cleaner_checkpoint"])
         self.recovery_point, self.recovery_position = _longs(logs["recovery_point"]), _longs(logs["recovery_position"])
@@ -121,9 +122,10 @@ class Decided:
     """Columns with one item per log. Values that its agent has not sent are "not known" as in `streaming.common.catalog`.
 
     ``heard``: whether the agent has sent anything about the log. ``replicas`` to ``eligible_replicas`` are counts, -1 not known;
-    the last are those that are eligible to lead although none is in sync. ``members`` are the known ISRs of all partitions, ``eligible``
-    these other replicas, and ``isr`` is the index of each log's partition in both. ``texts`` are the configurations
-    of all topics, and ``configs`` is the index of each log's configuration in them. Both indexes are `NOWHERE` if there is none.
+    the last are those that are eligible to lead, and not in sync. ``members`` are the known ISRs of all partitions, ``eligible``
+    these other replicas, ``assigned`` all replicas in their order. ``isr`` is the index of each log's partition in all three.
+    ``texts`` are the configurations of all topics, and ``configs`` is the index of each log's configuration in them. Both indexes are
+    `NOWHERE` if there is none.
     """
 
     heard: Flags
@@ -142,6 +144,7 @@ class Decided:
     epochs: NDArray[np.object_]
     members: pa.ListArray
     eligible: pa.ListArray
+    assigned: pa.ListArray
     isr: Longs
     texts: tuple[str, ...]
     configs: Longs
@@ -162,8 +165,12 @@ class Decided:
         return _flat(self.members.take(pa.array(self.isr[items])))
 
     def brokers_eligible(self, items: Longs) -> tuple[Longs, Longs]:
-        """The brokers that are eligible to lead where none is in sync, in the same form."""
+        """The brokers that are eligible to lead and not in sync, in the same form."""
         return _flat(self.eligible.take(pa.array(self.isr[items])))
+
+    def brokers_assigned(self, items: Longs) -> tuple[Longs, Longs]:
+        """The brokers of all replicas in the same form, in their order: the first of a partition is its preferred leader."""
+        return _flat(self.assigned.take(pa.array(self.isr[items])))
 
     def take(self, items: Longs) -> "Decided":
         """What is decided of some of the logs."""
@@ -173,6 +180,7 @@ class Decided:
             heard=self.heard[items],
             members=self.members,
             eligible=self.eligible,
+            assigned=self.assigned,
             isr=self.isr[items],
             texts=self.texts,
             configs=self.configs[items],
@@ -191,7 +199,7 @@ def join(keys: Keys, agents: Longs, decisions_of: dict[int, Decisions]) -> Decid
     }
     heard, isr, configs = np.zeros(len(agents), np.bool_), np.full(len(agents), NOWHERE), np.full(len(agents), NOWHERE)
     members: list[pa.ListArray] = [pa.array([], pa.list_(pa.int32()))]
-    eligible = [*members]
+    eligible, assigned = [*members], [*members]
     texts: list[str] = []
     for agent, decisions in decisions_of.items():
         items = np.flatnonzero(agents == agent)
@@ -207,6 +215,7 @@ def join(keys: Keys, agents: Longs, decisions_of: dict[int, Decisions]) -> Decid
         configs[items[limited]] = rows.topics[limited] + len(texts)
         members.append(decisions.isr)
         eligible.append(decisions.eligible)
+        assigned.append(decisions.assigned)
         texts += decisions.configs
     isr[columns["in_sync_replicas"] < 0] = NOWHERE
     return Decided(
@@ -214,6 +223,7 @@ def join(keys: Keys, agents: Longs, decisions_of: dict[int, Decisions]) -> Decid
         heard=heard,
         members=pa.concat_arrays(members),
         eligible=pa.concat_arrays(eligible),
+        assigned=pa.concat_arrays(assigned),
         isr=isr,
         texts=tuple(texts),
         configs=configs,

@@ -12,7 +12,7 @@ from streaming.cluster.view.decisions import Decided, join, keys_of
 from streaming.cluster.view.fading_rates import Rates
 from streaming.cluster.view.family import TEXT, text
 from streaming.cluster.view.listed_segments import Listed
-from streaming.cluster.view.replica_offsets import ABSENT, OFFSETS, ReplicaOffsets, replica_offsets_of
+from streaming.cluster.view.replica_offsets import ABSENT, OFFSETS, ReplicaOffsets, assigned_rows, replica_offsets_of
 from streaming.cluster.view.table import Snapshot
 from streaming.cluster.view.transaction_columns import CoordinatorView, HangingTransaction, Late, OpenList
 from streaming.cluster.view.value_matrix import Carried, Columns
@@ -37,6 +37,7 @@ class Observed:
     names: list[str]  # the topic of each
     roles: Roles
     replica_offsets: ReplicaOffsets
+    assigned: Longs  # by the number of a partition in ``columns["replicas_of"]``: the log by which its replicas are known, else `NOWHERE`
     coordinators: CoordinatorView
     read_ms: Longs  # up to when each was processed; -1 if that is not known or long ago, or if another replica counts
     unreadable: Flags  # whether it cannot be read now
@@ -95,8 +96,10 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
     context = snapshot.context
     known, *ahead = ((each, _roles(there, each, silent, context.fenced)) for each in _decided(there, names, snapshot))
     decided, roles = known[0], replace(known[1], speaks=known[1].speaks & ~_left_over(there, names, snapshot))
+    assigned = assigned_rows(there, *known, silent)
+    limits_of, assumed = context.limiter.now(), context.assume_replicated
     replica_offsets = replica_offsets_of(
-        there, carried, names, known, ahead, silent, context.fenced, context.limiter.now(), assume_replicated=context.assume_replicated
+        there, carried, names, known, assigned, ahead, silent, context.fenced, limits_of, assume_replicated=assumed
     )
     quorum = np.array([name == METADATA_TOPIC for name in names], np.bool_)
     for name in OFFSETS:  # no file that is read here shows how far the quorum has committed
@@ -126,6 +129,7 @@ def observe(there: Columns, snapshot: Snapshot) -> Observed:
         names=names,
         roles=roles,
         replica_offsets=replica_offsets,
+        assigned=assigned,
         coordinators=coordinators,
         read_ms=np.where(current | (roles.leader_epoch < 0), read_ms, ABSENT),
         unreadable=_unreadable(there, snapshot),

@@ -307,6 +307,7 @@ class Observer:
         export: Export = EVERYTHING,
         min_isr: Callable[[int], int] = lambda _: 1,
         full: Callable[[Sequence[AgentStatus]], Mapping[tuple[int, str], float]] = lambda _: {},
+        others: Iterable[Samples] = (),
     ) -> Families:
         """All families with a sample.
 
@@ -317,6 +318,7 @@ class Observer:
             export: which topics are exported.
             min_isr: returns min.insync.replicas of a broker, if the metadata log sets none.
             full: returns when the log dirs of agents that are up are full, by broker and path.
+            others: families that somebody else makes.
         """
         agents = self.agents
         up = [] if self.is_stale(now) else [each for each in agents if each.up]
@@ -335,6 +337,7 @@ class Observer:
             *self._agent_families(now),
             *self._server_families(),
             *(() if skipped_bytes is None else (self._skipped_family(skipped_bytes),)),
+            *others,
             *map(_without_created, self._registry.collect()),
         ]
         return Families([family for family in families if family.samples])

@@ -50,6 +50,7 @@ def replica_offsets_of(
     carried: Sequence[Carried],
     names: Sequence[str],
     facts: Known,
+    assigned: Longs,
     ahead: Sequence[Known],
     silent: Flags,
     fenced: frozenset[int],
@@ -64,6 +65,7 @@ def replica_offsets_of(
         carried: the carried values of each.
         names: their topics.
         facts: what is decided of each.
+        assigned: by `assigned_rows`.
         ahead: what will be decided of each when more rows have been processed. The smallest of all high watermarks that follow counts: so
             none is higher than the true one, whichever of these decisions the processed rows belong to.
         silent: whether the agent of each log has not answered for long.
@@ -71,7 +73,6 @@ def replica_offsets_of(
         limits_of: returns the limits of a topic on a broker.
     """
     decided, roles = facts
-    assigned = _assigned(logs, decided, roles, silent)
     copies = _copies(logs, names, facts, assigned, silent, fenced, limits_of)
     eligible = np.maximum(_of_partition(decided.eligible_replicas, assigned), 0)[logs["replicas_of"]]
     owners, transactions = of_all([each.transactions for each in carried])
@@ -83,7 +84,7 @@ def replica_offsets_of(
     )
     high_watermark = high_watermarks(copies, assume_replicated=assume_replicated)
     for later in ahead:
-        those = _copies(logs, names, later, _assigned(logs, *later, silent), silent, fenced, limits_of)
+        those = _copies(logs, names, later, assigned_rows(logs, *later, silent), silent, fenced, limits_of)
         next_one = high_watermarks(those, assume_replicated=assume_replicated)
         high_watermark = np.where(later[0].heard, np.minimum(high_watermark, next_one), high_watermark)
     sizes = Sizes(appended=logs["appended_bytes"], log=_sizes(logs, carried))
@@ -103,7 +104,7 @@ def replica_offsets_of(
         "in_sync_replicas": copies.isr,
         "in_sync": copies.in_sync.astype(np.int64),
         "complete_replicas": np.where(copies.isr == 0, eligible, copies.isr),
-        "complete": (copies.in_sync | _members(logs, assigned, decided.brokers_eligible)).astype(np.int64),
+        "complete": (copies.in_sync | ((copies.isr == 0) & _members(logs, assigned, decided.brokers_eligible))).astype(np.int64),
         "replica_lag_offsets": np.maximum(ends[logs["replicas_of"]] - logs["log_end_offset"], 0),
     }
 
@@ -154,7 +155,7 @@ def _sizes(logs: Columns, carried: Sequence[Carried]) -> Longs:
     return np.where(total >= 0, total + np.maximum(grown, 0) + rolled, ABSENT)
 
 
-def _assigned(logs: Columns, decided: Decided, roles: Roles, silent: Flags) -> Longs:
+def assigned_rows(logs: Columns, decided: Decided, roles: Roles, silent: Flags) -> Longs:
     """For each partition the log whose agent determines its replicas and ISR, `NOWHERE` if they are not known.
 
     It is the log of the leader's own broker, which learns of a change first, because it requested the change. If that log is not observed

@@ -25,6 +25,7 @@ from streaming.common.catalog import Catalog
 from streaming.common.log_key import KEY, LogKey
 from streaming.common.rows import Change
 from streaming.common.state_row import STATES
+from streaming.rules.limits import Limiter
 from streaming.rules.transaction_fold import NO_TRANSACTIONS
 
 
@@ -257,9 +258,10 @@ class Table:
         with self._lock:
             self._context = replace(self._context, **fields)
 
-    def min_isr(self, broker: int) -> int:
-        """See `Limiter.min_isr`."""
-        return self._context.limiter.min_isr(broker)
+    @property
+    def limiter(self) -> Limiter:
+        """The limits of topics."""
+        return self._context.limiter
 
     def set_unreadable(self, logs: Iterable[LogKey]) -> None:
         """Set which logs cannot be read now: a log with an unreadable backlog does not hide the counters of others."""

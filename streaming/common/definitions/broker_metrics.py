@@ -128,6 +128,12 @@ PROCESS_UP = Metric(
     "or these are a copy. Absent on file systems that do not share locks.",
     ("broker",),
 )
+RESTART_SAFE = Metric(
+    "segtail_broker_restart_safe",
+    "1 if the broker may be restarted now, or started: no partition goes offline or falls under min ISR, no record that stands on it alone "
+    "is lost, and the quorum keeps its majority. 0 with the first reason why not. Absent while something is not known.",
+    ("broker", "reason"),
+)
 METADATA_OFFSET = Metric("segtail_broker_metadata_offset", "Log end offset of the broker's own copy of the metadata log.", ("broker",))
 METADATA_LAST_APPEND = Metric(
     "segtail_broker_metadata_last_append_timestamp_seconds",

@@ -12,7 +12,7 @@ from typing import NamedTuple, Self, TypeVar
 import numpy as np
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.control import SnapshotFooter, read_control
+from streaming.kafka.formats.control import KRaftVoters, SnapshotFooter, read_control
 from streaming.kafka.formats.layout import HEADER_BYTES, LENGTH_AT, PREFIX_BYTES
 from streaming.kafka.formats.metadata_partitions import (
     Begun,
@@ -172,6 +172,7 @@ class ClusterImage:
         self._transaction: list[MetadataRecord] | None = None  # held back until the metadata transaction ends
         self._written_ms = -1  # when the batch that is being applied was written
         self._pace = IdlePace()
+        self._voters: tuple[int, ...] = ()
 
     @classmethod
     def from_batches(cls, batches: Iterable[RecordBatch], end_offset: int) -> Self:
@@ -310,6 +311,11 @@ class ClusterImage:
         """All registered brokers."""
         return tuple(self._brokers.values())
 
+    @property
+    def voters(self) -> tuple[int, ...]:
+        """The ids of the quorum's voters (KIP-853); none where their set is static, and in each node's ``quorum-state``."""
+        return self._voters
+
     def broker(self, broker_id: int) -> BrokerState | None:
         """A registered broker, None if there is none (any more)."""
         return self._brokers.get(broker_id)
@@ -336,6 +342,9 @@ class ClusterImage:
 
     def _apply_records(self, batch: RecordBatch) -> None:
         if batch.is_control:  # the quorum's own records
+            for control in map(read_control, read_records(batch)):
+                if isinstance(control, KRaftVoters):
+                    self._voters = tuple(each.voter_id for each in control.voters)
             return
         self._written_ms = batch.max_timestamp
         self._pace.other(batch.max_timestamp)

@@ -11,6 +11,7 @@ from streaming.cluster.verdicts.cases import NOTHING, RETENTION_KINDS, Cases, Ro
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import not_whole, unknown
 from streaming.cluster.verdicts.incidents import problems
+from streaming.cluster.verdicts.restart_check import RestartCheck
 from streaming.common.arrays import Flags
 from streaming.pages.api.history import NO_RATES, RateColumns
 from streaming.pages.api.listed_groups import ListedGroups, groups_by_topic
@@ -75,6 +76,11 @@ class JudgedLook:
         """The kinds of everything that is wrong with an exported log."""
         item = self.look.view.logs.items[log]
         return {each.kind.name for each in self.cases if item in each.items}
+
+    @cached_property
+    def restarts(self) -> RestartCheck:
+        """Which brokers may be restarted."""
+        return RestartCheck(circumstances=self.circumstances, limits_of=self.look.snapshot.context.limiter.now())
 
     @cached_property
     def partition_verdicts(self) -> RowVerdicts:

@@ -173,6 +173,7 @@ def _broker_row(judged: JudgedLook, broker: int, agent: AgentStatus | None, rate
     led_rates, phase = rates[led], _phase(circumstances, broker)
     _, lag_s = circumstances.lags.get(agent.name, (None, -1.0)) if agent is not None else (None, -1.0)
     worst = _worst(judged.problems, broker, "" if agent is None else agent.name)
+    restart, reason = judged.restarts.verdict_of(broker)
     return BrokerRow(
         broker=broker,
         phase="" if phase is None else str(phase.phase),
@@ -186,6 +187,8 @@ def _broker_row(judged: JudgedLook, broker: int, agent: AgentStatus | None, rate
         bytes_rate=float(led_rates.sum()) if len(led) and (led_rates >= 0).all() else -1.0,
         size_bytes=whole_sum(observed.replica_offsets["size_bytes"][here]),
         log_dirs=-1 if agent is None else sum(each.broker == broker for each in agent.log_dirs),
+        restart=restart,
+        restart_reason=reason,
         kind="" if worst is None else worst.kind,
         severity="" if worst is None else worst.severity,
         since_ms=-1 if worst is None else worst.since_ms,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Self, TypeVar
 
 import streaming
@@ -26,6 +27,7 @@ from streaming.broker.protocol.listing_json import (
     TopicPage,
     TransactionPage,
 )
+from streaming.broker.protocol.restart_json import RESTART_PATH, RestartPage
 from streaming.broker.protocol.status_json import (
     EVENTS_PATH,
     PROBLEMS_PATH,
@@ -41,6 +43,7 @@ from streaming.broker.protocol.status_json import (
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import freshness, not_current, not_whole, start_sentence, verdict
 from streaming.cluster.verdicts.incidents import count, roots
+from streaming.cluster.verdicts.restart_check import restart_page
 from streaming.cluster.view.broker_status import away_brokers
 from streaming.cluster.view.disk_use import disk_found
 from streaming.cluster.view.observer import AgentStatus
@@ -183,6 +186,7 @@ class State:
             BROKERS_PATH: self.brokers,
             DISK_PATH: self.disk,
             EVENTS_PATH: self.events,
+            RESTART_PATH: self.restart,
         }
 
     @classmethod
@@ -271,6 +275,22 @@ class State:
         found = disk_found(judged.look.view, judged.circumstances.agents, judged.look.now_ms, others)
         page = disk_page(found, query, self._largest)
         return replace(page, doubts=[*not_whole(judged.circumstances), *page.doubts], away=away_brokers(judged.circumstances.processes))
+
+    def restart(self, query: str = "", before: Mapping[tuple[str, int], int] = MappingProxyType({})) -> RestartPage:
+        """Which brokers may be restarted.
+
+        Args:
+            before: `leader_ends` of a moment ago, where this is one reading of log dirs.
+
+        Raises:
+            UsageError: also, there is no such broker.
+        """
+        judged, given = self._look(), parameters_of(query, ("broker",))
+        return restart_page(replace(judged.restarts, before=before) if before else judged.restarts, given.get("broker", ""))
+
+    def leader_ends(self) -> Mapping[tuple[str, int], int]:
+        """The ends of leaders whose next leader is just copying, by topic and partition."""
+        return self._look().restarts.ends()
 
     def events(self, query: str = "") -> EventPage:
         """What has changed lately, the newest first."""

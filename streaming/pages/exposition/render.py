@@ -3,15 +3,21 @@
 from collections.abc import Callable, Sequence
 from functools import cache
 
+from prometheus_client import Metric as Samples
 from prometheus_client.exposition import generate_latest as write_text
 from prometheus_client.openmetrics.exposition import generate_latest as write_openmetrics
 
+from streaming.broker.protocol.restart_json import SAFE, UNKNOWN
 from streaming.cluster.consumers.group_snapshot import GroupBoard
+from streaming.cluster.verdicts.circumstances import Circumstances
+from streaming.cluster.verdicts.restart_check import RestartCheck
 from streaming.cluster.view.disk_forecasts import ByDir
 from streaming.cluster.view.disk_use import full_by_dir
 from streaming.cluster.view.observer import AgentStatus, Families, Observer
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import View, view
+from streaming.common.definitions import broker_metrics
+from streaming.common.definitions.client_family import client_family
 from streaming.common.definitions.metric import Metric, Type
 from streaming.pages.exposition.costs import Costs
 from streaming.pages.exposition.group_families import NO_GROUPS, ShownGroups, shown_groups
@@ -94,8 +100,27 @@ def _content(
     def full(up: Sequence[AgentStatus]) -> ByDir:
         return table.full_times.of(lambda: full_by_dir(current, up, now_ms, table.other_space), now_ms)
 
-    own = observer.families(current.skipped_bytes if current.restored else None, now, table.export, table.min_isr, full)
+    restarts = RestartCheck(
+        circumstances=Circumstances(
+            view=current,
+            topics=(),
+            now_ms=now_ms,
+            agents=observer.agents,
+            lags=observer.lags(now),
+            stale=observer.is_stale(now),
+            start=None if table.ready else observer.start_progress(now),
+        ),
+        limits_of=table.limiter.now(),
+    )
+    skipped = current.skipped_bytes if current.restored else None
+    own = observer.families(skipped, now, table.export, table.limiter.min_isr, full, [_restart_family(restarts)])
     return choice, own
+
+
+def _restart_family(restarts: RestartCheck) -> Samples:
+    verdicts = ((broker, *restarts.verdict_of(broker)) for broker in restarts.brokers)
+    rows = (((broker, reason), verdict == SAFE) for broker, verdict, reason in verdicts if verdict != UNKNOWN)
+    return client_family(broker_metrics.RESTART_SAFE, rows)
 
 
 def shown_groups_of(board: GroupBoard, table: Table, now_ms: int, wait_seconds: float = 0.0) -> ShownGroups:

@@ -190,6 +190,10 @@ def _phase(row: BrokerRow, times: Times) -> Cell:
     return Cell(text=words(row.phase), note="" if row.phase_ms < 0 else times.of(row.phase_ms), at_ms=row.phase_ms)
 
 
+def _restart(row: BrokerRow, _: Times) -> Cell:
+    return Cell(text=words(row.restart), note=row.restart_reason.replace("_", " "))
+
+
 def _agent(row: BrokerRow, _: Times) -> Cell:
     return Cell(text=format_name(row.agent), note="" if row.agent_up else "does not answer") if row.agent else Cell(text=NONE)
 
@@ -241,7 +245,7 @@ BROKERS = Listing(
     path=BROKERS_PATH,
     page=BrokerPage,
     default="kind",
-    cells={"phase": _phase, "agent": _agent, "kind": judged_cell},
+    cells={"phase": _phase, "agent": _agent, "restart": _restart, "kind": judged_cell},
 )
 _COUNTED = {"data": "Data", "aborted": "Aborted", "control": "Control", "readable": "Readable"}
 COUNTS = {

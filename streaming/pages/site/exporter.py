@@ -30,7 +30,7 @@ from streaming.pages.exposition.render import render, render_packed, shown_group
 from streaming.pages.exposition.series import choose
 from streaming.pages.site.judged_looks import JobHistory, JudgedLooks, Looks
 from streaming.pages.site.page_site import PageSite
-from streaming.pages.site.state_routes import API, StateAnswers, listen, root_url
+from streaming.pages.site.state_routes import API, RESTART_HOOK, StateAnswers, listen, restart_answer, root_url
 
 _EVERY_ADDRESS = ("", "0.0.0.0", "::")  # not to listen on: what stands for all addresses of the host
 _REACHABLE = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
@@ -197,6 +197,9 @@ class Exporter:
         if request.path == "/-/ready":
             answers = any(agent.up for agent in self._observer.agents)
             return _state(self._table.ready and answers, "ready", "what is there is still on its way" if answers else "no agent answers")
+        if request.path.startswith(RESTART_HOOK):
+            self._watched()
+            return restart_answer(self.state, request)
         page = self._page_site.answer(request)
         if page is None:
             return sentence(HTTPStatus.NOT_FOUND, "not found")

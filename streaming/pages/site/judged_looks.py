@@ -166,7 +166,7 @@ class JudgedLooks:
             start=start,
             aborting=self._aborting.look(look.view.observed.coordinators.coordinators.table, look.now_ms),
             full=self._table.full_times.of(lambda: full_by_dir(look.view, answering, look.now_ms, self._table.other_space), look.now_ms),
-            min_isr=self._table.min_isr,
+            min_isr=self._table.limiter.min_isr,
         )
         return JudgedLook(
             look=look,

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from http import HTTPStatus
-from urllib.parse import unquote
+from urllib.parse import unquote, urlencode
 
 import cramjam
 
 from streaming.broker.protocol.group_json import GROUPS_PATH
 from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.listing_json import PARTITIONS_PATH, TOPICS_PATH
+from streaming.broker.protocol.restart_json import SAFE, UNSAFE
 from streaming.broker.protocol.status_json import COST_PATH, Cost
 from streaming.common.units import Address
 from streaming.common.web.gate import Gate
@@ -75,6 +76,23 @@ class StateAnswers:
             return _bad_request("the number of a partition is not a number")
         detail = self._state.partition(topic, int(parts[1]))
         return _not_found("partition") if detail is None else _json(detail, request)
+
+
+RESTART_HOOK = "/-/restart/"
+
+
+def restart_answer(state: State, request: HttpRequest) -> Response:
+    """Whether the broker may be restarted whose id ends the path: 200, 409 with the reasons, 503 where that is not known."""
+    broker = request.path.removeprefix(RESTART_HOOK)
+    if not (broker.isascii() and broker.isdigit()):
+        return _not_found("broker: the path is /-/restart/BROKER")
+    try:
+        (row,) = state.restart(urlencode({"broker": broker})).rows
+    except UsageError as error:
+        return sentence(HTTPStatus.NOT_FOUND, str(error))
+    why = "; ".join([*(each.what for each in row.reasons), *row.doubts])
+    status = {SAFE: HTTPStatus.OK, UNSAFE: HTTPStatus.CONFLICT}.get(row.verdict, HTTPStatus.SERVICE_UNAVAILABLE)
+    return sentence(status, f"{row.verdict}: {why}" if why else row.verdict)
 
 
 def no_cost() -> Cost:

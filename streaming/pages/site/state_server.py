@@ -9,7 +9,7 @@ from streaming.common.web.gate import Gate
 from streaming.common.web.messages import HttpRequest, Response, sentence
 from streaming.pages.api.state import State
 from streaming.pages.site.page_site import PageSite
-from streaming.pages.site.state_routes import API, StateAnswers, listen, root_url
+from streaming.pages.site.state_routes import API, RESTART_HOOK, StateAnswers, listen, restart_answer, root_url
 
 
 class StateServer:
@@ -36,6 +36,7 @@ class StateServer:
     def show(self, state: State) -> None:
         """Show another reading from now on. Requests that are being answered end with the one before."""
         self._faces = StateAnswers(state, None), PageSite(state, None)
+        self._state = state
 
     @property
     def url(self) -> str:
@@ -56,5 +57,7 @@ class StateServer:
             return answers.answer(request)
         if request.path in ("/-/healthy", "/-/ready"):
             return sentence(HTTPStatus.OK, "the log dirs are read")
+        if request.path.startswith(RESTART_HOOK):
+            return restart_answer(self._state, request)
         page = site.answer(request)
         return sentence(HTTPStatus.NOT_FOUND, "not found: log dirs that were read have a page, and no metrics") if page is None else page

@@ -27,6 +27,7 @@ COMMANDS = {
     "export": "Write alerts, rules, dashboards, runbooks or examples into a folder, with the addresses of this installation.",
     "groups": "Show what consumer groups have left to read, exactly, and which of them need attention.",
     "page": "Serve the page of log dirs: what a job shows in a browser, from one reading, without Spark.",
+    "restart-check": "Say whether a broker may be restarted now, and what that costs; it restarts nothing.",
     "retention": "Show what each partition keeps and for how long, what Kafka is about to delete, and what prevents that.",
     "run": "Watch log dirs, start the Spark job and serve /metrics.",
     "runbook": "Print what to do about an alert, by its name, or the list of all runbooks.",
@@ -37,7 +38,7 @@ COMMANDS = {
 }
 """The description of each command. It is not in the commands' files, so that ``--help`` imports none of them: some import Spark."""
 
-_MODULES = {"export": "export_files", "warm-up": "warm_up"}
+_MODULES = {"export": "export_files", "restart-check": "restarts", "warm-up": "warm_up"}
 """The modules of commands whose names another module has, or none can have."""
 
 _EPILOG = """\

@@ -163,10 +163,6 @@ class SingleReading:
             seen = view(snapshot)
         return seen, snapshot
 
-    def min_isr(self, broker: int) -> int:
-        """See `streaming.rules.limits.Limiter.min_isr`."""
-        return self._table.min_isr(broker)
-
 
 def see_twice(reading: SingleReading) -> tuple[View, Snapshot]:
     """The view; if transactions in it seem to be nobody's, that of after other readings: of everything, and then of their logs.
@@ -240,7 +236,7 @@ def judged(
             ),
             live=False,
             full=full_by_dir(view, (agent,), now_ms),
-            min_isr=reading.min_isr,
+            min_isr=snapshot.context.limiter.min_isr,
         ),
         groups=groups,
         rates=MeanRates(),

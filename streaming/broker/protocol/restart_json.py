@@ -1,0 +1,49 @@
+"""Whether a broker may be restarted, as JSON: what a job serves, and ``segtail restart-check --json`` prints."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from streaming.broker.protocol.json_message import Count, Heading, Id, Names, PublicMessage, Sentence, Word
+
+RESTART_PATH = "/api/v1/restart"
+"""`RestartPage`, of all brokers or by ``?broker=ID``."""
+
+SAFE, UNSAFE, UNKNOWN = "safe", "unsafe", "unknown"
+"""The words of ``verdict``."""
+
+MOST_NAMED = 1_000
+"""The most partitions that a fact names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartFact(PublicMessage):
+    """Something that a restart does, or waits for."""
+
+    code: str  # which: a word for tools
+    what: str  # it in a sentence
+    count: Count = -1  # of how many partitions
+    partitions: Names = field(default_factory=list)  # as TOPIC-NUMBER, sorted, a thousand at most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartRow(PublicMessage):
+    """Whether one broker may be restarted now, or started if it is not running."""
+
+    broker: Annotated[Id, Heading("Broker", 1)]  # which
+    verdict: Annotated[Word, Heading("Verdict", 2)]  # `safe`, `unsafe` if there are `reasons`, else `unknown` if there are `doubts`
+    running: bool = True  # it serves now
+    reasons: list[RestartFact] = field(default_factory=list)  # list of `RestartFact`: why not, the worst first
+    costs: list[RestartFact] = field(default_factory=list)  # list of `RestartFact`: what happens, and harms nothing
+    behind: list[RestartFact] = field(default_factory=list)  # list of `RestartFact`: what its last start has not caught up with yet
+    doubts: list[str] = field(default_factory=list)  # sentences: what is not known, so that it is not called safe
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestartPage(PublicMessage):
+    """Whether brokers may be restarted, one at a time."""
+
+    at_ms: int  # as of when
+    version: str = ""  # of the segtail that made it
+    order: list[int] = field(default_factory=list)  # of all brokers that may be restarted: after each, wait until it has caught up
+    next_step: Sentence = ""  # what to do now
+    rows: list[RestartRow]  # list of `RestartRow`

@@ -1,0 +1,496 @@
+"""Whether a broker may be restarted: what goes offline, is refused or lost while it is away, what that costs, and what is not known.
+
+While a broker is away its partitions are led by another replica that is in sync, or else eligible (KIP-966). The controller takes the first
+one in the order of the replicas (`PartitionChangeBuilder.electLeader`). So a partition goes offline if there is no other, producers with
+acks=all are refused if too few are left in sync, and what the next leader lacks is lost: records acknowledged with acks=0 or 1, which a
+follower would have copied a moment later.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+import streaming
+from streaming.broker.protocol.restart_json import MOST_NAMED, SAFE, UNKNOWN, UNSAFE, RestartFact, RestartPage, RestartRow
+from streaming.cluster.verdicts.circumstances import Circumstances
+from streaming.cluster.verdicts.cluster_problems import quiet_metadata
+from streaming.cluster.view.broker_status import newest, reassignments, topic_partitions
+from streaming.cluster.view.decisions import NOWHERE
+from streaming.cluster.view.exported import OLD_METADATA_MS, Observed
+from streaming.common.arrays import Flags, Longs
+from streaming.common.units import format_be, format_count, format_duration, format_list, format_name, format_size
+from streaming.errors import UsageError, quoted
+from streaming.kafka.formats.metadata_records import Phase
+from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, TRANSACTION_TOPIC, coordinator_partition
+from streaming.rules.coordinator_state import ONGOING
+from streaming.rules.copying import bytes_behind
+from streaming.rules.limits import LimitsOf, effective_min_isr
+from streaming.rules.restart_cost import reading_seconds
+
+STANDS_MS = 10_000
+"""A follower in sync copies within a moment. What it has not copied for so long stands: it may hang (`replica.lag.time.max.ms` is 30 s)."""
+
+HANGS_MS = 5_000
+"""The copy of the metadata log of a broker that serves grows twice a second, and is looked at at least every three seconds."""
+
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Pairs:
+    """Partitions, by their place among those that are known, each with a broker."""
+
+    place: Longs
+    broker: Longs
+
+    @property
+    def keys(self) -> Longs:
+        """Each pair as one number."""
+        return self.place << 32 | self.broker
+
+    def where(self, some: Flags) -> "_Pairs":
+        return _Pairs(place=self.place[some], broker=self.broker[some])
+
+    def of(self, broker: int) -> Longs:
+        """The places that are with a broker."""
+        found: Longs = self.place[self.broker == broker]
+        return found
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)  # no slots: what follows from the fields is computed once
+class RestartCheck:
+    """What is found for all brokers at once.
+
+    Args:
+        limits_of: returns the limits of a topic on a broker.
+        before: the ends of leaders a moment ago, by topic and partition: what a follower does not have of that stands.
+    """
+
+    circumstances: Circumstances
+    limits_of: LimitsOf
+    before: Mapping[tuple[str, int], int] = field(default_factory=dict)
+
+    @cached_property
+    def alive(self) -> frozenset[int]:
+        """The brokers that serve. One that hangs does not, though the controller fences it only after `broker.session.timeout.ms`."""
+        appended_ms = self.circumstances.appended_ms
+        newest_ms = max(appended_ms.values(), default=-1)
+        hang = {broker for broker, at in appended_ms.items() if newest_ms - at > HANGS_MS}
+        return self._unfenced - self.circumstances.not_writing - hang
+
+    @cached_property
+    def _unfenced(self) -> frozenset[int]:
+        """Those that the controller takes for alive, so that it may elect them."""
+        of = self.circumstances
+        return frozenset(each.broker for each in of.phases.values() if each.phase is Phase.RUNNING) - of.idle
+
+    @property
+    def brokers(self) -> list[int]:
+        """All that are registered."""
+        return sorted(self.circumstances.phases)
+
+    @property
+    def _observed(self) -> Observed:
+        return self.circumstances.view.observed
+
+    @cached_property
+    def _rows(self) -> Longs:
+        """Of each partition whose replicas are known the log that shows them. The quorum's is not one: its voters are no ISR."""
+        rows = self._observed.assigned
+        known = rows[rows != NOWHERE]
+        data = np.array([self._observed.names[row] != METADATA_TOPIC for row in known.tolist()], np.bool_)
+        found: Longs = known[data]
+        return found
+
+    @cached_property
+    def _leader(self) -> Longs:
+        return self._observed.roles.leader[self._rows]
+
+    def _pairs(self, brokers_of: Callable[[Longs], tuple[Longs, Longs]]) -> _Pairs:
+        places, brokers = brokers_of(self._rows)
+        return _Pairs(place=places, broker=brokers)
+
+    @cached_property
+    def _assigned(self) -> _Pairs:
+        return self._pairs(self._observed.decided.brokers_assigned)
+
+    @cached_property
+    def _in_sync(self) -> _Pairs:
+        return self._pairs(self._observed.decided.brokers_in_sync)
+
+    def _serving(self, pairs: _Pairs) -> _Pairs:
+        return pairs.where(np.isin(pairs.broker, [*self.alive]))
+
+    @cached_property
+    def _may_lead(self) -> _Pairs:
+        """The replicas that may lead and have lost nothing: those in sync, then the eligible ones."""
+        eligible = self._pairs(self._observed.decided.brokers_eligible)
+        places, brokers = (np.concatenate([getattr(each, name) for each in (self._in_sync, eligible)]) for name in ("place", "broker"))
+        return _Pairs(place=places, broker=brokers)
+
+    @cached_property
+    def _goes_offline(self) -> _Pairs:
+        electable = self._serving(self._may_lead)
+        alone = np.bincount(electable.place, minlength=len(self._rows)) == 1
+        return electable.where(alone[electable.place] & (self._leader[electable.place] >= 0))
+
+    @cached_property
+    def _min_isr(self) -> tuple[Longs, Flags]:
+        """How many replicas of each partition have to be in sync, and whether that is known."""
+        columns, decided = self._observed.columns, self._observed.decided
+        brokers = np.where(self._leader >= 0, self._leader, columns["broker"][self._rows])
+        owners, first, kind = np.unique(brokers << 32 | columns["topic"][self._rows], return_index=True, return_inverse=True)
+        limits = [
+            self.limits_of(int(owner) >> 32, self._observed.names[row], decided.text(row))
+            for owner, row in zip(owners, self._rows[first].tolist(), strict=True)
+        ]
+        least = np.array([each.min_insync_replicas for each in limits], np.int64)[kind]
+        known = np.array([each.min_insync_known for each in limits], np.bool_)[kind]
+        version = decided.leader_metadata_version[self._rows]
+        return effective_min_isr(least, decided.all_replicas[self._rows], version), known
+
+    @cached_property
+    def _refused(self) -> tuple[_Pairs, _Pairs]:
+        """Partitions that fall or stay under min ISR without a broker, and those of which that is not known."""
+        least, known = self._min_isr
+        serving = self._serving(self._in_sync)
+        left = np.bincount(serving.place, minlength=len(self._rows)) - 1
+        goes_on = (left[serving.place] > 0) & (self._leader[serving.place] >= 0)
+        under, replicas = left < least, self._observed.decided.all_replicas[self._rows]
+        unsure = ~known & ~under & (left < replicas)
+        return serving.where(goes_on & under[serving.place]), serving.where(goes_on & unsure[serving.place])
+
+    @cached_property
+    def _logs(self) -> tuple[Longs, Longs]:
+        """The keys of all observed logs that can be read, sorted, and their items; of two logs with one key the longer one is the last."""
+        columns = self._observed.columns
+        items = np.flatnonzero(~self._observed.unreadable)
+        keys = columns["replicas_of"][items] << 32 | columns["broker"][items]
+        order = np.lexsort((columns["log_end_offset"][items], keys))
+        return keys[order], items[order]
+
+    def _logs_of(self, pairs: _Pairs) -> Longs:
+        """The item of the log of each pair, -1 if it is not observed, or not as it is now."""
+        keys, items = self._logs
+        wanted = self._observed.columns["replicas_of"][self._rows[pairs.place]] << 32 | pairs.broker
+        last = np.searchsorted(keys, wanted, side="right") - 1
+        there = (last >= 0) & (keys[last] == wanted) if len(keys) else np.zeros(len(wanted), np.bool_)
+        found: Longs = np.where(there, items[last], -1) if len(keys) else np.full(len(wanted), -1, np.int64)
+        return found
+
+    def _log(self, place: int, broker: int) -> int:
+        return int(self._logs_of(_Pairs(place=np.array([place]), broker=np.array([broker])))[0])
+
+    @cached_property
+    def _successor(self) -> Longs:
+        """The broker that leads each partition next, -1 if there is none."""
+        found = np.full(len(self._rows), -1, np.int64)
+        elected = self._may_lead.where(np.isin(self._may_lead.broker, [*self._unfenced])).keys
+        others = self._assigned.where(np.isin(self._assigned.keys, elected) & (self._assigned.broker != self._leader[self._assigned.place]))
+        in_sync = np.isin(others.keys, self._in_sync.keys)
+        for some in (others.where(in_sync), others.where(~in_sync)):
+            places, first = np.unique(some.place, return_index=True)
+            found[places] = np.where(found[places] < 0, some.broker[first], found[places])
+        return found
+
+    @cached_property
+    def _tails(self) -> "_Tails":
+        """What the next leader of each partition does not have yet."""
+        every = np.arange(len(self._rows))
+        led, following = (self._logs_of(_Pairs(place=every, broker=brokers)) for brokers in (self._leader, self._successor))
+        columns = self._observed.columns
+        ends, seen, newest_ms = (columns[name] for name in ("log_end_offset", "last_append_ms", "active_max_timestamp_ms"))
+        offsets = np.where((led >= 0) & (following >= 0), np.maximum(ends[led] - ends[following], 0), -1)
+        behind_ms = np.maximum(seen[led] - seen[following], newest_ms[led] - newest_ms[following])
+        quiet_ms = self.circumstances.now_ms - seen[led]
+        names = zip(self._names_of(self._rows), columns["partition"][self._rows].tolist(), strict=True)
+        was = np.array([self.before.get(each, -1) for each in names], np.int64) if self.before else np.full(len(every), -1, np.int64)
+        stands = (np.maximum(behind_ms, quiet_ms) > STANDS_MS) | (ends[following] < was)
+        return _Tails(offsets=offsets, stands=(offsets > 0) & stands)
+
+    def ends(self) -> dict[tuple[str, int], int]:
+        """The ends of leaders whose next leader does not have everything, for a later check."""
+        some = self._rows[self._tails.offsets > 0]
+        leaders = self._logs_of(_Pairs(place=np.flatnonzero(self._tails.offsets > 0), broker=self._leader[self._tails.offsets > 0]))
+        columns = self._observed.columns
+        names = zip(self._names_of(some), columns["partition"][some].tolist(), strict=True)
+        return dict(zip(names, columns["log_end_offset"][leaders].tolist(), strict=True))
+
+    def _names_of(self, rows: Longs) -> list[str]:
+        return [self._observed.names[row] for row in rows.tolist()]
+
+    def _names(self, places: Longs) -> list[str]:
+        rows = self._rows[np.unique(places)]
+        names = zip(self._names_of(rows), self._observed.columns["partition"][rows].tolist(), strict=True)
+        return [f"{topic}-{number}" for topic, number in sorted(names)]
+
+    def _fact(self, code: str, places: Longs, told: str, noun: str = "partition") -> Iterator[RestartFact]:
+        """Some partitions in a sentence, nothing if there are none. ``told`` has {} where it says how many; which ones follows it."""
+        names = self._names(places)
+        if names:
+            which = format_list([format_name(each) for each in names], _NAMED)
+            what = f"{told.format(format_count(len(names), noun))}: {which}"
+            yield RestartFact(code=code, what=what, count=len(names), partitions=names[:MOST_NAMED])
+
+    def row(self, broker: int) -> RestartRow:
+        """Everything about one broker."""
+        running = broker in self.alive
+        reasons = list(self._reasons(broker) if running else self._reasons_not_to_start(broker))
+        doubts = list(self._doubts(broker, running=running))
+        return RestartRow(
+            broker=broker,
+            verdict=UNSAFE if reasons else UNKNOWN if doubts else SAFE,
+            running=running,
+            reasons=reasons,
+            costs=list(self._costs(broker)) if running else [],
+            behind=list(self._behind(broker)),
+            doubts=doubts,
+        )
+
+    def verdict_of(self, broker: int) -> tuple[str, str]:
+        """The verdict about one broker, and the code of the first reason, "" if there is none."""
+        running = broker in self.alive
+        reason = next(self._reasons(broker) if running else self._reasons_not_to_start(broker), None)
+        if reason is not None:
+            return UNSAFE, reason.code
+        return SAFE if next(self._doubts(broker, running=running), None) is None else UNKNOWN, ""
+
+    def _reasons(self, broker: int) -> Iterator[RestartFact]:
+        offline, refused = self._goes_offline.of(broker), self._refused[0].of(broker)
+        yield from self._fact("offline", offline, "{} would be offline, as no other replica may lead")
+        yield from self._fact("under_min_isr", refused, "{} would be under min ISR, and refuse producers with acks=all")
+        tails, led = self._tails, self._leader == broker
+        stands = np.flatnonzero(led & tails.stands)
+        records = format_count(int(tails.offsets[stands].sum()), "record")
+        yield from self._fact("not_replicated", stands, f"{{}} would lose up to {records} that the next leader has not copied for 10 s")
+        yield from self._quorum_lost(broker)
+        yield from self._log_dirs_lost(broker)
+
+    def _quorum_lost(self, broker: int) -> Iterator[RestartFact]:
+        if quiet := quiet_metadata(self.circumstances):
+            yield RestartFact(code="no_controller", what=f"no controller is active, so nobody takes over what it leads: {quiet}")
+            return
+        voters, up, _ = self._voters
+        if broker in voters and len(up - {broker}) <= len(voters) // 2 and not self._unheard_voters(broker):
+            down = len(voters) - len(up | {broker})
+            others = f"it is one of {len(voters)} voters of the quorum, {down} {format_be(down)} down, and the rest is no majority"
+            yield RestartFact(code="quorum", what=others if len(voters) > 1 else "it is the only controller")
+
+    @cached_property
+    def _voters(self) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
+        """The voters of the quorum, those of them that are up, and those of which it is not known."""
+        latest = newest(self.circumstances.brokers)
+        voters = frozenset() if latest is None else frozenset(latest.voters)
+        appends = {each for each, at in self.circumstances.appended_ms.items() if self.circumstances.now_ms - at <= STANDS_MS}
+        up = voters & (self.alive | appends)
+        known = {*self.circumstances.phases, *self.circumstances.appended_ms}
+        return voters, up, voters - up - known
+
+    def _unheard_voters(self, broker: int) -> bool:
+        """Whether it hangs on voters of which nothing is known whether there is a majority without a broker."""
+        voters, up, unknown = self._voters
+        majority = len(voters) // 2 + 1
+        return len(up - {broker}) < majority <= len(up - {broker}) + len(unknown)
+
+    def _log_dirs_lost(self, broker: int) -> Iterator[RestartFact]:
+        for each in self.circumstances.log_dirs:
+            if each.broker == broker and not each.up:
+                what = f"log dir {format_name(each.log_dir)} cannot be read ({each.problem}): a start may do without it, or fail"
+                yield RestartFact(code="log_dir", what=what)
+
+    def _reasons_not_to_start(self, broker: int) -> Iterator[RestartFact]:
+        """A replica that is elected though its log has lost its end: the others then cut off theirs."""
+        yield from self._log_dirs_lost(broker)
+        shorter, lost = [], 0
+        for place in sorted({*self._may_lead.of(broker).tolist()}):
+            own = self._log(place, broker)
+            others = [
+                item for other in self._assigned.broker[self._assigned.place == place].tolist() if (item := self._log(place, other)) >= 0
+            ]
+            ends = self._observed.columns["log_end_offset"]
+            missing = max((int(ends[item]) for item in others), default=0) - (int(ends[own]) if own >= 0 else 0)
+            if self._leader[place] < 0 and missing > 0 and others != [own]:
+                shorter.append(place)
+                lost += missing
+        told = f"it would lead {{}}, and lacks {format_count(lost, 'record')} that another replica has"
+        yield from self._fact("log_is_shorter", np.array(shorter, np.int64), told)
+
+    def _costs(self, broker: int) -> Iterator[RestartFact]:
+        led = np.flatnonzero((self._leader == broker) & (self._successor >= 0))
+        yield from self._fact("leaders", led, "another broker leads {}")
+        tails = self._tails
+        flight = led[(tails.offsets[led] > 0) & ~tails.stands[led]]
+        records = format_count(int(tails.offsets[flight].sum()), "record")
+        told = f"of {{}} up to {records} were just being copied: with acks=0 or 1 a restart may lose such ones"
+        yield from self._fact("in_flight", flight, told)
+        latest = newest(self.circumstances.brokers)
+        if latest is not None and latest.controller == broker and self._voters[0] != {broker}:
+            yield RestartFact(code="controller", what="it is the active controller: another one is elected")
+        yield from self._coordinated(broker, led)
+        yield from self._moves(broker)
+        yield from self._recovery(broker)
+
+    def _coordinated(self, broker: int, led: Longs) -> Iterator[RestartFact]:
+        """What another broker coordinates meanwhile."""
+        rows = self._rows[led]
+        names, numbers = np.array(self._names_of(rows), np.object_), self._observed.columns["partition"][rows]
+        counts = self._observed.coordinators.counts.get(broker, ())
+        if counts and counts[ONGOING] and TRANSACTION_TOPIC in names:
+            what = f"another broker coordinates {format_count(counts[ONGOING], 'open transaction')}"
+            yield RestartFact(code="transactions", what=what)
+        groups = self.circumstances.groups
+        partitions = (topic_partitions(newest(self.circumstances.brokers)) or {}).get(OFFSETS_TOPIC, 0)
+        if groups is not None and partitions:
+            there = {*numbers[names == OFFSETS_TOPIC].tolist()}
+            count = sum(coordinator_partition(name, partitions) in there for name in groups.snapshot.groups)
+            if count:
+                yield RestartFact(code="groups", what=f"another broker coordinates {format_count(count, 'consumer group')}")
+
+    def _moves(self, broker: int) -> Iterator[RestartFact]:
+        moving = [
+            each for each in reassignments(newest(self.circumstances.brokers)) if broker in (*each.adding, *each.removing, each.leader)
+        ]
+        if moving:
+            names = format_list([f"{format_name(each.topic)}-{each.partition}" for each in moving], _NAMED)
+            what = f"until it is back, {format_count(len(moving), 'reassignment')} cannot end: {names}"
+            yield RestartFact(code="reassignments", what=what, count=len(moving))
+        copied = np.flatnonzero((self._observed.columns["broker"] == broker) & (self._observed.decided.moving > 0))
+        if len(copied):
+            what = f"until it is back, it copies {format_count(len(copied), 'replica')} no further to another of its log dirs"
+            yield RestartFact(code="copies", what=what, count=len(copied))
+
+    def _recovery(self, broker: int) -> Iterator[RestartFact]:
+        dirs = [each for each in self.circumstances.log_dirs if each.broker == broker and each.recovery_bytes >= 0]
+        size = sum(each.recovery_bytes for each in dirs)
+        if size:
+            seconds = [reading_seconds(each.recovery_bytes, each.recovery_rate) for each in dirs if each.recovery_bytes]
+            takes = f", for about {format_duration(max(seconds))}" if min(seconds) >= 0 else ""
+            yield RestartFact(
+                code="recovery", what=f"after a kill its start reads {format_size(size)}{takes}; after an orderly stop nothing"
+            )
+
+    def _behind(self, broker: int) -> Iterator[RestartFact]:
+        here = self._assigned.where(self._assigned.broker == broker)
+        behind = here.place[~np.isin(here.keys, self._in_sync.keys)]
+        sizes = [self._bytes_behind(place, broker) for place in behind.tolist()]
+        size = f" ({format_size(sum(sizes))} behind)" if sizes and min(sizes) >= 0 else ""
+        yield from self._fact("out_of_sync", behind, f"{{}} not in sync{size}", "replica")
+        first = np.unique(self._assigned.place, return_index=True)[1]
+        preferred = self._assigned.broker[first] == broker
+        others = np.flatnonzero(preferred & (self._leader != broker) & (self._leader >= 0))
+        yield from self._fact("not_preferred", others, "another broker leads {}, and this one is the preferred leader")
+
+    def _bytes_behind(self, place: int, broker: int) -> int:
+        """-1 if the leader's log is not known."""
+        leader, own = self._log(place, int(self._leader[place])), self._log(place, broker)
+        segments = self._observed.carried[leader].segments if leader >= 0 else None
+        size = int(self._observed.replica_offsets["size_bytes"][leader])
+        if segments is None or size < 0:
+            return -1
+        ends = self._observed.columns["log_end_offset"]
+        return bytes_behind(segments, size, int(ends[own]) if own >= 0 else -1, int(ends[leader]))
+
+    def _doubts(self, broker: int, *, running: bool) -> Iterator[str]:
+        circumstances = self.circumstances
+        if circumstances.start is not None:
+            yield "the job is still reading what is on the disks"
+        clusters = {each.cluster_id for each in circumstances.up if each.cluster_id}
+        if len(clusters) > 1:
+            yield f"the log dirs are of {len(clusters)} clusters"
+        if circumstances.stale:
+            yield "no agent has answered lately"
+        yield from self._unseen(broker)
+        if running:
+            yield from self._unsure(broker)
+
+    def _unseen(self, broker: int) -> Iterator[str]:
+        """Brokers and partitions of which nothing is seen now."""
+        circumstances = self.circumstances
+        newest_ms = max(circumstances.appended_ms.values(), default=-1)
+        if newest_ms >= 0 and circumstances.now_ms - newest_ms > OLD_METADATA_MS and not quiet_metadata(circumstances):
+            age = format_duration((circumstances.now_ms - newest_ms) / 1000)
+            yield f"who leads and who is in sync is as of the last write to a metadata log, {age} ago"
+        seen = {each.broker for each in circumstances.brokers if each.readable}
+        missing = sorted((self.alive | {broker}) - seen)
+        if missing:
+            yield f"the log dirs of broker {format_list([str(each) for each in missing], _NAMED)} are not seen"
+        late = sorted((circumstances.not_current & self.alive) - {*missing})
+        if late:
+            yield f"what is known of broker {format_list([str(each) for each in late], _NAMED)} is old"
+        every = topic_partitions(newest(circumstances.brokers))
+        if every is None:
+            yield "no metadata log can be read"
+            return
+        names: dict[str, int] = {}
+        for row in self._rows.tolist():
+            names[self._observed.names[row]] = names.get(self._observed.names[row], 0) + 1
+        lacking = sum(max(0, count - names.get(topic, 0)) for topic, count in every.items())
+        if lacking:
+            yield f"of {format_count(lacking, 'partition')} no replica is seen"
+
+    def _unsure(self, broker: int) -> Iterator[str]:
+        unsure = self._names(self._refused[1].of(broker))
+        if unsure:
+            yield (
+                f"min.insync.replicas of {format_count(len(unsure), 'partition')} is not known; --server-properties names the files that "
+                f"have it: {format_list(unsure, _NAMED)}"
+            )
+        tails = self._tails
+        not_seen = self._names(np.flatnonzero((self._leader == broker) & (self._successor >= 0) & (tails.offsets < 0)))
+        if not_seen:
+            which = format_list(not_seen, _NAMED)
+            yield f"what the next leader of {format_count(len(not_seen), 'partition')} has copied is not seen: {which}"
+        if self._unheard_voters(broker) and broker in self._voters[0]:
+            unknown = sorted(self._voters[2])
+            yield f"whether controller {format_list([str(each) for each in unknown], _NAMED)} is up is not seen, and the quorum hangs on it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Tails:
+    """Of each partition how many offsets the next leader lacks, -1 if that is not known, and whether it has lacked them for long."""
+
+    offsets: Longs
+    stands: Flags
+
+
+def restart_page(check: RestartCheck, broker: str = "") -> RestartPage:
+    """The answer about one broker, or about all.
+
+    Args:
+        broker: an id, "" for all.
+
+    Raises:
+        UsageError: there is no such broker.
+    """
+    known = {str(each): each for each in check.brokers}
+    if broker and broker not in known:
+        those = f"registered are {format_list([*known], MOST_NAMED)}" if known else "no metadata log shows any"
+        raise UsageError(f"there is no broker {quoted(broker)}: {those}")
+    rows = [check.row(each) for each in ([known[broker]] if broker else check.brokers)]
+    latest = newest(check.circumstances.brokers)
+    controller = -1 if latest is None else latest.controller
+    order = sorted(
+        (row.broker for row in rows if row.running and row.verdict == SAFE), key=lambda each: (each == controller, each)
+    )  # the active controller last, so that it moves once
+    return RestartPage(
+        at_ms=check.circumstances.now_ms,
+        version=streaming.__version__,
+        order=order,
+        next_step="" if broker else _next(rows, order),
+        rows=rows,
+    )
+
+
+def _next(rows: Sequence[RestartRow], order: Sequence[int]) -> str:
+    """What to do now, so that all brokers are restarted, one after the other."""
+    if not rows:
+        return "No broker is known."
+    if order:
+        after = "then wait until this check says the same of the next one" if len(rows) > 1 else "then look whether it has caught up"
+        return f"Restart broker {order[0]} now, {after}."
+    behind = [row.broker for row in rows if any(each.code == "out_of_sync" for each in row.behind)]
+    if behind:
+        return f"Restart none now: wait until broker {format_list([str(each) for each in behind], _NAMED)} has caught up."
+    return "Restart none now."

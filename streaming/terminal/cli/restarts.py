@@ -1,0 +1,127 @@
+"""``segtail restart-check``: say whether a broker may be restarted, and what that costs. It restarts nothing."""
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from streaming.broker.protocol.restart_json import RESTART_PATH, SAFE, UNKNOWN, UNSAFE, RestartFact, RestartPage, RestartRow
+from streaming.common.settings import Settings
+from streaming.common.units import capitalized, format_count
+from streaming.errors import UsageError
+from streaming.terminal.cli.job_answers import ask
+from streaming.terminal.cli.options import keep_paths
+from streaming.terminal.cli.output_options import width_of
+from streaming.terminal.cli.printing import echo_lines
+from streaming.terminal.cli.source import FOUND, NOT_KNOWN, NOTHING_FOUND, check_source, with_source
+
+if TYPE_CHECKING:
+    from streaming.pages.api.state import State
+
+_COPIED_SECONDS = 1.0
+"""A follower in sync has copied by then what its leader had."""
+
+_STATUS = {SAFE: NOTHING_FOUND, UNSAFE: FOUND, UNKNOWN: NOT_KNOWN}
+
+_EPILOG = "Exit status: 0 it may be restarted, 3 it may not, 4 that is not known, 1 failed, 2 not possible as asked. Of several: the worst."
+
+
+def _broker_of(context: click.Context, _parameter: click.Parameter, words: tuple[str, ...]) -> int | None:
+    """The word that is a number; the others are log dirs."""
+    numbers = [word for word in words if word.isdecimal()]
+    keep_paths(context, [word for word in words if word not in numbers])
+    if len(numbers) > 1:
+        raise UsageError(f"one BROKER can be given, and not {', '.join(numbers)}: without any all are checked")
+    return int(numbers[0]) if numbers else None
+
+
+@click.command("restart-check", epilog=_EPILOG)
+@click.argument("broker", metavar="[PATH]... [BROKER]", nargs=-1, callback=_broker_of)
+@click.option("--all", "in_order", is_flag=True, help="Say in which order all brokers can be restarted, and where to wait.")
+@with_source("server_properties", files=())
+def command(settings: Settings, job: str | None, form: str, broker: int | None, in_order: bool) -> int:
+    """Say whether a broker may be restarted now, and what that costs; of a stopped one, whether it may be started. It restarts nothing.
+
+    It is not safe if partitions go offline, fall under min ISR, or lose records that no other replica has, if the quorum loses its
+    majority, or if a log dir cannot be read. After a restart it says what the broker has not caught up with yet.
+
+    It needs the log dirs of all brokers, or a job that watches them. With those of some, the answer is at best "not known".
+    """
+    check_source(job, "server_properties")
+    if in_order and broker is not None:
+        raise UsageError(f"--all is about all brokers, and {broker} about one: give one of them")
+    page = _page(settings, job, broker)
+    if form == "json":
+        click.echo(page.encode_readable())
+    else:
+        echo_lines(_all(page) if in_order else (line for row in page.rows for line in _lines(row)), width_of(form))
+    return max((_STATUS[row.verdict] for row in page.rows), default=NOT_KNOWN, key=[NOTHING_FOUND, NOT_KNOWN, FOUND].index)
+
+
+def _page(settings: Settings, job: str | None, broker: int | None) -> RestartPage:
+    query = "" if broker is None else f"broker={broker}"
+    if job is not None:
+        page = ask(job, f"{RESTART_PATH}?{query}", RestartPage)
+        if page is None:
+            raise UsageError("that job is of an older segtail: it does not say whether brokers may be restarted")
+        return page
+    from streaming.broker.disk.log_dir_search import open_below
+    from streaming.common.progress_line import ProgressLine
+    from streaming.terminal.offline.everything import read_everything
+
+    def read() -> "State":
+        with ProgressLine.on_stderr() as progress:
+            return read_everything(open_below(settings.log_dirs), settings, None, progress.add)
+
+    state = read()
+    before = state.leader_ends()
+    if before:  # a leader is read before its followers, or they hang: a second look shows which
+        time.sleep(_COPIED_SECONDS)
+        state = read()
+    return state.restart(query, before)
+
+
+def verdict_line(row: RestartRow) -> str:
+    """The verdict in a sentence, which ends with a colon if something follows."""
+    done = "restarted" if row.running else "started"
+    who = f"Broker {row.broker}" if row.running else f"Broker {row.broker} is not running, and"
+    match row.verdict:
+        case "safe":
+            sure = ": nothing goes offline, no producer is refused, and nothing is lost" if row.running else ""
+            return f"{who} may be {done} now{sure}."
+        case "unsafe":
+            return f"{who} must not be {done} now:"
+        case _:
+            return f"Whether broker {row.broker} may be {done} now is not known:"
+
+
+def _lines(row: RestartRow) -> Iterator[str]:
+    yield verdict_line(row)
+    yield from (f"- {capitalized(each.what)}" for each in row.reasons)
+    yield from _part("Besides, it is not known:" if row.reasons else "", [f"- {capitalized(each)}" for each in row.doubts])
+    yield from _part("It costs:", _facts(row.costs))
+    yield from _part("It has not caught up:" if row.running else "It is behind:", _facts(row.behind))
+
+
+def _facts(facts: list[RestartFact]) -> list[str]:
+    return [f"- {capitalized(each.what)}" for each in facts]
+
+
+def _part(head: str, lines: list[str]) -> Iterator[str]:
+    if lines:
+        yield from ([head] if head else [])
+        yield from lines
+
+
+def _all(page: RestartPage) -> Iterator[str]:
+    """The brokers in the order in which they can be restarted, then those that cannot."""
+    for number, broker in enumerate(page.order, start=1):
+        yield f"{number}. Broker {broker}"
+    others = [row for row in page.rows if row.broker not in page.order]
+    for row in others:
+        first = (*row.reasons, *row.doubts)[:1]
+        why = first[0].what if first and isinstance(first[0], RestartFact) else "".join(map(str, first))
+        more = len(row.reasons) + len(row.doubts) - 1
+        yield f"{verdict_line(row)} {capitalized(why)}" + (f", and {format_count(more, 'more reason')}" if more > 0 else "")
+    yield page.next_step

@@ -1,0 +1,270 @@
+"""Whether a broker may be restarted: what each reason, cost and doubt needs, and sets of partitions against a plain reckoning."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streaming.broker.protocol.cluster_messages import PartitionCounts, Reassignment, Registered, TopicCounts
+from streaming.broker.protocol.restart_json import SAFE, UNKNOWN, UNSAFE, RestartRow
+from streaming.broker.protocol.status_messages import BrokerStatus
+from streaming.cluster.verdicts.restart_check import STANDS_MS, RestartCheck, restart_page
+from streaming.errors import UsageError
+from streaming.kafka.formats.metadata_records import Phase
+from streaming.rules.limits import KAFKA_3_7
+from tests.view.reported import Facts
+from tests.view.rows import Row, log, new_table
+from tests.worlds.hosts import broker, log_dir
+from tests.worlds.problems import MINUTE, NOW_MS, agent, around, group
+
+BROKERS = (1, 2, 3)
+NEW = KAFKA_3_7
+
+
+def replicas(
+    topic: str,
+    isr: tuple[int, ...],
+    *,
+    of: tuple[int, ...] = BROKERS,
+    leader: int = 1,
+    least: int = 1,
+    eligible: tuple[int, ...] = (),
+    ends: dict[int, int] | None = None,
+    seen_ms: dict[int, int] | None = None,
+    on: tuple[int, ...] | None = None,
+    version: int = NEW,
+) -> list[Row]:
+    """The logs of a partition. ``ends``: of those that are not at 100; ``seen_ms``: when each last grew, else just now."""
+    configs = f'{{"static":{{}},"topic":{{"min.insync.replicas":"{least}"}}}}'
+    facts = Facts(replicas=of, isr=isr, eligible=eligible, leader_metadata_version=version, configs=configs).encode()
+    return [
+        log(
+            topic,
+            0,
+            topic_id=topic,
+            broker=each,
+            agent=f"a{each}",
+            leader=leader,
+            leader_epoch=5,
+            log_end_offset=(ends or {}).get(each, 100),
+            last_append_ms=(seen_ms or {}).get(each, NOW_MS),
+            active_max_timestamp_ms=-1,
+            facts=facts,
+        )
+        for each in (of if on is None else on)
+    ]
+
+
+def registered(down: tuple[int, ...] = (), ids: tuple[int, ...] = BROKERS) -> list[Registered]:
+    return [Registered(each, each in down, 7, Phase.DOWN if each in down else Phase.RUNNING, NOW_MS - MINUTE) for each in ids]
+
+
+def status(number: int, counts: str = "", down: tuple[int, ...] = (), **more: Any) -> BrokerStatus:
+    return broker(number, **{"appended_ms": NOW_MS - 500, "registered": registered(down), "counts": counts, **more})
+
+
+def check(*rows: list[Row], down: tuple[int, ...] = (), away: tuple[int, ...] = (), **more: Any) -> RestartCheck:
+    """Of a cluster with these partitions. ``down``: brokers that are fenced; ``away``: those without an agent."""
+    flat = [row for each in rows for row in each]
+    topics = [TopicCounts(topic=name, partitions=1) for name in sorted({row["topic"] for row in flat})]
+    counts = PartitionCounts(topics, [], reassignments=more.pop("moving", [])).pack()
+    of_broker = more.pop("of_broker", {})
+    dirs = more.pop("log_dirs", {each: (log_dir(broker=each, checkpoint_ms=NOW_MS),) for each in BROKERS})
+    agents = [
+        agent(status(each, down=down, **{"counts": counts, **of_broker}), name=f"a{each}", log_dirs=dirs.get(each, ()), cluster_id="c")
+        for each in BROKERS
+        if each not in away
+    ]
+    table = new_table(*flat)
+    of = around(*agents, table=table, **more)
+    return RestartCheck(circumstances=of, limits_of=table.snapshot(NOW_MS / 1000).context.limiter.now())
+
+
+def codes(row: RestartRow) -> list[str]:
+    return [each.code for each in row.reasons]
+
+
+def test_where_nothing_happens_it_is_safe_and_says_who_leads_instead() -> None:
+    row = check(replicas("t", BROKERS, least=2)).row(1)
+    assert (row.verdict, row.reasons, row.doubts, row.behind) == (SAFE, [], [], [])
+    assert [(each.code, each.what) for each in row.costs] == [("leaders", "another broker leads 1 partition: t-0")]
+
+
+@pytest.mark.parametrize(
+    ("partition", "found"),
+    [
+        ({"isr": (1,)}, ["offline"]),
+        ({"isr": (1,), "of": (1,)}, ["offline"]),
+        ({"isr": (1,), "eligible": (2,)}, []),
+        ({"isr": (1, 2), "least": 2}, ["under_min_isr"]),
+        ({"isr": (1, 2), "least": 1}, []),
+        ({"isr": BROKERS, "least": 3}, ["under_min_isr"]),
+        ({"isr": BROKERS, "least": 2}, []),
+        ({"isr": (1, 2), "of": (1, 2), "least": 3}, ["under_min_isr"]),
+        ({"isr": (2, 3), "leader": 2, "least": 2}, []),
+        ({"isr": (1, 2), "leader": -1}, []),
+    ],
+)
+def test_partitions_without_another_replica_or_with_too_few_are_reasons(partition: dict[str, Any], found: list[str]) -> None:
+    assert codes(check(replicas("t", **partition)).row(1)) == found
+
+
+def test_a_replica_on_a_broker_that_is_down_does_not_count() -> None:
+    row = check(replicas("t", (1, 2)), replicas("u", (1,), eligible=(2,)), down=(2,)).row(1)
+    assert [(each.code, each.partitions) for each in row.reasons] == [("offline", ["t-0", "u-0"])]
+
+
+@pytest.mark.parametrize(
+    ("ends", "seen_ms", "found", "cost"),
+    [
+        ({2: 90, 3: 100}, {}, [], True),
+        ({2: 90, 3: 100}, {1: NOW_MS, 2: NOW_MS - STANDS_MS}, [], True),
+        ({2: 90, 3: 100}, {1: NOW_MS, 2: NOW_MS - STANDS_MS - 1}, ["not_replicated"], False),
+        ({2: 90, 3: 100}, {1: NOW_MS - STANDS_MS - 1, 2: NOW_MS - STANDS_MS - 1}, ["not_replicated"], False),
+        ({2: 100, 3: 90}, {3: 0}, [], False),
+    ],
+)
+def test_what_the_next_leader_lacks_is_lost_if_it_has_lacked_it_for_long(
+    ends: dict[int, int], seen_ms: dict[int, int], found: list[str], cost: bool
+) -> None:
+    row = check(replicas("t", BROKERS, ends=ends, seen_ms=seen_ms)).row(1)
+    assert codes(row) == found
+    assert [each.what for each in row.costs if each.code == "in_flight"] == (
+        ["of 1 partition up to 10 records were just being copied: with acks=0 or 1 a restart may lose such ones: t-0"] if cost else []
+    )
+
+
+def test_the_next_leader_is_the_first_in_the_order_of_replicas_and_an_eligible_one_only_where_no_other_is_in_sync() -> None:
+    late = {2: NOW_MS - MINUTE, 3: NOW_MS - MINUTE}
+    by_order = check(replicas("t", BROKERS, of=(1, 3, 2), ends={3: 40}, seen_ms=late)).row(1)
+    assert by_order.reasons[0].what.startswith("1 partition would lose up to 60 records")
+    eligible = check(replicas("t", (1, 3), of=(1, 2, 3), eligible=(2,), ends={2: 10, 3: 70}, seen_ms=late)).row(1)
+    assert eligible.reasons[0].what.startswith("1 partition would lose up to 30 records")
+
+
+def test_brokers_and_partitions_that_nobody_sees_make_it_unknown_and_never_safe() -> None:
+    row = check(replicas("t", BROKERS, on=(1,)), away=(2, 3)).row(1)
+    assert (row.verdict, row.doubts) == (
+        UNKNOWN,
+        ["the log dirs of broker 2, 3 are not seen", "what the next leader of 1 partition has copied is not seen: t-0"],
+    )
+    unseen = PartitionCounts([TopicCounts(topic="t", partitions=3)], []).pack()
+    assert check(replicas("t", BROKERS), of_broker={"counts": unseen}).row(1).doubts == ["of 2 partitions no replica is seen"]
+
+
+def test_a_reason_counts_more_than_a_doubt() -> None:
+    row = check(replicas("t", (1,)), away=(3,)).row(1)
+    assert (row.verdict, bool(row.doubts)) == (UNSAFE, True)
+
+
+def test_two_clusters_at_once_are_doubted() -> None:
+    one = check(replicas("t", BROKERS))
+    agents = [*one.circumstances.agents, agent(name="other", cluster_id="another")]
+    both = RestartCheck(circumstances=around(*agents, table=new_table(*replicas("t", BROKERS))), limits_of=one.limits_of)
+    assert "the log dirs are of 2 clusters" in both.row(1).doubts
+
+
+def test_no_controller_or_a_quorum_without_a_majority_is_a_reason() -> None:
+    quiet = check(replicas("t", BROKERS), of_broker={"appended_ms": NOW_MS - MINUTE}).row(1)
+    assert codes(quiet) == ["no_controller"]
+    voters = {"voters": [1, 2, 3]}
+    assert codes(check(replicas("t", BROKERS), of_broker=voters).row(1)) == []
+    lost = check(replicas("t", BROKERS), of_broker=voters, down=(3,), away=(3,)).row(1)
+    assert [each.what for each in lost.reasons] == ["it is one of 3 voters of the quorum, 1 is down, and the rest is no majority"]
+    assert codes(check(replicas("t", BROKERS), of_broker={"voters": [1, 11, 12]}).row(1)) == []
+    dedicated = check(replicas("t", BROKERS), of_broker={"voters": [1, 11, 12]}).row(1)
+    assert dedicated.doubts == ["whether controller 11, 12 is up is not seen, and the quorum hangs on it"]
+    assert check(replicas("t", BROKERS), of_broker={"voters": [11, 12, 13]}).row(1).verdict == SAFE
+    alone = check(replicas("t", (2,), of=(2,), leader=2), of_broker={"voters": [1], "controller": 1}).row(1)
+    assert ([each.what for each in alone.reasons], alone.costs) == (["it is the only controller"], [])
+
+
+def test_what_goes_offline_gets_no_other_leader_or_coordinator() -> None:
+    row = check(replicas("__consumer_offsets", (1,)), replicas("t", (1,)), groups=group()).row(1)
+    assert (codes(row), row.costs) == (["offline"], [])
+    row = check(replicas("__consumer_offsets", (1, 2)), groups=group()).row(1)
+    assert [each.what for each in row.costs] == [
+        "another broker leads 1 partition: __consumer_offsets-0",
+        "another broker coordinates 1 consumer group",
+    ]
+
+
+def test_a_log_dir_that_cannot_be_read_is_a_reason() -> None:
+    dirs = {1: (log_dir(checkpoint_ms=NOW_MS), log_dir("/d1", up=False, problem="Input/output error"))}
+    row = check(replicas("t", BROKERS), log_dirs=dirs).row(1)
+    assert [each.what for each in row.reasons] == ["log dir /d1 cannot be read (Input/output error): a start may do without it, or fail"]
+
+
+def test_a_stopped_broker_may_be_started_unless_it_would_lead_with_less_than_another_has() -> None:
+    row = check(replicas("t", (2, 3), leader=2, ends={1: 40}), down=(1,)).row(1)
+    assert (row.verdict, row.running, [each.what for each in row.behind]) == (
+        SAFE,
+        False,
+        ["1 replica not in sync: t-0", "another broker leads 1 partition, and this one is the preferred leader: t-0"],
+    )
+    wiped = check(replicas("t", (1,), leader=-1, ends={1: 0}), down=(1,)).row(1)
+    assert [each.what for each in wiped.reasons] == ["it would lead 1 partition, and lacks 100 records that another replica has: t-0"]
+    assert check(replicas("t", (1,), leader=-1, ends={2: 90, 3: 90}), down=(1,)).row(1).verdict == SAFE
+
+
+def test_moves_and_what_a_start_after_a_kill_reads_cost() -> None:
+    moving = [Reassignment(topic="t", partition=0, leader=2, adding=[1], removing=[3])]
+    dirs = {1: (log_dir(checkpoint_ms=NOW_MS, recovery_logs=4, recovery_bytes=1 << 20, recovery_rate=float(1 << 14)),)}
+    row = check(replicas("t", BROKERS, leader=2), moving=moving, log_dirs=dirs, of_broker={"controller": 1}).row(1)
+    assert [each.what for each in row.costs] == [
+        "it is the active controller: another one is elected",
+        "until it is back, 1 reassignment cannot end: t-0",
+        "after a kill its start reads 1.0 MiB, for about 1m 4s; after an orderly stop nothing",
+    ]
+
+
+def test_the_order_of_all_has_the_active_controller_last_and_says_what_to_wait_for() -> None:
+    page = restart_page(check(replicas("t", BROKERS), of_broker={"controller": 1}))
+    assert (page.order, page.next_step) == (
+        [2, 3, 1],
+        "Restart broker 2 now, then wait until this check says the same of the next one.",
+    )
+    page = restart_page(check(replicas("t", (1, 2), least=2)))
+    assert (page.order, page.next_step) == ([3], "Restart broker 3 now, then wait until this check says the same of the next one.")
+    page = restart_page(check(replicas("t", (1, 2), least=2), replicas("u", (3,), leader=3)))
+    assert (page.order, page.next_step) == ([], "Restart none now: wait until broker 1, 2, 3 has caught up.")
+
+
+def test_a_broker_that_is_not_registered_is_refused_with_those_that_are() -> None:
+    with pytest.raises(UsageError, match=r"there is no broker '9': registered are 1, 2, 3"):
+        restart_page(check(replicas("t", BROKERS)), "9")
+
+
+@st.composite
+def partitions(draw: st.DrawFn) -> dict[str, Any]:
+    of = tuple(draw(st.permutations(BROKERS)))[: draw(st.integers(1, 3))]
+    isr = tuple(each for each in of if draw(st.booleans()))
+    eligible = tuple(each for each in of if each not in isr and draw(st.booleans()))
+    leader = draw(st.sampled_from([*isr, -1]))
+    return {
+        "of": of,
+        "isr": isr,
+        "eligible": eligible,
+        "leader": leader,
+        "least": draw(st.integers(1, 3)),
+        "version": draw(st.sampled_from([NEW - 1, NEW])),
+    }
+
+
+@given(st.lists(partitions(), min_size=1, max_size=6), st.sampled_from([(), (2,), (3,)]))
+def test_the_sets_of_partitions_are_those_of_a_plain_reckoning(every: list[dict[str, Any]], down: tuple[int, ...]) -> None:
+    found = check(*(replicas(f"t{number}", **each) for number, each in enumerate(every)), down=down).row(1)
+    offline, refused = [], []
+    for number, each in enumerate(every):
+        up = {*each["isr"]} - {*down}
+        others = (up | {*each["eligible"]}) - {*down} - {1}
+        least = each["least"] if each["version"] < KAFKA_3_7 else min(each["least"], len(each["of"]))
+        if each["leader"] < 0 or 1 not in {*each["isr"], *each["eligible"]}:
+            continue
+        if not others:
+            offline += [f"t{number}-0"]
+        elif 1 in each["isr"] and len(up - {1}) < least:
+            refused += [f"t{number}-0"]
+    told = {each.code: each.partitions for each in found.reasons}
+    assert (told.get("offline", []), told.get("under_min_isr", [])) == (offline, refused)
