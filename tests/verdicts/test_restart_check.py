@@ -1,20 +1,25 @@
 """Whether a broker may be restarted: what each reason, cost and doubt needs, and sets of partitions against a plain reckoning."""
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.broker.protocol.cluster_messages import PartitionCounts, Reassignment, TopicCounts
 from streaming.broker.protocol.restart_json import SAFE, UNKNOWN, UNSAFE, RestartRow
-from streaming.cluster.verdicts.restart_check import STANDS_MS, RestartCheck, restart_page
+from streaming.cluster.verdicts.restart_check import HANGS_MS, STANDS_MS, RestartCheck, restart_page
+from streaming.common.rows import SEGMENTS
 from streaming.errors import UsageError
+from streaming.rules.coordinator_state import ONGOING, STATES
 from streaming.rules.limits import KAFKA_3_7
+from tests.view.reported import Facts
 from tests.view.rows import new_table
 from tests.worlds.hosts import log_dir
-from tests.worlds.problems import MINUTE, NOW_MS, agent, around, group
-from tests.worlds.restarts import BROKERS, NEW, check, replicas
+from tests.worlds.problems import MINUTE, NOW_MS, READING, agent, around, group
+from tests.worlds.restarts import BROKERS, NEW, check, cluster, replicas
 
 
 def codes(row: RestartRow) -> list[str]:
@@ -59,6 +64,7 @@ def test_a_replica_on_a_broker_that_is_down_does_not_count() -> None:
         ({2: 90, 3: 100}, {1: NOW_MS, 2: NOW_MS - STANDS_MS - 1}, ["not_replicated"], False),
         ({2: 90, 3: 100}, {1: NOW_MS - STANDS_MS - 1, 2: NOW_MS - STANDS_MS - 1}, ["not_replicated"], False),
         ({2: 100, 3: 90}, {3: 0}, [], False),
+        ({}, dict.fromkeys(BROKERS, NOW_MS - STANDS_MS - 1), [], False),
     ],
 )
 def test_what_the_next_leader_lacks_is_lost_if_it_has_lacked_it_for_long(
@@ -87,6 +93,73 @@ def test_brokers_and_partitions_that_nobody_sees_make_it_unknown_and_never_safe(
     )
     unseen = PartitionCounts([TopicCounts(topic="t", partitions=3)], []).pack()
     assert check(replicas("t", BROKERS), of_broker={"counts": unseen}).row(1).doubts == ["of 2 partitions no replica is seen"]
+
+
+def test_what_a_follower_lacks_of_what_the_leader_had_a_moment_ago_stands() -> None:
+    rows = [*replicas("t", BROKERS, ends={2: 90}), *replicas("u", BROKERS, ends={2: 100})]
+    first = check(rows)
+    assert first.ends() == {("t", 0): 100}
+    assert codes(replace(first, before={("t", 0): 90}).row(1)) == []
+    assert codes(replace(first, before={("t", 0): 91}).row(1)) == ["not_replicated"]
+
+
+def test_a_broker_whose_metadata_log_does_not_grow_with_the_others_hangs_and_does_not_count() -> None:
+    def hanging(ms: int) -> RestartCheck:
+        rows = replicas("t", (1, 2), least=1)
+        table, agents = cluster(rows)
+        late = replace(agents[1], broker_statuses=(replace(agents[1].broker_statuses[0], appended_ms=NOW_MS - 500 - ms),))
+        return RestartCheck(circumstances=around(agents[0], late, agents[2], table=table), limits_of=table.limiter.now())
+
+    assert codes(hanging(HANGS_MS).row(1)) == []
+    assert codes(hanging(HANGS_MS + 1).row(1)) == ["offline"]
+    assert not hanging(HANGS_MS + 1).row(2).running
+
+
+def test_records_that_only_a_replica_that_hangs_would_lead_without_are_lost() -> None:
+    """The controller takes it for alive for some seconds, and elects it."""
+    rows = replicas("t", BROKERS, ends={2: 90}, seen_ms={2: NOW_MS - MINUTE})
+    table, agents = cluster(rows)
+    late = replace(agents[1], broker_statuses=(replace(agents[1].broker_statuses[0], appended_ms=NOW_MS - 20_000),))
+    of = RestartCheck(circumstances=around(agents[0], late, agents[2], table=table), limits_of=table.limiter.now())
+    assert codes(of.row(1)) == ["not_replicated"]
+
+
+@pytest.mark.parametrize(
+    ("given", "doubt"),
+    [
+        ({"start": READING}, "the job is still reading what is on the disks"),
+        ({"stale": True}, "no agent has answered lately"),
+        ({"lags": {"a2": (5 << 20, 130.0)}}, "what is known of broker 2 is old"),
+        (
+            {"live": False, "of_broker": {"appended_ms": NOW_MS - 2 * MINUTE}},
+            "who leads and who is in sync is as of the last write to a metadata log, 2m ago",
+        ),
+        ({"of_broker": {"readable": False}}, "the log dirs of broker 1, 2, 3 are not seen"),
+        ({"of_broker": {"counts": ""}}, "no metadata log can be read"),
+    ],
+)
+def test_what_is_not_known_or_old_is_said(given: dict[str, Any], doubt: str) -> None:
+    assert doubt in check(replicas("t", BROKERS), **given).row(1).doubts
+    assert check(replicas("t", BROKERS), **given).verdict_of(1) == (UNKNOWN, "")
+
+
+def test_where_min_isr_is_not_known_and_counts_it_is_doubted() -> None:
+    facts = Facts(replicas=(1, 2), isr=(1, 2), leader_metadata_version=NEW, configs="{}").encode()
+    rows = [row | {"facts": facts} for row in replicas("t", (1, 2), of=(1, 2))]
+    told = "min.insync.replicas of 1 partition is not known; --server-properties names the files that have it: t-0"
+    assert check(rows).row(1).doubts == [told]
+    assert check(rows).row(3).doubts == []
+
+
+def test_open_transactions_and_copies_between_log_dirs_cost() -> None:
+    coordinated = replicas("__transaction_state", BROKERS)
+    of = check(coordinated)
+    counts = {1: tuple(3 if at == ONGOING else 0 for at in range(len(STATES)))}
+    observed = of.circumstances.view.observed
+    observed = replace(observed, coordinators=replace(observed.coordinators, counts=counts))
+    of = replace(of, circumstances=replace(of.circumstances, view=replace(of.circumstances.view, observed=observed)))
+    assert "another broker coordinates 3 open transactions" in [each.what for each in of.row(1).costs]
+    assert [each.code for each in of.row(2).costs] == []
 
 
 def test_a_reason_counts_more_than_a_doubt() -> None:
@@ -119,6 +192,7 @@ def test_no_controller_or_a_quorum_without_a_majority_is_a_reason() -> None:
 def test_what_goes_offline_gets_no_other_leader_or_coordinator() -> None:
     row = check(replicas("__consumer_offsets", (1,)), replicas("t", (1,)), groups=group()).row(1)
     assert (codes(row), row.costs) == (["offline"], [])
+    assert [each.code for each in check(replicas("__consumer_offsets", (1, 2))).row(1).costs] == ["leaders"]
     row = check(replicas("__consumer_offsets", (1, 2)), groups=group()).row(1)
     assert [each.what for each in row.costs] == [
         "another broker leads 1 partition: __consumer_offsets-0",
@@ -142,6 +216,16 @@ def test_a_stopped_broker_may_be_started_unless_it_would_lead_with_less_than_ano
     wiped = check(replicas("t", (1,), leader=-1, ends={1: 0}), down=(1,)).row(1)
     assert [each.what for each in wiped.reasons] == ["it would lead 1 partition, and lacks 100 records that another replica has: t-0"]
     assert check(replicas("t", (1,), leader=-1, ends={2: 90, 3: 90}), down=(1,)).row(1).verdict == SAFE
+
+
+def test_how_much_a_replica_is_behind_is_told_in_bytes() -> None:
+    segments = np.array([(0, 600), (60, 400)], np.dtype([("base_offset", "<i8"), ("size", "<i8")]))
+    listed = np.zeros(2, SEGMENTS)
+    listed["base_offset"], listed["size"] = segments["base_offset"], segments["size"]
+    facts = Facts(replicas=BROKERS, isr=(1, 2), segments=listed).encode()
+    sizes = {"listed_bytes": 1000, "last_segment": 60, "last_bytes": 400, "active_segment": 60, "active_position": 400}
+    rows = [row | {"facts": facts} | sizes for row in replicas("t", (1, 2), ends={3: 80})]
+    assert [each.what for each in check(rows).row(3).behind] == ["1 replica not in sync (200 B behind): t-0"]
 
 
 def test_moves_and_what_a_start_after_a_kill_reads_cost() -> None:
