@@ -95,7 +95,7 @@ def world(seed: int) -> World:
         export=table.export,
         stale=stale,
         full=full,
-        min_isr=table.min_isr,
+        min_isr=table.limiter.min_isr,
     )
     return World(seed=seed, page=render(table, observer, NOW, look=lambda: seen).decode(), circumstances=judged, problems=problems(judged))
 
