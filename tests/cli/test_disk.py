@@ -103,7 +103,7 @@ def test_a_policy_that_is_assumed_is_marked_and_the_mark_is_explained(tmp_path: 
     path = Path(__file__).parents[1] / "data" / "log_dirs" / "overdue" / "n1" / "d0"
     out = segtail_disk(path).stdout
     assert " delete?\n" in out
-    assert "\n? Kafka's defaults are assumed" in out
+    assert "\nassumed: lag-size-A: the broker's server.properties or" in out
     known = tmp_path / "server.properties"
     known.write_text("node.id=1\nlog.retention.hours=9\nlog.cleanup.policy=delete\nlog.retention.bytes=1048576\n")
     assert "?" not in segtail_disk(path, "--server-properties", known).stdout

@@ -182,7 +182,7 @@ def test_with_names_the_table_has_a_line_for_each_partition(disk: Path) -> None:
 
 def test_a_loss_by_limits_that_are_assumed_has_a_question_mark_and_a_line(disk: Path) -> None:
     names = ("held", "markers")
-    assumed = "assumed: orders-0: some settings that limit these topics are not known here"
+    assumed = "assumed: orders-0: the broker's server.properties or the topics' settings are not known here"
     for command in ("groups", "why"):
         lines = on_disk(disk, command, *names).stdout.splitlines()
         assert lines[-2] == ""

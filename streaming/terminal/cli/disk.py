@@ -65,7 +65,7 @@ def command(
     if wanted.form == "json":
         print_page(answer)
     else:
-        lines = list(report(answer, wrong, wanted.width))
+        lines = list(report(answer, wrong, wanted.width, settings if wanted.job is None else None))
         for doubt in answer.doubts:
             if doubt not in lines:
                 click.echo(f"segtail: {doubt}", err=True)

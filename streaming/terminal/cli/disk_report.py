@@ -4,11 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from streaming.broker.protocol.disk_json import BY, FULL, KIND_WORDS, NEVER, UNKNOWN, DiskAnswer, LogDirUse
 from streaming.cluster.usage.disk_answer import Finding, full_sentence, rough, why_down
+from streaming.common.settings import Settings
 from streaming.common.units import format_count, format_duration, format_list, format_name, format_size, format_time
 from streaming.pages.listings.declared_lists import DISK
 from streaming.pages.listings.listing import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.rules.space_outlook import WINDOW_MS
+from streaming.terminal.cli.assumed_limits import assumed_line
 from streaming.terminal.cli.lists import AT_START, away_lines
 
 _QUIET_MS = 60_000
@@ -18,14 +20,14 @@ _QUIET_MS = 60_000
 _YET = "nobody can tell yet when it is full"
 
 
-def report(answer: DiskAnswer, wrong: Sequence[Finding], width: int | None = None) -> Iterator[str]:
-    """The lines of the report; its table fits ``width``."""
+def report(answer: DiskAnswer, wrong: Sequence[Finding], width: int | None = None, settings: Settings | None = None) -> Iterator[str]:
+    """The lines of the report; its table fits ``width``. ``settings``: as in `assumed_line`."""
     yield verdict(answer, wrong)
     yield ""
     for number, each in enumerate(answer.log_dirs):
         yield from _log_dir(answer, each, answer.in_force[number] if answer.in_force else None)
     yield ""
-    yield from _rows(answer, width)
+    yield from _rows(answer, width, settings)
     if len(answer.rows) < answer.matched:
         yield f"{answer.matched - len(answer.rows):,} more: --limit 0 shows all"
     for finding in wrong:
@@ -44,12 +46,6 @@ def report(answer: DiskAnswer, wrong: Sequence[Finding], width: int | None = Non
 RECKONED = (
     "Growth is what the last day has appended (or the time since the oldest segment, if that is less), by the times of the segments. "
     "What the next check frees is on the disk until the broker makes that check, and for file.delete.delay.ms (a minute) after it."
-)
-
-
-ASSUMED = (
-    "? Kafka's defaults are assumed where nothing that is known sets a limit: the broker's server.properties (--server-properties) or the "
-    "topics' settings (in the metadata log, or by topic_config) are not known here."
 )
 
 
@@ -149,7 +145,7 @@ def _in(at_ms: int, now_ms: int) -> str:
     return f"{format_duration((at_ms - now_ms) / 1000)} ({format_time(at_ms)})"
 
 
-def _rows(answer: DiskAnswer, width: int | None) -> Iterator[str]:
+def _rows(answer: DiskAnswer, width: int | None, settings: Settings | None) -> Iterator[str]:
     yield from text_table(DISK[answer.by], answer.rows, Times(answer.at_ms), width)
-    if answer.by == BY[0] and any(row.limits_assumed for row in answer.rows):
-        yield ASSUMED
+    if answer.by == BY[0] and (assumed := [format_name(row.topic) for row in answer.rows if row.limits_assumed]):
+        yield assumed_line(assumed, settings)

@@ -9,20 +9,16 @@ from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.group_findings import ABOVE
 from streaming.cluster.verdicts.group_words import last_rebalances
+from streaming.common.settings import Settings
 from streaming.common.units import TimeWords, format_count, format_list, format_name, format_time, format_word
 from streaming.kafka.groups.offset_moves import MoveKind
 from streaming.pages.listings.declared_lists import GROUP_PARTITIONS, besides_words, counted_in
 from streaming.pages.listings.details import group_findings
 from streaming.pages.listings.listing import Times
 from streaming.pages.listings.text_table import text_table
+from streaming.terminal.cli.assumed_limits import assumed_line
 from streaming.terminal.cli.lists import AT_START, away_lines
 from streaming.terminal.cli.printing import ShellCommand
-
-_ASSUMED = (
-    "assumed: {}: some settings that limit these topics are not known here, so weaker ones or Kafka's defaults are assumed. Give "
-    "--server-properties, and the log dir with __cluster_metadata if it is not among these; a cluster with ZooKeeper has "
-    "none: give topic_config."
-)
 
 _MOST_LINES = 100
 _MOST_NAMES = 5
@@ -84,18 +80,18 @@ def _alike(findings: Sequence[GroupFinding]) -> Iterator[str]:
     yield from (f"    no command: {each}" for each in reasons)
 
 
-def assumed_groups(groups: Sequence[GroupSummary]) -> Iterator[str]:
+def assumed_groups(groups: Sequence[GroupSummary], settings: Settings | None = None) -> Iterator[str]:
     """Of which groups limits are assumed, so that nobody knows when retention deletes what is unread."""
     names = [format_name(each.group) for each in groups if each.limits_assumed]
     if names:
-        yield f"\n{_ASSUMED.format(format_list(sorted(names), 3))}"
+        yield f"\n{assumed_line(sorted(names), settings)}"
 
 
-def assumed(groups: Sequence[GroupDetail]) -> Iterator[str]:
+def assumed(groups: Sequence[GroupDetail], settings: Settings | None = None) -> Iterator[str]:
     """Of which partitions limits are assumed, so that nobody knows when retention deletes what is unread."""
     partitions = sorted({(each.topic, each.partition) for group in groups for each in group.partitions if each.limits_assumed})
     if partitions:
-        yield f"\n{_ASSUMED.format(format_list([f'{format_name(topic)}-{number}' for topic, number in partitions], 3))}"
+        yield f"\n{assumed_line([f'{format_name(topic)}-{number}' for topic, number in partitions], settings)}"
 
 
 def read_between(read: ReadMoments | None) -> Iterator[str]:

@@ -120,6 +120,11 @@ class GroupSource:
         self._list = ListSource(replace(wanted, names=()), answer)
 
     @property
+    def of_log_dirs(self) -> Settings | None:
+        """By what log dirs were read; None if a job was asked."""
+        return None if self._reading is None else self._settings
+
+    @property
     def read(self) -> ReadMoments | None:
         """When log dirs were read; None if a job was asked, or for what was at another time: a copy does not move."""
         return None if self._reading is None or self._wanted.at is not None else self._reading.answers.read

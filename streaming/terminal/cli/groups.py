@@ -48,7 +48,11 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
 
     if wanted.names:
         named = source.named()
-        notes = [*assumed(named.groups.rows), *read_between(source.read), *away_notes(named.groups.away, named.groups.at_ms)]
+        notes = [
+            *assumed(named.groups.rows, source.of_log_dirs),
+            *read_between(source.read),
+            *away_notes(named.groups.away, named.groups.at_ms),
+        ]
         lines = [*partition_tables(named.groups.rows, wanted.width), *notes]
         if wanted.form == "json" or named.groups.rows:
             click.echo(named.groups.encode_readable()) if wanted.form == "json" else echo_lines(lines, wanted.width)
@@ -62,6 +66,10 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
         echo_lines([no_groups(every.page)], wanted.width)
     elif every.page.rows:
         table = text_table(GROUPS, every.page.rows, Times(every.page.at_ms), wanted.width)
-        notes = [*assumed_groups(every.page.rows), *read_between(source.read), *away_notes(every.page.away, every.page.at_ms)]
+        notes = [
+            *assumed_groups(every.page.rows, source.of_log_dirs),
+            *read_between(source.read),
+            *away_notes(every.page.away, every.page.at_ms),
+        ]
         echo_lines([*table, *notes], wanted.width)
     return ended([each.verdict for each in every.page.rows], every.doubts, total=every.page.total)

@@ -36,7 +36,12 @@ def command(settings: Settings, wanted: ListRequest, sort: str) -> int:
     page = source.page(RETENTION_PATH, RetentionPage, sort=sort)
     source.check_names(RETENTION_PATH, RetentionPage, page.doubts)
     reclaimable = any(row.retention_reclaimable_bytes > 0 for row in page.rows)
-    print_list(page, wanted, report(page.rows, page.at_ms, wanted.width), AT_START["retention"] if reclaimable else "")
+    print_list(
+        page,
+        wanted,
+        report(page.rows, page.at_ms, wanted.width, settings if wanted.job is None else None),
+        AT_START["retention"] if reclaimable else "",
+    )
     if any(row.kind == kinds.RETENTION_BLOCKED.name or (row.retention_overdue and not row.limits_assumed) for row in page.rows):
         return FOUND
     return NOT_KNOWN if page.doubts or any(row.retention_overdue for row in page.rows) else NOTHING_FOUND

@@ -5,12 +5,14 @@ from collections.abc import Iterator, Sequence
 
 from streaming.broker.protocol.listing_json import RetentionRow
 from streaming.cluster.verdicts.commands import FUTURE, REMEDIES, Commands, shows
+from streaming.common.settings import Settings
 from streaming.common.units import format_count, format_list, format_size
 from streaming.kafka.formats.names import INTERNAL_TOPICS
 from streaming.pages.listings.declared_lists import RETENTION
 from streaming.pages.listings.listing import Times
 from streaming.pages.listings.text_table import text_table
 from streaming.rules.cleaning import UNCLEANABLE
+from streaming.terminal.cli.assumed_limits import assumed_line
 from streaming.terminal.cli.printing import ShellCommand
 
 ALL_ACTIVE, UNLIMITED = "all_active", "unlimited"
@@ -25,18 +27,18 @@ ADVICE = {
     "max.compaction.lag.ms, or finds it as large as segment.bytes.",
     UNLIMITED: "Neither retention.ms nor retention.bytes limits it, so all of it is kept for ever, whoever has read it. `segtail groups` "
     "shows how far each group is; a limit deletes what is beyond it, read or not.",
-    "assumed": "The broker's server.properties or the topics' settings are not known here, so Kafka's defaults are used where nothing that "
-    "is known sets a limit. Give --server-properties, or set broker_config; without a metadata log, set topic_config.",
 }
 """What to do for each reason why data stays; why it stays is in the rows."""
 
 
-def report(rows: Sequence[RetentionRow], now_ms: int, width: int | None = None) -> Iterator[str]:
-    """The lines of the report; its table fits ``width``."""
+def report(rows: Sequence[RetentionRow], now_ms: int, width: int | None = None, settings: Settings | None = None) -> Iterator[str]:
+    """The lines of the report; its table fits ``width``. ``settings``: as in `assumed_line`."""
     yield from text_table(RETENTION, rows, Times(now_ms), width)
     yield ""
     yield _totals(rows)
     advice = list(_advice(rows))
+    if assumed := [f"{row.topic}-{row.partition}" for row in rows if row.limits_assumed]:
+        advice.append(assumed_line(assumed, settings))
     if advice:
         yield ""
         yield from advice
@@ -73,8 +75,6 @@ def _advice(rows: Sequence[RetentionRow]) -> Iterator[str]:
             present[ALL_ACTIVE].append(row)
         if _is_unlimited(row):
             present[UNLIMITED].append(row)
-        if row.limits_assumed:
-            present["assumed"].append(row)
     for reason, concerned in present.items():
         if concerned:
             some = format_list([f"{row.topic}-{row.partition}" for row in concerned], 3)

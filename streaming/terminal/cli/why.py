@@ -27,7 +27,11 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
         click.echo(named.groups.encode_readable())
     elif named.groups.rows:
         paragraphs = [line for each in named.groups.rows for line in ("", *reasons(each))][1:]
-        notes = [*assumed(named.groups.rows), *read_between(source.read), *away_notes(named.groups.away, named.groups.at_ms)]
+        notes = [
+            *assumed(named.groups.rows, source.of_log_dirs),
+            *read_between(source.read),
+            *away_notes(named.groups.away, named.groups.at_ms),
+        ]
         echo_lines([*paragraphs, *notes], wanted.width)
         if named.calm:
             echo_lines(["", f"nothing is wrong with {format_count(named.calm, 'other group')}"], wanted.width)
