@@ -234,7 +234,7 @@ LOG_UNREADABLE = _kind(
     "log_unreadable",
     WARNING,
     "LogUnreadable",
-    "segtail cannot read {value} logs of broker {broker}",
+    "Logs of broker {broker} that segtail cannot read: {value}",
     "Their metrics do not change.",
 )
 SCRUB_UNREADABLE = _kind(
