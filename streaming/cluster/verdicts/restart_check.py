@@ -6,6 +6,7 @@ acks=all are refused if too few are left in sync, and what the next leader lacks
 follower would have copied a moment later.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -419,16 +420,16 @@ class RestartCheck:
         late = sorted((circumstances.not_current & self.alive) - {*missing})
         if late:
             yield f"what is known of broker {format_list([str(each) for each in late], _NAMED)} is old"
-        every = topic_partitions(newest(circumstances.brokers))
-        if every is None:
+        if self._lacking is None:
             yield "no metadata log can be read"
-            return
-        names: dict[str, int] = {}
-        for row in self._rows.tolist():
-            names[self._observed.names[row]] = names.get(self._observed.names[row], 0) + 1
-        lacking = sum(max(0, count - names.get(topic, 0)) for topic, count in every.items())
-        if lacking:
-            yield f"of {format_count(lacking, 'partition')} no replica is seen"
+        elif self._lacking:
+            yield f"of {format_count(self._lacking, 'partition')} no replica is seen"
+
+    @cached_property
+    def _lacking(self) -> int | None:
+        """How many partitions of the cluster have no replica here, None if no metadata log can be read."""
+        every, seen = topic_partitions(newest(self.circumstances.brokers)), Counter(self._names_of(self._rows))
+        return None if every is None else sum(max(0, count - seen[topic]) for topic, count in every.items())
 
     def _unsure(self, broker: int) -> Iterator[str]:
         unsure = self._names(self._refused[1].of(broker))
