@@ -5,7 +5,7 @@ import pytest
 from docs.prose import found_in, of_markdown, of_python
 from tests.tables import each_row
 
-LONG = " ".join(["Word", *["word"] * 35])
+LONG = " ".join(["Word", *["word"] * 30])
 
 
 def rules(found: list[tuple[int, str]]) -> list[str]:

@@ -124,8 +124,8 @@ BROKER_STATUS_SINCE = Metric(
 )
 PROCESS_UP = Metric(
     "segtail_broker_process_up",
-    "1 if a process holds the lock of any of the broker's log dirs, 0 if nobody does and nobody writes there: the broker is stopped, "
-    "or these are a copy. Absent on file systems that do not share locks.",
+    "1 if a process holds the lock of any of the broker's log dirs, 0 if nobody does and nobody writes there. The broker is stopped "
+    "then, or these are a copy. Absent on file systems that do not share locks.",
     ("broker",),
 )
 RESTART_SAFE = Metric(

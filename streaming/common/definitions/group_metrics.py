@@ -12,8 +12,8 @@ LAG_OFFSETS = Metric(
 )
 LAG_RECORDS = Metric(
     "segtail_group_lag_records",
-    "Records that a consumer of the group has yet to get. isolation: read_committed up to the last stable offset without aborted ones, or "
-    "read_uncommitted up to the high watermark with them. Markers, deleted and compacted records do not count.",
+    "Records that a consumer of the group has yet to get, without markers, deleted and compacted ones. Isolation read_committed: up "
+    "to the last stable offset without aborted ones; read_uncommitted: up to the high watermark with them.",
     (*BY_TOPIC, "isolation"),
 )
 UNREAD_RECORDS = Metric(

@@ -17,8 +17,8 @@ RECORDS = Metric(
 HIGH_WATERMARK = Metric(
     "segtail_partition_high_watermark",
     "First offset that is not known to be replicated: the smallest log end offset of the in-sync replicas where all of them are "
-    "observed, else, and from Kafka 3.7 on below min.insync.replicas, the leader's checkpoint. Never later than the broker's own; absent "
-    "where that checkpoint cannot be read.",
+    "observed. Else, and from Kafka 3.7 on below min.insync.replicas, the leader's checkpoint; absent where that cannot be read. "
+    "Never later than the broker's own.",
     column="high_watermark",
 )
 HIGH_WATERMARK_CHECKPOINT = Metric(
@@ -135,7 +135,7 @@ TOPIC_LAST_UNCLEAN = Metric(
 )
 UNCLEAN_ELECTIONS = Metric(
     "segtail_partition_unclean_elections_total",
-    "Unclean leader elections that were seen: a replica became leader that was neither in sync nor eligible, or that was the last one "
+    "Unclean leader elections that were seen. A replica became leader that was neither in sync nor eligible, or that was the last one "
     "in sync and lost the end of its log in a crash. Only of the thousand partitions with the latest ones.",
     ("topic", "partition"),
 )

@@ -45,8 +45,8 @@ EXPIRED_BYTES = Metric(
 )
 APPEND_DELAY = Metric(
     "segtail_topic_append_delay_seconds",
-    "How long before its append the newest record of a data batch is dated, where this broker led and the append was seen: at least, "
-    "and up to eight seconds more. 0 within 30 s; batches without a timestamp are left out. Off with export.append_delays: false.",
+    "How long before its append the newest record of a data batch is dated; up to eight seconds more. Where this broker led and the "
+    "append was seen. 0 within 30 s; batches without a timestamp are left out. Off with export.append_delays: false.",
     ("broker", "topic"),
     histogram=True,
 )
