@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pyspark.sql.types import ArrayType, StructType
 
-from streaming.spark.source.relations import RELATIONS, RelationColumn
+from streaming.spark.source.relations import RELATIONS, Relation, RelationColumn
 
 MARK = "<!-- What follows is made from streaming/spark/source/relations.py by `make docs`. -->"
 
@@ -15,9 +15,12 @@ def reference(document: str) -> str:
     before, mark, _ = document.partition(MARK)
     if not mark:
         raise ValueError(f"the document has no line {MARK}")
-    lines = [before + MARK, ""]
+    others = [columns for relation, columns in RELATIONS.items() if relation != Relation.RECORDS]
+    common = [each for each in others[0] if all(each in columns for columns in others)]
+    lines = [before + MARK, "", "### All but records", "", *map(_line, common), ""]
     for relation, columns in RELATIONS.items():
-        lines += [f"### {relation}", "", *map(_line, columns), ""]
+        own = columns if relation == Relation.RECORDS else [each for each in columns if each not in common]
+        lines += [f"### {relation}", "", *map(_line, own), ""]
     return "\n".join(lines)
 
 
