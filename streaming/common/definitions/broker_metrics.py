@@ -130,7 +130,7 @@ PROCESS_UP = Metric(
 )
 RESTART_SAFE = Metric(
     "segtail_broker_restart_safe",
-    "1 if the broker may be restarted now, or started: no partition goes offline or falls under min ISR, no record that stands on it alone "
+    "1 if the broker may be restarted now, or started. No partition goes offline or falls under min ISR, no record that stands on it alone "
     "is lost, and the quorum keeps its majority. 0 with the first reason why not. Absent while something is not known.",
     ("broker", "reason"),
 )
