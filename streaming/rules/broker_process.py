@@ -22,7 +22,9 @@ QUIET_MS = 60_000
 _SHUTDOWN_LOOKS = 1
 """A node lets go of its locks before it has closed its metadata log: in so many looks after that, it may still be seen to grow."""
 
-_GROWS = "its .lock is not held, but files there change: locks are not shared with this machine"
+LOCKS_NOT_SEEN = "its .lock is not held, but files there change: locks are not shared with this machine"
+"""Why nothing is known of a process that is there, for it writes."""
+
 _CHANGED = "its .lock is not held, but files there were changed within the last minute"
 _NEVER_WRITTEN = "its .lock is not held, and nothing shows when a broker last wrote there"
 _NO_DIR = "none of its log dirs can be asked"
@@ -141,9 +143,9 @@ def _grown(before: ProcessLook, written_ms: int, now_ms: int) -> ProcessLook:
 def _free(looked: ProcessLook, files: frozenset[tuple[int, int]], now_ms: int) -> ProcessLook:
     if looked.held and looked.held <= files:
         grows = looked.growths > _SHUTDOWN_LOOKS and now_ms - looked.grown_ms < QUIET_MS
-        return _unknown(looked, _GROWS) if grows else _ended(looked)
+        return _unknown(looked, LOCKS_NOT_SEEN) if grows else _ended(looked)
     if looked.growths:
-        return _unknown(looked, _GROWS)
+        return _unknown(looked, LOCKS_NOT_SEEN)
     if looked.written_ms < 0:
         return _unknown(looked, _NEVER_WRITTEN)
     if now_ms - looked.written_ms < QUIET_MS:

@@ -10,16 +10,18 @@ from hypothesis import strategies as st
 
 from streaming.broker.protocol.cluster_messages import PartitionCounts, Reassignment, TopicCounts
 from streaming.broker.protocol.restart_json import SAFE, UNKNOWN, UNSAFE, RestartRow
-from streaming.cluster.verdicts.restart_check import HANGS_MS, STANDS_MS, RestartCheck, restart_page
+from streaming.broker.protocol.status_messages import ProcessStatus
+from streaming.cluster.verdicts.restart_check import HANGS_MS, QUIET_MS, STANDS_MS, RestartCheck, restart_page
 from streaming.common.rows import SEGMENTS
 from streaming.errors import UsageError
+from streaming.rules.broker_process import LOCKS_NOT_SEEN, ProcessState
 from streaming.rules.coordinator_state import ONGOING, STATES
 from streaming.rules.limits import KAFKA_3_7
 from tests.view.reported import Facts
 from tests.view.rows import new_table
 from tests.worlds.hosts import log_dir
 from tests.worlds.problems import MINUTE, NOW_MS, READING, agent, around, group
-from tests.worlds.restarts import BROKERS, NEW, check, cluster, replicas
+from tests.worlds.restarts import BROKERS, NEW, check, cluster, registered, replicas
 
 
 def codes(row: RestartRow) -> list[str]:
@@ -119,7 +121,7 @@ def test_records_that_only_a_replica_that_hangs_would_lead_without_are_lost() ->
     """The controller takes it for alive for some seconds, and elects it."""
     rows = replicas("t", BROKERS, ends={2: 90}, seen_ms={2: NOW_MS - MINUTE})
     table, agents = cluster(rows)
-    late = replace(agents[1], broker_statuses=(replace(agents[1].broker_statuses[0], appended_ms=NOW_MS - 20_000),))
+    late = replace(agents[1], broker_statuses=(replace(agents[1].broker_statuses[0], appended_ms=NOW_MS - 9_000),))
     of = RestartCheck(circumstances=around(agents[0], late, agents[2], table=table), limits_of=table.limiter.now())
     assert codes(of.row(1)) == ["not_replicated"]
 
@@ -131,8 +133,12 @@ def test_records_that_only_a_replica_that_hangs_would_lead_without_are_lost() ->
         ({"stale": True}, "no agent has answered lately"),
         ({"lags": {"a2": (5 << 20, 130.0)}}, "what is known of broker 2 is old"),
         (
-            {"live": False, "of_broker": {"appended_ms": NOW_MS - 2 * MINUTE}},
-            "who leads and who is in sync is as of the last write to a metadata log, 2m ago",
+            {"live": False, "of_broker": {"appended_ms": NOW_MS - QUIET_MS - 1}},
+            "no metadata log has grown for 10s: there is no active controller, or these are copies",
+        ),
+        (
+            {"of_broker": {"process": ProcessStatus(state=ProcessState.UNKNOWN, why="changed lately", free=["x"])}},
+            "whether broker 1, 2, 3 runs is not known: nobody holds the locks of its log dirs, and it wrote a moment ago",
         ),
         ({"of_broker": {"readable": False}}, "the log dirs of broker 1, 2, 3 are not seen"),
         ({"of_broker": {"counts": ""}}, "no metadata log can be read"),
@@ -249,6 +255,30 @@ def test_the_order_of_all_has_the_active_controller_last_and_says_what_to_wait_f
     assert (page.order, page.next_step) == ([3], "Restart broker 3 now, then wait until this check says the same of the next one.")
     page = restart_page(check(replicas("t", (1, 2), least=2), replicas("u", (3,), leader=3)))
     assert (page.order, page.next_step) == ([], "Restart none now: wait until broker 1, 2, 3 has caught up.")
+
+
+def test_the_one_that_has_run_longest_is_first_and_one_that_is_stopped_is_started_before() -> None:
+    lately = [replace(each, since_ms=NOW_MS - 5 if each.broker == 2 else each.since_ms) for each in registered()]
+    assert restart_page(check(replicas("t", BROKERS), of_broker={"registered": lately, "controller": 1})).order == [3, 2, 1]
+    page = restart_page(check(replicas("t", (1, 3)), down=(2,)))
+    assert page.next_step == "Restart none now: first start broker 2."
+
+
+def test_where_locks_are_not_seen_a_process_that_writes_counts() -> None:
+    unseen = ProcessStatus(state=ProcessState.UNKNOWN, why=LOCKS_NOT_SEEN, free=["x"])
+    assert check(replicas("t", BROKERS), of_broker={"process": unseen}).row(1).verdict == SAFE
+
+
+def test_one_that_hangs_holds_its_locks() -> None:
+    def of(process: ProcessStatus) -> RestartCheck:
+        table, agents = cluster(replicas("t", BROKERS))
+        own = replace(agents[1].broker_statuses[0], appended_ms=NOW_MS - 9_000, process=process)
+        late = replace(agents[1], broker_statuses=(own,))
+        return RestartCheck(circumstances=around(agents[0], late, agents[2], table=table), limits_of=table.limiter.now())
+
+    assert [(row.running, row.hangs) for row in (of(ProcessStatus(state=ProcessState.UP)).row(2),)] == [(False, True)]
+    ended = ProcessStatus(state=ProcessState.UNKNOWN, why="changed lately", free=["x"])
+    assert [(row.running, row.hangs) for row in (of(ended).row(2),)] == [(False, False)]
 
 
 def test_a_broker_that_is_not_registered_is_refused_with_those_that_are() -> None:

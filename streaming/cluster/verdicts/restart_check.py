@@ -19,12 +19,13 @@ from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.cluster_problems import quiet_metadata
 from streaming.cluster.view.broker_status import newest, reassignments, topic_partitions
 from streaming.cluster.view.decisions import NOWHERE
-from streaming.cluster.view.exported import OLD_METADATA_MS, Observed
+from streaming.cluster.view.exported import Observed
 from streaming.common.arrays import Flags, Longs
 from streaming.common.units import format_be, format_count, format_duration, format_list, format_name, format_size
 from streaming.errors import UsageError, quoted
 from streaming.kafka.formats.metadata_records import Phase
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, TRANSACTION_TOPIC, coordinator_partition
+from streaming.rules.broker_process import LOCKS_NOT_SEEN, ProcessState
 from streaming.rules.coordinator_state import ONGOING
 from streaming.rules.copying import bytes_behind
 from streaming.rules.limits import LimitsOf, effective_min_isr
@@ -35,6 +36,9 @@ STANDS_MS = 10_000
 
 HANGS_MS = 5_000
 """The copy of the metadata log of a broker that serves grows twice a second, and is looked at at least every three seconds."""
+
+QUIET_MS = 10_000
+"""An active controller writes to the metadata log twice a second; a job looks every three seconds."""
 
 _NAMED = 5
 
@@ -76,10 +80,25 @@ class RestartCheck:
     @cached_property
     def alive(self) -> frozenset[int]:
         """The brokers that serve. One that hangs does not, though the controller fences it only after `broker.session.timeout.ms`."""
+        return self._unfenced - self.circumstances.not_writing - self._hanging
+
+    @cached_property
+    def _hanging(self) -> frozenset[int]:
+        """The nodes whose copy of the metadata log does not grow while others do."""
         appended_ms = self.circumstances.appended_ms
         newest_ms = max(appended_ms.values(), default=-1)
-        hang = {broker for broker, at in appended_ms.items() if newest_ms - at > HANGS_MS}
-        return self._unfenced - self.circumstances.not_writing - hang
+        return frozenset(node for node, at in appended_ms.items() if newest_ms - at > HANGS_MS)
+
+    @cached_property
+    def _perhaps_ended(self) -> list[int]:
+        """Brokers that nothing shows to serve: nobody holds their locks, and they wrote a moment ago."""
+        return sorted(filter(self._is_released, self.alive))
+
+    def _is_released(self, broker: int) -> bool:
+        """Whether nobody holds the locks of a broker, of which more is not known yet."""
+        process = self.circumstances.processes.get(broker)
+        unknown = process is not None and process.state == ProcessState.UNKNOWN and process.why != LOCKS_NOT_SEEN
+        return unknown and process is not None and bool(process.free)
 
     @cached_property
     def _unfenced(self) -> frozenset[int]:
@@ -244,6 +263,7 @@ class RestartCheck:
             broker=broker,
             verdict=UNSAFE if reasons else UNKNOWN if doubts else SAFE,
             running=running,
+            hangs=broker in self._hanging & self._unfenced and not self._is_released(broker),
             reasons=reasons,
             costs=list(self._costs(broker)) if running else [],
             behind=list(self._behind(broker)),
@@ -284,8 +304,8 @@ class RestartCheck:
         """The voters of the quorum, those of them that are up, and those of which it is not known."""
         latest = newest(self.circumstances.brokers)
         voters = frozenset() if latest is None else frozenset(latest.voters)
-        appends = {each for each, at in self.circumstances.appended_ms.items() if self.circumstances.now_ms - at <= STANDS_MS}
-        up = voters & (self.alive | appends)
+        controllers = self.circumstances.appended_ms.keys() - self.circumstances.phases.keys() - self._hanging
+        up = voters & (self.alive | controllers)
         known = {*self.circumstances.phases, *self.circumstances.appended_ms}
         return voters, up, voters - up - known
 
@@ -376,7 +396,9 @@ class RestartCheck:
         here = self._assigned.where(self._assigned.broker == broker)
         behind = here.place[~np.isin(here.keys, self._in_sync.keys)]
         sizes = [self._bytes_behind(place, broker) for place in behind.tolist()]
-        size = f" ({format_size(sum(sizes))} behind)" if sizes and min(sizes) >= 0 else ""
+        known = [size for size in sizes if size >= 0]
+        least = "" if len(known) == len(sizes) else "at least "
+        size = f" ({least}{format_size(sum(known))} behind)" if known else ""
         yield from self._fact("out_of_sync", behind, f"{{}} not in sync{size}", "replica")
         first = np.unique(self._assigned.place, return_index=True)[1]
         preferred = self._assigned.broker[first] == broker
@@ -410,9 +432,12 @@ class RestartCheck:
         """Brokers and partitions of which nothing is seen now."""
         circumstances = self.circumstances
         newest_ms = max(circumstances.appended_ms.values(), default=-1)
-        if newest_ms >= 0 and circumstances.now_ms - newest_ms > OLD_METADATA_MS and not quiet_metadata(circumstances):
+        if newest_ms >= 0 and circumstances.now_ms - newest_ms > QUIET_MS and not quiet_metadata(circumstances):
             age = format_duration((circumstances.now_ms - newest_ms) / 1000)
-            yield f"who leads and who is in sync is as of the last write to a metadata log, {age} ago"
+            yield f"no metadata log has grown for {age}: there is no active controller, or these are copies"
+        if self._perhaps_ended:
+            names = format_list([str(each) for each in self._perhaps_ended], _NAMED)
+            yield f"whether broker {names} runs is not known: nobody holds the locks of its log dirs, and it wrote a moment ago"
         seen = {each.broker for each in circumstances.brokers if each.readable}
         missing = sorted((self.alive | {broker}) - seen)
         if missing:
@@ -470,11 +495,14 @@ def restart_page(check: RestartCheck, broker: str = "") -> RestartPage:
         those = f"registered are {format_list([*known], MOST_NAMED)}" if known else "no metadata log shows any"
         raise UsageError(f"there is no broker {quoted(broker)}: {those}")
     rows = [check.row(each) for each in ([known[broker]] if broker else check.brokers)]
-    latest = newest(check.circumstances.brokers)
+    latest, phases = newest(check.circumstances.brokers), check.circumstances.phases
     controller = -1 if latest is None else latest.controller
-    order = sorted(
-        (row.broker for row in rows if row.running and row.verdict == SAFE), key=lambda each: (each == controller, each)
-    )  # the active controller last, so that it moves once
+
+    def place(broker: int) -> tuple[bool, float, int]:
+        """The active controller comes last, so that it moves once; of the others the one first that has run longest."""
+        return broker == controller, phases[broker].since or 0.0, broker
+
+    order = sorted((row.broker for row in rows if row.running and row.verdict == SAFE), key=place)
     return RestartPage(
         at_ms=check.circumstances.now_ms,
         version=streaming.__version__,
@@ -488,6 +516,9 @@ def _next(rows: Sequence[RestartRow], order: Sequence[int]) -> str:
     """What to do now, so that all brokers are restarted, one after the other."""
     if not rows:
         return "No broker is known."
+    away = [str(row.broker) for row in rows if not row.running and not row.hangs]
+    if away:
+        return f"Restart none now: first start broker {format_list(away, _NAMED)}."
     if order:
         after = "then wait until this check says the same of the next one" if len(rows) > 1 else "then look whether it has caught up"
         return f"Restart broker {order[0]} now, {after}."

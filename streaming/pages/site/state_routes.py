@@ -90,7 +90,8 @@ def restart_answer(state: State, request: HttpRequest) -> Response:
         (row,) = state.restart(urlencode({"broker": broker})).rows
     except UsageError as error:
         return sentence(HTTPStatus.NOT_FOUND, str(error))
-    why = "; ".join([*(each.what for each in row.reasons), *row.doubts])
+    phase = [] if row.running else ["it hangs" if row.hangs else "it is not running: this is about its start"]
+    why = "; ".join([*phase, *(each.what for each in row.reasons), *row.doubts])
     status = {SAFE: HTTPStatus.OK, UNSAFE: HTTPStatus.CONFLICT}.get(row.verdict, HTTPStatus.SERVICE_UNAVAILABLE)
     return sentence(status, f"{row.verdict}: {why}" if why else row.verdict)
 

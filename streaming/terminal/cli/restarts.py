@@ -84,8 +84,9 @@ def _page(settings: Settings, job: str | None, broker: int | None) -> RestartPag
 
 def verdict_line(row: RestartRow) -> str:
     """The verdict in a sentence, which ends with a colon if something follows."""
-    done = "restarted" if row.running else "started"
-    who = f"Broker {row.broker}" if row.running else f"Broker {row.broker} is not running, and"
+    done = "restarted" if row.running or row.hangs else "started"
+    state = "" if row.running else " hangs, and" if row.hangs else " is not running, and"
+    who = f"Broker {row.broker}{state}"
     match row.verdict:
         case "safe":
             sure = ": nothing goes offline, no producer is refused, and nothing is lost" if row.running else ""
