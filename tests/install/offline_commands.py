@@ -31,7 +31,7 @@ USES = {
     "doctor": Use(  # whether a broker runs whose files have just been copied is not known
         "doctor --log-dirs {log_dirs} --checkpoint {scratch}/checkpoint --listen 127.0.0.1:0", "only Spark needs Java", statuses=(0, 3, 4)
     ),
-    "dump": Use("dump {segments} --verify", "base_offset"),
+    "dump": Use("dump {segments} --verify", "everything is whole, "),
     "export": Use("export alerts {scratch}/alerts", "files written to"),
     "groups": Use("groups --log-dirs {log_dirs}", "no consumer groups are known"),
     "page": Use("page --log-dirs {log_dirs} --listen 127.0.0.1:0 --child", "segtail: the page is at http://127.0.0.1:"),

@@ -97,8 +97,7 @@ class RestartCheck:
     def _is_released(self, broker: int) -> bool:
         """Whether nobody holds the locks of a broker, of which more is not known yet."""
         process = self.circumstances.processes.get(broker)
-        unknown = process is not None and process.state == ProcessState.UNKNOWN and process.why != LOCKS_NOT_SEEN
-        return unknown and process is not None and bool(process.free)
+        return process is not None and process.state == ProcessState.UNKNOWN and process.why != LOCKS_NOT_SEEN and bool(process.free)
 
     @cached_property
     def _unfenced(self) -> frozenset[int]:
@@ -285,7 +284,7 @@ class RestartCheck:
         tails, led = self._tails, self._leader == broker
         stands = np.flatnonzero(led & tails.stands)
         records = format_count(int(tails.offsets[stands].sum()), "record")
-        yield from self._fact("not_replicated", stands, f"{{}} would lose up to {records} that the next leader has not copied for 10 s")
+        yield from self._fact("not_replicated", stands, f"{{}} would lose up to {records} that the next leader lacks")
         yield from self._quorum_lost(broker)
         yield from self._log_dirs_lost(broker)
 
