@@ -106,6 +106,15 @@ def test_what_is_not_known_is_said_and_has_a_status_of_its_own(half_seen: Job) -
     assert restart_safe(half_seen) == {("2", "offline"): 0.0}
 
 
+def test_of_one_that_may_be_started_the_line_ends_with_its_verdict() -> None:
+    job = Job(down=(3,))
+    try:
+        lines = run_command("restart-check", "--all", "--job", job.url).stdout.splitlines()
+    finally:
+        job.close()
+    assert "Broker 3 is not running, and may be started now." in lines
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [

@@ -225,8 +225,10 @@ def _check_whole(wanted: WantedRecords, partition: Partition, stop: int, buffer:
         if wanted.fails_on_loss:
             raise LogDirError(f"option log_dirs: {lost}; copy it whole, or read what is there with failOnDataLoss=false")
         log.warning("deleted: %s; the query goes on, as failOnDataLoss is false", lost)
-    end = find_offset(segments, None, buffer).next_offset if segments and stop != ENDLESS else 0
-    if segments and stop != ENDLESS and end < stop:
+    if not segments or stop == ENDLESS:
+        return 0
+    end = find_offset(segments, None, buffer).next_offset
+    if end < stop:
         log.warning(
             "%s ends at offset %d, or is damaged there, and offsets up to %d were replicated: it was copied in part, or has lost its end",
             *(partition.path, end, stop),

@@ -38,6 +38,11 @@ class RestartRow(PublicMessage):
     behind: list[RestartFact] = field(default_factory=list)  # list of `RestartFact`: what its last start has not caught up with yet
     doubts: list[str] = field(default_factory=list)  # sentences: what is not known, so that it is not called safe
 
+    @property
+    def against(self) -> list[str]:
+        """All that speaks against it, in sentences, the worst first."""
+        return [*(each.what for each in self.reasons), *self.doubts]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestartPage(PublicMessage):

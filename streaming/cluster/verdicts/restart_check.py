@@ -15,6 +15,7 @@ import numpy as np
 
 import streaming
 from streaming.broker.protocol.restart_json import MOST_NAMED, SAFE, UNKNOWN, UNSAFE, RestartFact, RestartPage, RestartRow
+from streaming.broker.protocol.status_messages import BrokerStatus
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.cluster_problems import quiet_metadata
 from streaming.cluster.view.broker_status import newest, reassignments, topic_partitions
@@ -105,6 +106,15 @@ class RestartCheck:
         of = self.circumstances
         return frozenset(each.broker for each in of.phases.values() if each.phase is Phase.RUNNING) - of.idle
 
+    @cached_property
+    def _latest(self) -> BrokerStatus | None:
+        return newest(self.circumstances.brokers)
+
+    @property
+    def controller(self) -> int:
+        """The active controller, -1 if it is not known."""
+        return -1 if self._latest is None else self._latest.controller
+
     @property
     def brokers(self) -> list[int]:
         """All that are registered."""
@@ -194,13 +204,11 @@ class RestartCheck:
         """The item of the log of each pair, -1 if it is not observed, or not as it is now."""
         keys, items = self._logs
         wanted = self._observed.columns["replicas_of"][self._rows[pairs.place]] << 32 | pairs.broker
+        if not len(keys):
+            return np.full(len(wanted), -1, np.int64)
         last = np.searchsorted(keys, wanted, side="right") - 1
-        there = (last >= 0) & (keys[last] == wanted) if len(keys) else np.zeros(len(wanted), np.bool_)
-        found: Longs = np.where(there, items[last], -1) if len(keys) else np.full(len(wanted), -1, np.int64)
+        found: Longs = np.where((last >= 0) & (keys[last] == wanted), items[last], -1)
         return found
-
-    def _log(self, place: int, broker: int) -> int:
-        return int(self._logs_of(_Pairs(place=np.array([place]), broker=np.array([broker])))[0])
 
     @cached_property
     def _successor(self) -> Longs:
@@ -224,26 +232,24 @@ class RestartCheck:
         offsets = np.where((led >= 0) & (following >= 0), np.maximum(ends[led] - ends[following], 0), -1)
         behind_ms = np.maximum(seen[led] - seen[following], newest_ms[led] - newest_ms[following])
         quiet_ms = self.circumstances.now_ms - seen[led]
-        names = zip(self._names_of(self._rows), columns["partition"][self._rows].tolist(), strict=True)
-        was = np.array([self.before.get(each, -1) for each in names], np.int64) if self.before else np.full(len(every), -1, np.int64)
+        was = np.array([self.before.get(each, -1) for each in self._partitions_of(self._rows)], np.int64) if self.before else -1
         stands = (np.maximum(behind_ms, quiet_ms) > STANDS_MS) | (ends[following] < was)
         return _Tails(offsets=offsets, stands=(offsets > 0) & stands)
 
     def ends(self) -> dict[tuple[str, int], int]:
         """The ends of leaders whose next leader does not have everything, for a later check."""
-        some = self._rows[self._tails.offsets > 0]
-        leaders = self._logs_of(_Pairs(place=np.flatnonzero(self._tails.offsets > 0), broker=self._leader[self._tails.offsets > 0]))
-        columns = self._observed.columns
-        names = zip(self._names_of(some), columns["partition"][some].tolist(), strict=True)
-        return dict(zip(names, columns["log_end_offset"][leaders].tolist(), strict=True))
+        places = np.flatnonzero(self._tails.offsets > 0)
+        leaders = self._logs_of(_Pairs(place=places, broker=self._leader[places]))
+        ends = self._observed.columns["log_end_offset"][leaders].tolist()
+        return dict(zip(self._partitions_of(self._rows[places]), ends, strict=True))
 
-    def _names_of(self, rows: Longs) -> list[str]:
-        return [self._observed.names[row] for row in rows.tolist()]
+    def _partitions_of(self, rows: Longs) -> Iterator[tuple[str, int]]:
+        """Topic and number of the partitions of some logs."""
+        numbers = self._observed.columns["partition"][rows].tolist()
+        return zip((self._observed.names[row] for row in rows.tolist()), numbers, strict=True)
 
     def _names(self, places: Longs) -> list[str]:
-        rows = self._rows[np.unique(places)]
-        names = zip(self._names_of(rows), self._observed.columns["partition"][rows].tolist(), strict=True)
-        return [f"{topic}-{number}" for topic, number in sorted(names)]
+        return [f"{topic}-{number}" for topic, number in sorted(self._partitions_of(self._rows[np.unique(places)]))]
 
     def _fact(self, code: str, places: Longs, told: str, noun: str = "partition") -> Iterator[RestartFact]:
         """Some partitions in a sentence, nothing if there are none. ``told`` has {} where it says how many; which ones follows it."""
@@ -301,8 +307,7 @@ class RestartCheck:
     @cached_property
     def _voters(self) -> tuple[frozenset[int], frozenset[int], frozenset[int]]:
         """The voters of the quorum, those of them that are up, and those of which it is not known."""
-        latest = newest(self.circumstances.brokers)
-        voters = frozenset() if latest is None else frozenset(latest.voters)
+        voters = frozenset() if self._latest is None else frozenset(self._latest.voters)
         controllers = self.circumstances.appended_ms.keys() - self.circumstances.phases.keys() - self._hanging
         up = voters & (self.alive | controllers)
         known = {*self.circumstances.phases, *self.circumstances.appended_ms}
@@ -323,19 +328,15 @@ class RestartCheck:
     def _reasons_not_to_start(self, broker: int) -> Iterator[RestartFact]:
         """A replica that is elected though its log has lost its end: the others then cut off theirs."""
         yield from self._log_dirs_lost(broker)
-        shorter, lost = [], 0
-        for place in sorted({*self._may_lead.of(broker).tolist()}):
-            own = self._log(place, broker)
-            others = [
-                item for other in self._assigned.broker[self._assigned.place == place].tolist() if (item := self._log(place, other)) >= 0
-            ]
-            ends = self._observed.columns["log_end_offset"]
-            missing = max((int(ends[item]) for item in others), default=0) - (int(ends[own]) if own >= 0 else 0)
-            if self._leader[place] < 0 and missing > 0 and others != [own]:
-                shorter.append(place)
-                lost += missing
-        told = f"it would lead {{}}, and lacks {format_count(lost, 'record')} that another replica has"
-        yield from self._fact("log_is_shorter", np.array(shorter, np.int64), told)
+        ends, places = self._observed.columns["log_end_offset"], np.unique(self._may_lead.of(broker))
+        places = places[self._leader[places] < 0]
+        replicas = self._assigned.where(np.isin(self._assigned.place, places))
+        logs, own = self._logs_of(replicas), self._logs_of(_Pairs(place=places, broker=np.full(len(places), broker)))
+        longest = np.zeros(len(self._rows), np.int64)
+        np.maximum.at(longest, replicas.place, np.where(logs >= 0, ends[logs], 0))
+        lacks = longest[places] - np.where(own >= 0, ends[own], 0)
+        told = f"it would lead {{}}, and lacks {format_count(int(lacks[lacks > 0].sum()), 'record')} that another replica has"
+        yield from self._fact("log_is_shorter", places[lacks > 0], told)
 
     def _costs(self, broker: int) -> Iterator[RestartFact]:
         led = np.flatnonzero((self._leader == broker) & (self._successor >= 0))
@@ -345,8 +346,7 @@ class RestartCheck:
         records = format_count(int(tails.offsets[flight].sum()), "record")
         told = f"of {{}} up to {records} were just being copied: with acks=0 or 1 a restart may lose such ones"
         yield from self._fact("in_flight", flight, told)
-        latest = newest(self.circumstances.brokers)
-        if latest is not None and latest.controller == broker and self._voters[0] != {broker}:
+        if self.controller == broker and self._voters[0] != {broker}:
             yield RestartFact(code="controller", what="it is the active controller: another one is elected")
         yield from self._coordinated(broker, led)
         yield from self._moves(broker)
@@ -354,24 +354,21 @@ class RestartCheck:
 
     def _coordinated(self, broker: int, led: Longs) -> Iterator[RestartFact]:
         """What another broker coordinates meanwhile."""
-        rows = self._rows[led]
-        names, numbers = np.array(self._names_of(rows), np.object_), self._observed.columns["partition"][rows]
+        partitions_of = [*self._partitions_of(self._rows[led])]
         counts = self._observed.coordinators.counts.get(broker, ())
-        if counts and counts[ONGOING] and TRANSACTION_TOPIC in names:
+        if counts and counts[ONGOING] and any(topic == TRANSACTION_TOPIC for topic, _ in partitions_of):
             what = f"another broker coordinates {format_count(counts[ONGOING], 'open transaction')}"
             yield RestartFact(code="transactions", what=what)
         groups = self.circumstances.groups
-        partitions = (topic_partitions(newest(self.circumstances.brokers)) or {}).get(OFFSETS_TOPIC, 0)
+        partitions = (topic_partitions(self._latest) or {}).get(OFFSETS_TOPIC, 0)
         if groups is not None and partitions:
-            there = {*numbers[names == OFFSETS_TOPIC].tolist()}
+            there = {number for topic, number in partitions_of if topic == OFFSETS_TOPIC}
             count = sum(coordinator_partition(name, partitions) in there for name in groups.snapshot.groups)
             if count:
                 yield RestartFact(code="groups", what=f"another broker coordinates {format_count(count, 'consumer group')}")
 
     def _moves(self, broker: int) -> Iterator[RestartFact]:
-        moving = [
-            each for each in reassignments(newest(self.circumstances.brokers)) if broker in (*each.adding, *each.removing, each.leader)
-        ]
+        moving = [each for each in reassignments(self._latest) if broker in (*each.adding, *each.removing, each.leader)]
         if moving:
             names = format_list([f"{format_name(each.topic)}-{each.partition}" for each in moving], _NAMED)
             what = f"until it is back, {format_count(len(moving), 'reassignment')} cannot end: {names}"
@@ -394,7 +391,9 @@ class RestartCheck:
     def _behind(self, broker: int) -> Iterator[RestartFact]:
         here = self._assigned.where(self._assigned.broker == broker)
         behind = here.place[~np.isin(here.keys, self._in_sync.keys)]
-        sizes = [self._bytes_behind(place, broker) for place in behind.tolist()]
+        leaders = self._logs_of(_Pairs(place=behind, broker=self._leader[behind]))
+        own = self._logs_of(_Pairs(place=behind, broker=np.full(len(behind), broker)))
+        sizes = [self._bytes_behind(*logs) for logs in zip(leaders.tolist(), own.tolist(), strict=True)]
         known = [size for size in sizes if size >= 0]
         least = "" if len(known) == len(sizes) else "at least "
         size = f" ({least}{format_size(sum(known))} behind)" if known else ""
@@ -404,9 +403,8 @@ class RestartCheck:
         others = np.flatnonzero(preferred & (self._leader != broker) & (self._leader >= 0))
         yield from self._fact("not_preferred", others, "another broker leads {}, and this one is the preferred leader")
 
-    def _bytes_behind(self, place: int, broker: int) -> int:
+    def _bytes_behind(self, leader: int, own: int) -> int:
         """-1 if the leader's log is not known."""
-        leader, own = self._log(place, int(self._leader[place])), self._log(place, broker)
         segments = self._observed.carried[leader].segments if leader >= 0 else None
         size = int(self._observed.replica_offsets["size_bytes"][leader])
         if segments is None or size < 0:
@@ -435,15 +433,15 @@ class RestartCheck:
             age = format_duration((circumstances.now_ms - newest_ms) / 1000)
             yield f"no metadata log has grown for {age}: there is no active controller, or these are copies"
         if self._perhaps_ended:
-            names = format_list([str(each) for each in self._perhaps_ended], _NAMED)
+            names = _ids(self._perhaps_ended)
             yield f"whether broker {names} runs is not known: nobody holds the locks of its log dirs, and it wrote a moment ago"
         seen = {each.broker for each in circumstances.brokers if each.readable}
         missing = sorted((self.alive | {broker}) - seen)
         if missing:
-            yield f"the log dirs of broker {format_list([str(each) for each in missing], _NAMED)} are not seen"
+            yield f"the log dirs of broker {_ids(missing)} are not seen"
         late = sorted((circumstances.not_current & self.alive) - {*missing})
         if late:
-            yield f"what is known of broker {format_list([str(each) for each in late], _NAMED)} is old"
+            yield f"what is known of broker {_ids(late)} is old"
         if self._lacking is None:
             yield "no metadata log can be read"
         elif self._lacking:
@@ -452,7 +450,7 @@ class RestartCheck:
     @cached_property
     def _lacking(self) -> int | None:
         """How many partitions of the cluster have no replica here, None if no metadata log can be read."""
-        every, seen = topic_partitions(newest(self.circumstances.brokers)), Counter(self._names_of(self._rows))
+        every, seen = topic_partitions(self._latest), Counter(topic for topic, _ in self._partitions_of(self._rows))
         return None if every is None else sum(max(0, count - seen[topic]) for topic, count in every.items())
 
     def _unsure(self, broker: int) -> Iterator[str]:
@@ -469,7 +467,7 @@ class RestartCheck:
             yield f"what the next leader of {format_count(len(not_seen), 'partition')} has copied is not seen: {which}"
         if self._unheard_voters(broker) and broker in self._voters[0]:
             unknown = sorted(self._voters[2])
-            yield f"whether controller {format_list([str(each) for each in unknown], _NAMED)} is up is not seen, and the quorum hangs on it"
+            yield f"whether controller {_ids(unknown)} is up is not seen, and the quorum hangs on it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -478,6 +476,10 @@ class _Tails:
 
     offsets: Longs
     stands: Flags
+
+
+def _ids(brokers: Sequence[int]) -> str:
+    return format_list([str(each) for each in brokers], _NAMED)
 
 
 def restart_page(check: RestartCheck, broker: str = "") -> RestartPage:
@@ -494,12 +496,11 @@ def restart_page(check: RestartCheck, broker: str = "") -> RestartPage:
         those = f"registered are {format_list([*known], MOST_NAMED)}" if known else "no metadata log shows any"
         raise UsageError(f"there is no broker {quoted(broker)}: {those}")
     rows = [check.row(each) for each in ([known[broker]] if broker else check.brokers)]
-    latest, phases = newest(check.circumstances.brokers), check.circumstances.phases
-    controller = -1 if latest is None else latest.controller
+    phases = check.circumstances.phases
 
     def place(broker: int) -> tuple[bool, float, int]:
         """The active controller comes last, so that it moves once; of the others the one first that has run longest."""
-        return broker == controller, phases[broker].since or 0.0, broker
+        return broker == check.controller, phases[broker].since or 0.0, broker
 
     order = sorted((row.broker for row in rows if row.running and row.verdict == SAFE), key=place)
     return RestartPage(
@@ -515,13 +516,13 @@ def _next(rows: Sequence[RestartRow], order: Sequence[int]) -> str:
     """What to do now, so that all brokers are restarted, one after the other."""
     if not rows:
         return "No broker is known."
-    away = [str(row.broker) for row in rows if not row.running and not row.hangs]
+    away = [row.broker for row in rows if not row.running and not row.hangs]
     if away:
-        return f"Restart none now: first start broker {format_list(away, _NAMED)}."
+        return f"Restart none now: first start broker {_ids(away)}."
     if order:
         after = "then wait until this check says the same of the next one" if len(rows) > 1 else "then look whether it has caught up"
         return f"Restart broker {order[0]} now, {after}."
     behind = [row.broker for row in rows if any(each.code == "out_of_sync" for each in row.behind)]
     if behind:
-        return f"Restart none now: wait until broker {format_list([str(each) for each in behind], _NAMED)} has caught up."
+        return f"Restart none now: wait until broker {_ids(behind)} has caught up."
     return "Restart none now."

@@ -91,7 +91,7 @@ def restart_answer(state: State, request: HttpRequest) -> Response:
     except UsageError as error:
         return sentence(HTTPStatus.NOT_FOUND, str(error))
     phase = [] if row.running else ["it hangs" if row.hangs else "it is not running: this is about its start"]
-    why = "; ".join([*phase, *(each.what for each in row.reasons), *row.doubts])
+    why = "; ".join([*phase, *row.against])
     status = {SAFE: HTTPStatus.OK, UNSAFE: HTTPStatus.CONFLICT}.get(row.verdict, HTTPStatus.SERVICE_UNAVAILABLE)
     return sentence(status, f"{row.verdict}: {why}" if why else row.verdict)
 

@@ -94,15 +94,11 @@ def assumed(groups: Sequence[GroupDetail], settings: Settings | None = None) -> 
         yield f"\n{assumed_line([f'{format_name(topic)}-{number}' for topic, number in partitions], settings)}"
 
 
-def read_between(read: ReadMoments | None) -> Iterator[str]:
-    """When what is told was read."""
+def reading_notes(read: ReadMoments | None, away: Sequence[AwayBroker], at_ms: int) -> Iterator[str]:
+    """When what is told was read, and which brokers are away, if any."""
     if read is not None:
         commits, ends = ((read.commits_from_ms, read.commits_until_ms), (read.ends_from_ms, read.ends_until_ms))
         yield f"\nread: committed offsets {_between(*commits)}, then the ends of the logs {_between(*ends)}"
-
-
-def away_notes(away: Sequence[AwayBroker], at_ms: int) -> Iterator[str]:
-    """Which brokers are away, if any."""
     for line in away_lines(away, at_ms, AT_START["groups"]):
         yield f"\n{line}"
 

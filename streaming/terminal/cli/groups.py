@@ -44,15 +44,11 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
 
     With --history it shows instead what the coordinator's log still has of the groups that are named, and since when that is all.
     """
-    from streaming.terminal.cli.group_report import assumed, assumed_groups, away_notes, partition_tables, read_between
+    from streaming.terminal.cli.group_report import assumed, assumed_groups, partition_tables, reading_notes
 
     if wanted.names:
         named = source.named()
-        notes = [
-            *assumed(named.groups.rows, source.of_log_dirs),
-            *read_between(source.read),
-            *away_notes(named.groups.away, named.groups.at_ms),
-        ]
+        notes = [*assumed(named.groups.rows, source.of_log_dirs), *reading_notes(source.read, named.groups.away, named.groups.at_ms)]
         lines = [*partition_tables(named.groups.rows, wanted.width), *notes]
         if wanted.form == "json" or named.groups.rows:
             click.echo(named.groups.encode_readable()) if wanted.form == "json" else echo_lines(lines, wanted.width)
@@ -66,10 +62,6 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
         echo_lines([no_groups(every.page)], wanted.width)
     elif every.page.rows:
         table = text_table(GROUPS, every.page.rows, Times(every.page.at_ms), wanted.width)
-        notes = [
-            *assumed_groups(every.page.rows, source.of_log_dirs),
-            *read_between(source.read),
-            *away_notes(every.page.away, every.page.at_ms),
-        ]
+        notes = [*assumed_groups(every.page.rows, source.of_log_dirs), *reading_notes(source.read, every.page.away, every.page.at_ms)]
         echo_lines([*table, *notes], wanted.width)
     return ended([each.verdict for each in every.page.rows], every.doubts, total=every.page.total)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from streaming.broker.protocol.restart_json import RESTART_PATH, SAFE, UNKNOWN, UNSAFE, RestartFact, RestartPage, RestartRow
+from streaming.broker.protocol.restart_json import RESTART_PATH, SAFE, UNKNOWN, UNSAFE, RestartPage, RestartRow
 from streaming.common.settings import Settings
 from streaming.common.units import capitalized, format_count
 from streaming.errors import UsageError
@@ -82,7 +82,7 @@ def _page(settings: Settings, job: str | None, broker: int | None) -> RestartPag
     return state.restart(query, before)
 
 
-def verdict_line(row: RestartRow) -> str:
+def _verdict_line(row: RestartRow) -> str:
     """The verdict in a sentence, which ends with a colon if something follows."""
     done = "restarted" if row.running or row.hangs else "started"
     state = "" if row.running else " hangs, and" if row.hangs else " is not running, and"
@@ -98,21 +98,17 @@ def verdict_line(row: RestartRow) -> str:
 
 
 def _lines(row: RestartRow) -> Iterator[str]:
-    yield verdict_line(row)
-    yield from (f"- {capitalized(each.what)}" for each in row.reasons)
-    yield from _part("Besides, it is not known:" if row.reasons else "", [f"- {capitalized(each)}" for each in row.doubts])
-    yield from _part("It costs:", _facts(row.costs))
-    yield from _part("It has not caught up:" if row.running else "It is behind:", _facts(row.behind))
+    yield _verdict_line(row)
+    yield from _listed("", [each.what for each in row.reasons])
+    yield from _listed("Besides, it is not known:" if row.reasons else "", row.doubts)
+    yield from _listed("It costs:", [each.what for each in row.costs])
+    yield from _listed("It has not caught up:" if row.running else "It is behind:", [each.what for each in row.behind])
 
 
-def _facts(facts: list[RestartFact]) -> list[str]:
-    return [f"- {capitalized(each.what)}" for each in facts]
-
-
-def _part(head: str, lines: list[str]) -> Iterator[str]:
-    if lines:
-        yield from ([head] if head else [])
-        yield from lines
+def _listed(head: str, sentences: list[str]) -> Iterator[str]:
+    if sentences and head:
+        yield head
+    yield from (f"- {capitalized(each)}" for each in sentences)
 
 
 def _all(page: RestartPage) -> Iterator[str]:
@@ -121,8 +117,6 @@ def _all(page: RestartPage) -> Iterator[str]:
         yield f"{number}. Broker {broker}"
     others = [row for row in page.rows if row.broker not in page.order]
     for row in others:
-        first = (*row.reasons, *row.doubts)[:1]
-        why = first[0].what if first and isinstance(first[0], RestartFact) else "".join(map(str, first))
-        more = len(row.reasons) + len(row.doubts) - 1
-        yield f"{verdict_line(row)} {capitalized(why)}" + (f", and {format_count(more, 'more reason')}" if more > 0 else "")
+        more = f", and {format_count(len(row.against) - 1, 'more reason')}" if row.against[1:] else ""
+        yield " ".join([_verdict_line(row), *(f"{capitalized(each)}{more}" for each in row.against[:1])])
     yield page.next_step

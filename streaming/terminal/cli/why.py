@@ -20,18 +20,14 @@ def command(source: GroupSource, wanted: ListRequest) -> int:
     have stopped, are slower than producers, or gone; one partition with most of the lag. Look at a command before you run it: some of them
     skip records.
     """
-    from streaming.terminal.cli.group_report import assumed, away_notes, read_between, reasons
+    from streaming.terminal.cli.group_report import assumed, reading_notes, reasons
 
     named = source.named()
     if wanted.form == "json":
         click.echo(named.groups.encode_readable())
     elif named.groups.rows:
         paragraphs = [line for each in named.groups.rows for line in ("", *reasons(each))][1:]
-        notes = [
-            *assumed(named.groups.rows, source.of_log_dirs),
-            *read_between(source.read),
-            *away_notes(named.groups.away, named.groups.at_ms),
-        ]
+        notes = [*assumed(named.groups.rows, source.of_log_dirs), *reading_notes(source.read, named.groups.away, named.groups.at_ms)]
         echo_lines([*paragraphs, *notes], wanted.width)
         if named.calm:
             echo_lines(["", f"nothing is wrong with {format_count(named.calm, 'other group')}"], wanted.width)
