@@ -22,9 +22,10 @@ from streaming.broker.protocol.restart_json import SAFE, UNSAFE, RestartRow
 from streaming.common.settings import Settings
 from streaming.terminal.offline.everything import read_everything
 from tests.broker.clients import producer
-from tests.broker.kafka import Kafka
+from tests.broker.kafka import CONTROLLER_ID, Kafka
+from tests.broker.wire import Wire
 from tests.limits import SECONDS
-from tests.operations.actions import await_replicated
+from tests.operations.actions import await_replicated, partitions
 from tests.processes import until
 
 _REFUSES_MS = 4_000
@@ -38,7 +39,14 @@ KINDS = {1: (1,), 2: (1, 2), 3: (1, 2, 3)}
 ROBUST = {2: (1,), 3: (1, 2)}
 """Those that can do with one broker less."""
 
-STATES = ALL_UP, KILLED, STOPPED, HANGS = "all up", "one killed", "one stopped", "one hangs"
+STATES = ALL_UP, KILLED, STOPPED, HANGS, MOVES, NO_CONTROLLER = (
+    "all up",
+    "one killed",
+    "one stopped",
+    "one hangs",
+    "replicas move to one that hangs",
+    "no controller",
+)
 """What is so when a broker is judged."""
 
 Partition = tuple[str, int]
@@ -96,13 +104,18 @@ class Restarts:
         ids = [node.node_id for node in kafka.brokers]
         other, broker = chance.sample(ids, 2)
         hung = None
+        if first == NO_CONTROLLER:
+            self._without_controller(broker)
+            return
         if first == KILLED:
             kafka.kill(other)
         elif first == STOPPED:
             kafka.stop(other)
-        elif first == HANGS:
+        elif first in (HANGS, MOVES):
             hung = self._process(other)
             os.kill(hung, signal.SIGSTOP)
+            if first == MOVES:
+                self._move(broker, other)
         if hung is not None:
             until(f"broker {other} is seen to hang", lambda: not self._judged(other).running)
         elif first != ALL_UP:
@@ -121,6 +134,30 @@ class Restarts:
             await_replicated(kafka)
         self._check_records(state, {name for each in row.reasons for name in each.partitions})
 
+    def _move(self, broker: int, other: int) -> None:
+        """Begin to move replicas of one broker to another; those that hang do not arrive."""
+        there = {key: state.replicas for key, state in partitions(self._kafka).items() if key in self._partitions}
+        wanted = {
+            key: [other if each == broker else each for each in old] for key, old in there.items() if broker in old and other not in old
+        }
+        some = self._chance.sample(sorted(wanted), min(3, len(wanted)))
+        with Wire(self._kafka.broker(broker).port) as wire:
+            for topic, number in some:
+                wire.reassign(topic, number, wanted[topic, number])
+
+    def _without_controller(self, broker: int) -> None:
+        """Nobody takes over what a broker leads, so no restart is made."""
+        self.outcomes.states[NO_CONTROLLER] += 1
+        self._kafka.kill(CONTROLLER_ID)
+        try:
+            until("it is doubted that there is a controller", lambda: self._doubts_controller(broker))
+        finally:
+            self._kafka.start(CONTROLLER_ID)
+        until("the controller is seen to be active", lambda: not self._doubts_controller(broker))
+
+    def _doubts_controller(self, broker: int) -> bool:
+        return any("there is no active controller" in doubt for doubt in self._judged(broker).doubts)
+
     def _restart(self, broker: int, how: str, state: str) -> RestartRow:
         before = self._seen()
         row = self._judged(broker)
@@ -135,7 +172,7 @@ class Restarts:
         after = self._seen()
         told = {each.code: set(each.partitions) for each in row.reasons}
         offline = {each for each, (leader, _) in after.items() if leader < 0 <= before[each][0] and broker in before[each][1]}
-        self._compare(state, "offline", told.get("offline", set()), offline)
+        self._compare(state, "offline", told.get("offline", set()) | told.get("single_replica", set()), offline)
         refused = self._write("all", [each for each, (leader, _) in after.items() if leader >= 0])
         refused = self._write("all", sorted(refused))  # a busy machine refuses nothing: it is only slow
         was_in_sync = {each for each in refused if broker in before[each][1]}

@@ -10,7 +10,7 @@ import pytest
 from streaming.broker.protocol.restart_json import SAFE, UNSAFE
 from tests.broker.clients import create_topic, producer
 from tests.broker.kafka import Kafka
-from tests.broker.restarts import ALL_UP, KINDS, ROBUST, STATES, Restarts
+from tests.broker.restarts import ALL_UP, HANGS, KILLED, KINDS, MOVES, NO_CONTROLLER, ROBUST, Restarts
 from tests.docs.documented import blocks
 from tests.job_without_spark import WITHOUT_SPARK
 from tests.limits import SECONDS
@@ -28,13 +28,16 @@ def kafka(kafka_with_quorum: Kafka) -> Kafka:
     return kafka_with_quorum
 
 
-@pytest.mark.parametrize(("kinds", "of", "verdict"), [(KINDS, STATES, UNSAFE), (ROBUST, (ALL_UP,), SAFE)])
+@pytest.mark.parametrize(
+    ("kinds", "of", "verdicts"),
+    [(KINDS, (KILLED, HANGS), {UNSAFE: 2}), (KINDS, (MOVES,), {UNSAFE: 2}), (ROBUST, (ALL_UP,), {SAFE: 2}), (ROBUST, (NO_CONTROLLER,), {})],
+)
 def test_what_is_said_before_a_restart_is_what_happens(
-    kafka: Kafka, kinds: dict[int, tuple[int, ...]], of: tuple[str, ...], verdict: str
+    kafka: Kafka, kinds: dict[int, tuple[int, ...]], of: tuple[str, ...], verdicts: dict[str, int]
 ) -> None:
     with Restarts(kafka, 1, kinds) as restarts:
         outcomes = restarts.run(2, of)
-    assert (outcomes.problems, outcomes.compared, outcomes.verdicts) == ([], 4, {verdict: 2})
+    assert (outcomes.problems, outcomes.compared, outcomes.verdicts) == ([], 2 * sum(verdicts.values()), verdicts)
 
 
 def test_the_documented_loop_restarts_all_brokers_and_no_producer_is_refused(kafka: Kafka, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from streaming.simulator.batch_writer import Batch, Record, encode
 from tests.limits import SECONDS
 
 _PRODUCE, _LIST_OFFSETS, _INIT_PRODUCER_ID, _END_TXN, _DESCRIBE_PRODUCERS = 0, 2, 22, 26, 61
-_OFFSET_FETCH, _TXN_OFFSET_COMMIT = 9, 28
+_OFFSET_FETCH, _TXN_OFFSET_COMMIT, _REASSIGN = 9, 28, 45
 UNSTABLE_OFFSET_COMMIT = 88
 """Kafka's error: an offset of that partition is committed in a transaction that is open."""
 
@@ -132,6 +132,24 @@ class Wire:
         answer.skip(4)
         (code,) = _of_topic(answer, answer.fetched)
         return code
+
+    def reassign(self, topic: str, partition: int, replicas: Sequence[int]) -> None:
+        """Begin to move a partition. Unlike Kafka's tool this does not ask first whether all brokers are there."""
+        moved = _array([struct.pack(">i", partition) + _array([struct.pack(">i", each) for each in replicas]) + _TAGS])
+        answer = self._ask(_REASSIGN, 0, struct.pack(">i", 30_000) + _array([_text(topic) + moved + _TAGS]) + _TAGS)
+        answer.skip(4)
+        _check(answer.int16())
+        answer.text()
+
+        def error() -> int:
+            answer.int32()
+            code = answer.int16()
+            answer.text()
+            answer.tags()
+            return code
+
+        for code in _of_topic(answer, error):
+            _check(code)
 
     def end_offsets(self, topic: str, partitions: Iterable[int], *, committed: bool) -> dict[int, int]:
         """Where readers of everything, or of committed data alone, find the end: high watermark, last stable offset."""

@@ -10,7 +10,7 @@ from urllib.request import urlopen
 import pytest
 
 from streaming.broker.protocol.listing_json import BROKERS_PATH, BrokerPage
-from streaming.broker.protocol.restart_json import RESTART_PATH, RestartPage
+from streaming.broker.protocol.restart_json import REASONS, RESTART_PATH, RestartPage
 from streaming.pages.site.exporter import Exporter
 from tests.commands import run_command
 from tests.exposition.reading import page, samples
@@ -63,7 +63,7 @@ def half_seen() -> Iterator[Job]:
     made.close()
 
 
-OFFLINE = "1 partition would be offline, as no other replica may lead: alone-0"
+OFFLINE = "1 partition would be offline, with a single replica: alone-0"
 
 
 def test_the_command_says_verdict_reasons_and_costs_and_ends_with_its_status(job: Job) -> None:
@@ -93,7 +93,19 @@ def test_all_brokers_have_the_worst_status_and_an_order(job: Job) -> None:
     )
     page = json.loads(run_command("restart-check", "--job", job.url, "--json").stdout)
     assert {row["broker"]: row["verdict"] for row in page["rows"]} == {1: "safe", 2: "unsafe", 3: "safe"}
-    assert page["rows"][1]["reasons"] == [{"code": "offline", "what": OFFLINE, "count": 1, "partitions": ["alone-0"]}]
+    assert page["rows"][1]["reasons"] == [{"code": "single_replica", "what": OFFLINE, "count": 1, "partitions": ["alone-0"]}]
+
+
+def test_a_loop_over_topics_with_one_replica_ends_where_that_is_accepted(job: Job) -> None:
+    done = run_command("restart-check", "2", "--accept", "single_replica", "--job", job.url)
+    assert (done.returncode, done.stdout.splitlines()) == (
+        0,
+        ["Broker 2 may be restarted now, as far as it is accepted.", "It costs:", f"- {OFFLINE}"],
+    )
+    assert job.get("/-/restart/2?accept=single_replica") == (200, b"safe\n")
+    assert job.get("/-/restart/2?broker=1")[0] == 409
+    ordered = run_command("restart-check", "--all", "--accept", "single_replica", "--job", job.url)
+    assert (ordered.returncode, ordered.stdout.splitlines()[:3]) == (0, ["1. Broker 1", "2. Broker 2", "3. Broker 3"])
 
 
 def test_what_is_not_known_is_said_and_has_a_status_of_its_own(half_seen: Job) -> None:
@@ -103,7 +115,7 @@ def test_what_is_not_known_is_said_and_has_a_status_of_its_own(half_seen: Job) -
         ["Whether broker 1 may be restarted now is not known:", "- The log dirs of broker 3 are not seen"],
     )
     assert half_seen.get("/-/restart/1") == (503, b"unknown: the log dirs of broker 3 are not seen\n")
-    assert restart_safe(half_seen) == {("2", "offline"): 0.0}
+    assert restart_safe(half_seen) == {("2", "single_replica"): 0.0}
 
 
 def test_of_one_that_may_be_started_the_line_ends_with_its_verdict() -> None:
@@ -121,6 +133,7 @@ def test_of_one_that_may_be_started_the_line_ends_with_its_verdict() -> None:
         (("9",), "there is no broker '9': registered are 1, 2, 3"),
         (("1", "2"), "one BROKER can be given, and not 1, 2: without any all are checked"),
         (("--all", "1"), "--all is about all brokers, and 1 about one: give one of them"),
+        (("--accept", "offlin"), "'offlin' is not one of"),
         (("nowhere",), "there is no log dir nowhere here"),
     ],
 )
@@ -137,6 +150,7 @@ def test_what_cannot_be_asked_is_refused(job: Job, words: tuple[str, ...], why: 
         ("2", HTTPStatus.CONFLICT, f"unsafe: {OFFLINE}"),
         ("9", HTTPStatus.NOT_FOUND, "there is no broker '9': registered are 1, 2, 3"),
         ("x", HTTPStatus.NOT_FOUND, "no such broker: the path is /-/restart/BROKER"),
+        ("1?accept=x", HTTPStatus.NOT_FOUND, f"there is no reason 'x' to accept; there are {', '.join(REASONS)}"),
         ("", HTTPStatus.NOT_FOUND, "no such broker: the path is /-/restart/BROKER"),
     ],
 )
@@ -149,8 +163,12 @@ def test_api_list_and_metric_say_the_same(job: Job) -> None:
     assert [(row.broker, row.verdict) for row in found.rows] == [(2, "unsafe")]
     assert job.get(f"{RESTART_PATH}?broker=9")[0] == 400
     rows = BrokerPage.decode(job.get(BROKERS_PATH)[1]).rows
-    assert {row.broker: (row.restart, row.restart_reason) for row in rows} == {1: ("safe", ""), 2: ("unsafe", "offline"), 3: ("safe", "")}
-    assert restart_safe(job) == {("1", ""): 1.0, ("2", "offline"): 0.0, ("3", ""): 1.0}
+    assert {row.broker: (row.restart, row.restart_reason) for row in rows} == {
+        1: ("safe", ""),
+        2: ("unsafe", "single_replica"),
+        3: ("safe", ""),
+    }
+    assert restart_safe(job) == {("1", ""): 1.0, ("2", "single_replica"): 0.0, ("3", ""): 1.0}
 
 
 def restart_safe(job: Job) -> dict[tuple[str, str], float]:

@@ -38,7 +38,7 @@ def test_where_nothing_happens_it_is_safe_and_says_who_leads_instead() -> None:
     ("partition", "found"),
     [
         ({"isr": (1,)}, ["offline"]),
-        ({"isr": (1,), "of": (1,)}, ["offline"]),
+        ({"isr": (1,), "of": (1,)}, ["single_replica"]),
         ({"isr": (1,), "eligible": (2,)}, []),
         ({"isr": (1, 2), "least": 2}, ["under_min_isr"]),
         ({"isr": (1, 2), "least": 1}, []),
@@ -51,6 +51,29 @@ def test_where_nothing_happens_it_is_safe_and_says_who_leads_instead() -> None:
 )
 def test_partitions_without_another_replica_or_with_too_few_are_reasons(partition: dict[str, Any], found: list[str]) -> None:
     assert codes(check(replicas("t", **partition)).row(1)) == found
+
+
+def test_what_is_accepted_costs_and_is_no_reason() -> None:
+    found = check(replicas("one", (1,), of=(1,)), replicas("t", (1, 2), least=2))
+    assert codes(found.row(1)) == ["under_min_isr", "single_replica"]
+    assert found.verdict_of(1) == (UNSAFE, "under_min_isr")
+    first = replace(found, accepted=frozenset({"single_replica"}))
+    assert (codes(first.row(1)), first.verdict_of(1)) == (["under_min_isr"], (UNSAFE, "under_min_isr"))
+    both = replace(found, accepted=frozenset({"single_replica", "under_min_isr"}))
+    row = both.row(1)
+    assert (row.verdict, row.reasons, both.verdict_of(1)) == (SAFE, [], (SAFE, ""))
+    assert [(each.code, each.partitions) for each in row.costs[:2]] == [("under_min_isr", ["t-0"]), ("single_replica", ["one-0"])]
+
+
+def test_what_is_offline_already_is_told_besides() -> None:
+    row = check(replicas("gone", (3,), leader=-1), replicas("t", BROKERS)).row(1)
+    assert row.verdict == SAFE
+    assert "1 partition is offline already: gone-0" in [each.what for each in row.costs]
+
+
+def test_a_log_dir_of_a_broker_that_is_not_seen_is_named_as_one() -> None:
+    row = check(replicas("t", BROKERS), of_broker={"log_dirs": ["a", "b"]}).row(1)
+    assert (row.verdict, row.doubts) == (UNKNOWN, ["some log dirs of broker 1, 2, 3 are not seen"])
 
 
 def test_a_replica_on_a_broker_that_is_down_does_not_count() -> None:
@@ -94,7 +117,7 @@ def test_brokers_and_partitions_that_nobody_sees_make_it_unknown_and_never_safe(
         ["the log dirs of broker 2, 3 are not seen", "what the next leader of 1 partition has copied is not seen: t-0"],
     )
     unseen = PartitionCounts([TopicCounts(topic="t", partitions=3)], []).pack()
-    assert check(replicas("t", BROKERS), of_broker={"counts": unseen}).row(1).doubts == ["of 2 partitions no replica is seen"]
+    assert check(replicas("t", BROKERS), of_broker={"counts": unseen}).row(1).doubts == ["of 2 partitions no replica is seen: t-1, t-2"]
 
 
 def test_what_a_follower_lacks_of_what_the_leader_had_a_moment_ago_stands() -> None:

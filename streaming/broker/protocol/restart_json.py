@@ -6,10 +6,22 @@ from typing import Annotated
 from streaming.broker.protocol.json_message import Count, Heading, Id, Names, PublicMessage, Sentence, Word
 
 RESTART_PATH = "/api/v1/restart"
-"""`RestartPage`, of all brokers or by ``?broker=ID``."""
+"""`RestartPage`, of all brokers or by ``?broker=ID``; ``&accept=CODE,...`` are reasons that count as costs."""
 
 SAFE, UNSAFE, UNKNOWN = "safe", "unsafe", "unknown"
 """The words of ``verdict``."""
+
+REASONS = (
+    "offline",
+    "under_min_isr",
+    "not_replicated",
+    "no_controller",
+    "quorum",
+    "log_dir",
+    "log_is_shorter",
+    "single_replica",
+)
+"""The codes of what speaks against a restart, the worst first; what cannot be helped comes last."""
 
 MOST_NAMED = 1_000
 """The most partitions that a fact names."""
@@ -33,8 +45,8 @@ class RestartRow(PublicMessage):
     verdict: Annotated[Word, Heading("Verdict", 2)]  # `safe`, `unsafe` if there are `reasons`, else `unknown` if there are `doubts`
     running: bool = True  # it serves now
     hangs: bool = False  # it does not, and nobody has fenced it yet: its copy of the metadata log does not grow while others do
-    reasons: list[RestartFact] = field(default_factory=list)  # list of `RestartFact`: why not, the worst first
-    costs: list[RestartFact] = field(default_factory=list)  # list of `RestartFact`: what happens, and harms nothing
+    reasons: list[RestartFact] = field(default_factory=list)  # list of `RestartFact`: why not, the worst first, as by `REASONS`
+    costs: list[RestartFact] = field(default_factory=list)  # list of `RestartFact`: what happens, and is no reason, or is accepted
     behind: list[RestartFact] = field(default_factory=list)  # list of `RestartFact`: what its last start has not caught up with yet
     doubts: list[str] = field(default_factory=list)  # sentences: what is not known, so that it is not called safe
 

@@ -8,19 +8,20 @@ follower would have copied a moment later.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 import streaming
-from streaming.broker.protocol.restart_json import MOST_NAMED, SAFE, UNKNOWN, UNSAFE, RestartFact, RestartPage, RestartRow
+from streaming.broker.protocol.restart_json import MOST_NAMED, REASONS, SAFE, UNKNOWN, UNSAFE, RestartFact, RestartPage, RestartRow
 from streaming.broker.protocol.status_messages import BrokerStatus
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.cluster_problems import quiet_metadata
-from streaming.cluster.view.broker_status import newest, reassignments, topic_partitions
+from streaming.cluster.view.broker_status import newest, reassignments, topic_partitions, unwatched_log_dirs
 from streaming.cluster.view.decisions import NOWHERE
 from streaming.cluster.view.exported import Observed
+from streaming.cluster.view.observer import watched_by
 from streaming.common.arrays import Flags, Longs
 from streaming.common.units import format_be, format_count, format_duration, format_list, format_name, format_size
 from streaming.errors import UsageError, quoted
@@ -72,11 +73,13 @@ class RestartCheck:
     Args:
         limits_of: returns the limits of a topic on a broker.
         before: the ends of leaders a moment ago, by topic and partition: what a follower does not have of that stands.
+        accepted: codes of reasons that are costs for whoever asks.
     """
 
     circumstances: Circumstances
     limits_of: LimitsOf
     before: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    accepted: frozenset[str] = frozenset()
 
     @cached_property
     def alive(self) -> frozenset[int]:
@@ -160,6 +163,12 @@ class RestartCheck:
         return _Pairs(place=places, broker=brokers)
 
     @cached_property
+    def _all_replicas(self) -> Longs:
+        """How many replicas each partition has."""
+        found: Longs = self._observed.decided.all_replicas[self._rows]
+        return found
+
+    @cached_property
     def _goes_offline(self) -> _Pairs:
         electable = self._serving(self._may_lead)
         alone = np.bincount(electable.place, minlength=len(self._rows)) == 1
@@ -178,7 +187,7 @@ class RestartCheck:
         least = np.array([each.min_insync_replicas for each in limits], np.int64)[kind]
         known = np.array([each.min_insync_known for each in limits], np.bool_)[kind]
         version = decided.leader_metadata_version[self._rows]
-        return effective_min_isr(least, decided.all_replicas[self._rows], version), known
+        return effective_min_isr(least, self._all_replicas, version), known
 
     @cached_property
     def _refused(self) -> tuple[_Pairs, _Pairs]:
@@ -187,8 +196,8 @@ class RestartCheck:
         serving = self._serving(self._in_sync)
         left = np.bincount(serving.place, minlength=len(self._rows)) - 1
         goes_on = (left[serving.place] > 0) & (self._leader[serving.place] >= 0)
-        under, replicas = left < least, self._observed.decided.all_replicas[self._rows]
-        unsure = ~known & ~under & (left < replicas)
+        under = left < least
+        unsure = ~known & ~under & (left < self._all_replicas)
         return serving.where(goes_on & under[serving.place]), serving.where(goes_on & unsure[serving.place])
 
     @cached_property
@@ -262,7 +271,7 @@ class RestartCheck:
     def row(self, broker: int) -> RestartRow:
         """Everything about one broker."""
         running = broker in self.alive
-        reasons = list(self._reasons(broker) if running else self._reasons_not_to_start(broker))
+        reasons, accepted = [*self._reasons(broker, running=running)], [*self._reasons(broker, running=running, accepted=True)]
         doubts = list(self._doubts(broker, running=running))
         return RestartRow(
             broker=broker,
@@ -270,7 +279,7 @@ class RestartCheck:
             running=running,
             hangs=broker in self._hanging & self._unfenced and not self._is_released(broker),
             reasons=reasons,
-            costs=list(self._costs(broker)) if running else [],
+            costs=[*accepted, *(self._costs(broker) if running else ())],
             behind=list(self._behind(broker)),
             doubts=doubts,
         )
@@ -278,14 +287,20 @@ class RestartCheck:
     def verdict_of(self, broker: int) -> tuple[str, str]:
         """The verdict about one broker, and the code of the first reason, "" if there is none."""
         running = broker in self.alive
-        reason = next(self._reasons(broker) if running else self._reasons_not_to_start(broker), None)
+        reason = next(self._reasons(broker, running=running), None)
         if reason is not None:
             return UNSAFE, reason.code
         return SAFE if next(self._doubts(broker, running=running), None) is None else UNKNOWN, ""
 
-    def _reasons(self, broker: int) -> Iterator[RestartFact]:
+    def _reasons(self, broker: int, *, running: bool, accepted: bool = False) -> Iterator[RestartFact]:
+        """What speaks against it, and is not accepted, or what is."""
+        every = self._reasons_not_to_restart(broker) if running else self._reasons_not_to_start(broker)
+        return (each for each in every if (each.code in self.accepted) is accepted)
+
+    def _reasons_not_to_restart(self, broker: int) -> Iterator[RestartFact]:
         offline, refused = self._goes_offline.of(broker), self._refused[0].of(broker)
-        yield from self._fact("offline", offline, "{} would be offline, as no other replica may lead")
+        alone = self._all_replicas[offline] == 1
+        yield from self._fact("offline", offline[~alone], "{} would be offline, as no other replica may lead")
         yield from self._fact("under_min_isr", refused, "{} would be under min ISR, and refuse producers with acks=all")
         tails, led = self._tails, self._leader == broker
         stands = np.flatnonzero(led & tails.stands)
@@ -293,6 +308,7 @@ class RestartCheck:
         yield from self._fact("not_replicated", stands, f"{{}} would lose up to {records} that the next leader lacks")
         yield from self._quorum_lost(broker)
         yield from self._log_dirs_lost(broker)
+        yield from self._fact("single_replica", offline[alone], "{} would be offline, with a single replica")
 
     def _quorum_lost(self, broker: int) -> Iterator[RestartFact]:
         if quiet := quiet_metadata(self.circumstances):
@@ -346,6 +362,9 @@ class RestartCheck:
         records = format_count(int(tails.offsets[flight].sum()), "record")
         told = f"of {{}} up to {records} were just being copied: with acks=0 or 1 a restart may lose such ones"
         yield from self._fact("in_flight", flight, told)
+        gone = np.flatnonzero((self._leader < 0) & (self._all_replicas > 0))
+        told = f"{{}} {format_be(len(gone))} offline already"
+        yield from self._fact("offline_already", gone, told)
         if self.controller == broker and self._voters[0] != {broker}:
             yield RestartFact(code="controller", what="it is the active controller: another one is elected")
         yield from self._coordinated(broker, led)
@@ -439,19 +458,29 @@ class RestartCheck:
         missing = sorted((self.alive | {broker}) - seen)
         if missing:
             yield f"the log dirs of broker {_ids(missing)} are not seen"
+        watched = watched_by(circumstances.agents)
+        parted = unwatched_log_dirs(circumstances.brokers, watched.directories, watched.unnamed)
+        partly = sorted(each for each in (self.alive | {broker}) - {*missing} if parted.get(each))
+        if partly:
+            yield f"some log dirs of broker {_ids(partly)} are not seen"
         late = sorted((circumstances.not_current & self.alive) - {*missing})
         if late:
             yield f"what is known of broker {_ids(late)} is old"
         if self._lacking is None:
             yield "no metadata log can be read"
         elif self._lacking:
-            yield f"of {format_count(self._lacking, 'partition')} no replica is seen"
+            which = format_list([format_name(each) for each in self._lacking], _NAMED)
+            yield f"of {format_count(len(self._lacking), 'partition')} no replica is seen: {which}"
 
     @cached_property
-    def _lacking(self) -> int | None:
-        """How many partitions of the cluster have no replica here, None if no metadata log can be read."""
-        every, seen = topic_partitions(self._latest), Counter(topic for topic, _ in self._partitions_of(self._rows))
-        return None if every is None else sum(max(0, count - seen[topic]) for topic, count in every.items())
+    def _lacking(self) -> list[str] | None:
+        """The partitions of the cluster that have no replica here, None if no metadata log can be read."""
+        every, seen = topic_partitions(self._latest), {*self._partitions_of(self._rows)}
+        if every is None:
+            return None
+        counts = Counter(topic for topic, _ in seen)
+        some = sorted((topic, count) for topic, count in every.items() if counts[topic] < count)
+        return [f"{topic}-{number}" for topic, count in some for number in range(count) if (topic, number) not in seen]
 
     def _unsure(self, broker: int) -> Iterator[str]:
         unsure = self._names(self._refused[1].of(broker))
@@ -482,15 +511,19 @@ def _ids(brokers: Sequence[int]) -> str:
     return format_list([str(each) for each in brokers], _NAMED)
 
 
-def restart_page(check: RestartCheck, broker: str = "") -> RestartPage:
+def restart_page(check: RestartCheck, broker: str = "", accepted: Sequence[str] = ()) -> RestartPage:
     """The answer about one broker, or about all.
 
     Args:
         broker: an id, "" for all.
+        accepted: codes of reasons that are costs for whoever asks.
 
     Raises:
-        UsageError: there is no such broker.
+        UsageError: there is no such broker, or no such reason.
     """
+    if unknown := next((each for each in accepted if each not in REASONS), None):
+        raise UsageError(f"there is no reason {quoted(unknown)} to accept; there are {', '.join(REASONS)}")
+    check = replace(check, accepted=frozenset(accepted))
     known = {str(each): each for each in check.brokers}
     if broker and broker not in known:
         those = f"registered are {format_list([*known], MOST_NAMED)}" if known else "no metadata log shows any"

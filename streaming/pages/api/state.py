@@ -283,10 +283,11 @@ class State:
             before: `leader_ends` of a moment ago, where this is one reading of log dirs.
 
         Raises:
-            UsageError: also, there is no such broker.
+            UsageError: also, there is no such broker, or no reason to accept of such a code.
         """
-        judged, given = self._look(), parameters_of(query, ("broker",))
-        return restart_page(replace(judged.restarts, before=before) if before else judged.restarts, given.get("broker", ""))
+        judged, given = self._look(), parameters_of(query, ("broker", "accept"))
+        check = replace(judged.restarts, before=before) if before else judged.restarts
+        return restart_page(check, given.get("broker", ""), [code for code in given.get("accept", "").split(",") if code])
 
     def leader_ends(self) -> Mapping[tuple[str, int], int]:
         """The ends of leaders whose next leader is just copying, by topic and partition."""

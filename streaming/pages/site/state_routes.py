@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from http import HTTPStatus
-from urllib.parse import unquote, urlencode
+from urllib.parse import unquote
 
 import cramjam
 
@@ -82,12 +82,15 @@ RESTART_HOOK = "/-/restart/"
 
 
 def restart_answer(state: State, request: HttpRequest) -> Response:
-    """Whether the broker may be restarted whose id ends the path: 200, 409 with the reasons, 503 where that is not known."""
+    """Whether the broker may be restarted whose id ends the path: 200, 409 with the reasons, 503 where that is not known.
+
+    ``?accept=CODE,...``: as for `RESTART_PATH`.
+    """
     broker = request.path.removeprefix(RESTART_HOOK)
     if not (broker.isascii() and broker.isdigit()):
         return _not_found("broker: the path is /-/restart/BROKER")
     try:
-        (row,) = state.restart(urlencode({"broker": broker})).rows
+        (row,) = state.restart(f"{request.query}&broker={broker}").rows
     except UsageError as error:
         return sentence(HTTPStatus.NOT_FOUND, str(error))
     phase = [] if row.running else ["it hangs" if row.hangs else "it is not running: this is about its start"]

@@ -3,10 +3,11 @@
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 import click
 
-from streaming.broker.protocol.restart_json import RESTART_PATH, SAFE, UNKNOWN, UNSAFE, RestartPage, RestartRow
+from streaming.broker.protocol.restart_json import REASONS, RESTART_PATH, SAFE, UNKNOWN, UNSAFE, RestartPage, RestartRow
 from streaming.common.settings import Settings
 from streaming.common.units import capitalized, format_count
 from streaming.errors import UsageError
@@ -38,9 +39,16 @@ def _broker_of(context: click.Context, _parameter: click.Parameter, words: tuple
 
 @click.command("restart-check", epilog=_EPILOG)
 @click.argument("broker", metavar="[PATH]... [BROKER]", nargs=-1, callback=_broker_of)
+@click.option(
+    "--accept",
+    multiple=True,
+    type=click.Choice(REASONS),
+    metavar="REASON",
+    help="A REASON that counts as a cost, as single_replica.",
+)
 @click.option("--all", "in_order", is_flag=True, help="Say in which order all brokers can be restarted, and where to wait.")
 @with_source("server_properties", files=())
-def command(settings: Settings, job: str | None, form: str, broker: int | None, in_order: bool) -> int:
+def command(settings: Settings, job: str | None, form: str, broker: int | None, accept: tuple[str, ...], in_order: bool) -> int:
     """Say whether a broker may be restarted now, and what that costs; of a stopped one, whether it may be started. It restarts nothing.
 
     It is not safe if partitions go offline, fall under min ISR, or lose records that no other replica has, if the quorum loses its
@@ -51,7 +59,8 @@ def command(settings: Settings, job: str | None, form: str, broker: int | None, 
     check_source(job, "server_properties")
     if in_order and broker is not None:
         raise UsageError(f"--all is about all brokers, and {broker} about one: give one of them")
-    page = _page(settings, job, broker)
+    asked = {"broker": broker, "accept": ",".join(accept)}
+    page = _page(settings, job, urlencode({name: value for name, value in asked.items() if value not in (None, "")}))
     if form == "json":
         click.echo(page.encode_readable())
     else:
@@ -59,8 +68,7 @@ def command(settings: Settings, job: str | None, form: str, broker: int | None, 
     return max((_STATUS[row.verdict] for row in page.rows), default=NOT_KNOWN, key=[NOTHING_FOUND, NOT_KNOWN, FOUND].index)
 
 
-def _page(settings: Settings, job: str | None, broker: int | None) -> RestartPage:
-    query = "" if broker is None else f"broker={broker}"
+def _page(settings: Settings, job: str | None, query: str) -> RestartPage:
     if job is not None:
         page = ask(job, f"{RESTART_PATH}?{query}", RestartPage)
         if page is None:
@@ -89,12 +97,18 @@ def _verdict_line(row: RestartRow) -> str:
     who = f"Broker {row.broker}{state}"
     match row.verdict:
         case "safe":
-            sure = ": nothing goes offline, no producer is refused, and nothing is lost" if row.running else ""
-            return f"{who} may be {done} now{sure}."
+            return f"{who} may be {done} now{_safe(row)}."
         case "unsafe":
             return f"{who} must not be {done} now:"
         case _:
             return f"Whether broker {row.broker} may be {done} now is not known:"
+
+
+def _safe(row: RestartRow) -> str:
+    """Why it is safe."""
+    if any(each.code in REASONS for each in row.costs):
+        return ", as far as it is accepted"
+    return ": nothing goes offline, no producer is refused, and nothing is lost" if row.running else ""
 
 
 def _lines(row: RestartRow) -> Iterator[str]:
