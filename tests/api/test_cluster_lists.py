@@ -11,6 +11,7 @@ from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.verdicts.circumstances import thresholds_of
 from streaming.cluster.view.observer import AgentStatus, Observer
 from streaming.cluster.view.table import Table
+from streaming.common.log_key import LogKey
 from streaming.common.rows import SEGMENTS
 from streaming.common.settings import Settings
 from streaming.errors import NotYetError, UsageError
@@ -18,10 +19,12 @@ from streaming.pages.api.state import State
 from streaming.pages.listings.declared_lists import GROUPS
 from streaming.pages.listings.listing import Times
 from streaming.pages.site.judged_looks import JudgedLooks, Looks
+from tests.exposition.reading import named
 from tests.group_snapshots import Group, snapshot_of
 from tests.view.reported import Facts
 from tests.view.rows import log, new_observer, new_table, states
 from tests.worlds.hosts import agent, broker, log_dir
+from tests.worlds.retention import facts as facts_of
 
 NOW = 1_800_000_000_000
 MINUTE, DAY = 60_000, 86_400_000
@@ -83,7 +86,7 @@ def test_a_topic_is_the_sum_of_its_partitions_and_the_worst_of_them_come_first()
     assert state.topics("sort=bytes_rate").rows[0].topic == "orders"
     assert [row.topic for row in state.topics("filter=BIL").rows] == ["bills"]
     assert (page.total, state.topics("topic=orders").matched, state.topics("limit=1&offset=1").rows) == (2, 1, page.rows[1:])
-    with pytest.raises(UsageError, match="sort is not one of topic, partitions, bytes_rate, records_rate, size_bytes and 10 more"):
+    with pytest.raises(UsageError, match="sort is not one of topic, partitions, bytes_rate, records_rate, size_bytes and 12 more"):
         state.topics("sort=colour")
     with pytest.raises(UsageError, match="did you mean bytes_rate"):
         state.topics("sort=byte_rate")
@@ -96,6 +99,29 @@ def test_what_is_not_known_of_one_partition_is_not_known_of_its_topic() -> None:
     orders = state.topics("topic=orders").rows[0]
     assert (orders.partitions, orders.bytes_rate, orders.out_of_sync) == (3, -1.0, -1)
     assert orders.rates[-1] == 0.0
+
+
+def test_the_skew_of_a_topic_is_its_largest_partition_against_the_mean_of_all_that_it_has() -> None:
+    sizes = enumerate((600, 100, 50, 50))
+    led: dict[str, Any] = {"leader": 1, "leader_epoch": 5}
+    sized = [log("orders", number, facts=facts_of((0, size, 10)), **led) for number, size in sizes]
+    table = new_table(*sized, log("bills", 0), log("empty", 0, facts=facts_of((0, 0, 10)), **led))
+    keys = [LogKey(1, "orders", number, "") for number in range(4)]
+    table.set_records(keys, np.array([[4, 4, 4, 8], [0] * 4, [0] * 4]))
+
+    def skews(counts: dict[str, int] | None) -> dict[str, tuple[float, float]]:
+        table.set_context(topic_partitions=counts)
+        return {row.topic: (row.size_skew, row.records_skew) for row in Watched(table).state.topics("sort=size_skew").rows}
+
+    unknown = (-1.0, -1.0)
+    assert skews({"orders": 4, "bills": 1, "empty": 1}) == {"orders": (3.0, 1.6), "bills": unknown, "empty": unknown}
+    of_orders = frozenset({("topic", "orders")})
+    assert named(table, "segtail_topic_size_skew_ratio", now=NOW / 1000) == {of_orders: 3.0}
+    assert named(table, "segtail_topic_records_skew_ratio", now=NOW / 1000) == {of_orders: 1.6}
+    assert skews({"orders": 5})["orders"] == unknown, "one partition has no log here"
+    assert skews(None)["orders"] == unknown
+    table.set_records(keys, np.array([[4, 4, 4, -1], [0] * 4, [0] * 4]))
+    assert skews({"orders": 4})["orders"] == (3.0, -1.0)
 
 
 def test_with_all_replicas_a_partition_counts_once() -> None:

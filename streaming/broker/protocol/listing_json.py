@@ -262,6 +262,9 @@ class TopicRow(PublicMessage):
     # of them
     records_rate: Annotated[Rate, Heading("Records/s", 5, DESC, "E")] = -1.0  # likewise
     size_bytes: Annotated[Bytes, Heading("Size", 6, DESC, "S")] = -1  # likewise
+    size_skew: Annotated[Ratio, Heading("Skew", 18, DESC, "K")] = -1.0  # bytes of its largest partition against the mean of all: 1 where
+    # all are alike; `null` where one is not seen
+    records_skew: Annotated[Ratio, Heading("Skew of records", 19, DESC, "W")] = -1.0  # likewise of data records, where they are counted
     unread_offsets: Annotated[Count, Heading("Held back", 9, DESC, "H")] = -1  # likewise
     open_transactions: Annotated[Count, Heading("Open", 12, DESC, "O")] = -1  # likewise
     out_of_sync: Annotated[Count, Heading("Out of sync", 8, DESC, "U")] = -1  # replicas that are not in sync, of its partitions; `null`

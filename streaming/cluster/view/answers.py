@@ -5,7 +5,15 @@ from dataclasses import replace
 
 from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.status_messages import BrokerStatus, Status
-from streaming.cluster.view.broker_status import away_brokers, broker_processes, each_broker, newest, reassignments, topic_ids
+from streaming.cluster.view.broker_status import (
+    away_brokers,
+    broker_processes,
+    each_broker,
+    newest,
+    reassignments,
+    topic_ids,
+    topic_partitions,
+)
 from streaming.cluster.view.host_families import coordinator_partitions, corrupt_replicas, fenced
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.table import Table
@@ -68,6 +76,7 @@ def apply(table: Table, statuses: Iterable[AgentStatus], answered: Iterable[Stat
         clocks_ahead_ms=clocks_ahead(up),
         reassignments=tuple(reassignments(counting)),
         topic_ids=topic_ids(counting),
+        topic_partitions=topic_partitions(counting),
     )
     table.set_unreadable(key_of(log) for each in up for log in each.unreadable_logs)
     unread = [(each.broker, each.log_dir) for status in answers for each in status.log_dirs if not each.up]

@@ -225,6 +225,7 @@ class PageContext:
     )
     fenced: frozenset[int] = frozenset()  # the brokers that the controller has fenced off
     topic_ids: Mapping[str, str] | None = None  # of all topics, by name; "" not known, None if nothing is
+    topic_partitions: Mapping[str, int] | None = None  # how many each has, None if nothing is known
     away: frozenset[int] = frozenset()  # the brokers that surely have no process, as far as agents have asked: nothing is deleted there
     metadata_ms: int | None = None  # when its most advanced copy was last written to; None if that does not show whether it is old
     clocks_ahead_ms: Mapping[int, int] = field(default_factory=dict)  # by how much the clocks of brokers are ahead, where they are wrong

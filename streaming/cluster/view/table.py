@@ -90,6 +90,7 @@ class ClusterNow(TypedDict, total=False):
     coordinator_partitions: int | None
     fenced: frozenset[int]
     topic_ids: Mapping[str, str] | None
+    topic_partitions: Mapping[str, int] | None
     away: frozenset[int]
     metadata_ms: int | None
     clocks_ahead_ms: Mapping[int, int]

@@ -12,7 +12,8 @@ from streaming.cluster.view.exported import Followers, Logs, Observed, Retention
 from streaming.cluster.view.family import TEXT
 from streaming.cluster.view.late_arrivals import LateArrivals, late_arrivals
 from streaming.cluster.view.moves import Move, moves_of
-from streaming.cluster.view.table import Replica, Snapshot
+from streaming.cluster.view.table import RECORD_KINDS, Replica, Snapshot
+from streaming.cluster.view.topic_skew import TopicSkews, topic_skews
 from streaming.cluster.view.value_matrix import DEPARTED, FREE, LOG, Columns
 from streaming.common.arrays import Longs
 from streaming.common.rows import SKIPPED_COPIES
@@ -56,6 +57,7 @@ class View:
     followers: Followers
     observed: Observed
     topics: Topics
+    skews: TopicSkews
     elected: tuple[Elected, ...]
     retention: RetentionResults
     records: Longs  # as `Snapshot.records`
@@ -77,11 +79,15 @@ def view(snapshot: Snapshot) -> View:
     retention = keep(observed, snapshot)
     names = {name for name, wanted in zip(snapshot.topic_names, snapshot.topic_exported.tolist(), strict=True) if not wanted}
     reassignments = [each for each in snapshot.context.reassignments if each.topic not in names]
+    logs = export(observed, retention, snapshot, topic_labels, rank)
+    data = snapshot.records[RECORD_KINDS.index("data")][logs.columns["slot"]]
+    skews = topic_skews(logs, [observed.names[item] for item in logs.items.tolist()], data, snapshot.context.topic_partitions)
     return View(
-        logs=export(observed, retention, snapshot, topic_labels, rank),
+        logs=logs,
         followers=followers(observed, topic_labels, rank),
         observed=observed,
         topics=_topics(columns, there, snapshot, topic_labels, rank),
+        skews=skews,
         elected=elected(columns, snapshot.topic_names, snapshot.topic_exported),
         retention=retention,
         records=snapshot.records,

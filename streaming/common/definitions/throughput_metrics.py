@@ -67,6 +67,16 @@ BATCH_SIZE = Metric(
 BATCH_RECORDS = Metric(
     "segtail_topic_batch_records", "Records in a data batch, appended while this broker led.", ("broker", "topic"), histogram=True
 )
+_SKEW = (
+    "of the topic's largest partition against the mean of its partitions: 1 where all are alike, the number of partitions where one has "
+    "everything. Absent for an empty topic, and where a partition has no log that is seen"
+)
+SIZE_SKEW = Metric("segtail_topic_size_skew_ratio", f"Bytes {_SKEW}, or its size is not known.", ("topic",))
+RECORDS_SKEW = Metric(
+    "segtail_topic_records_skew_ratio",
+    f"Data records on disk {_SKEW}, or is not counted, as in segtail_partition_records.",
+    ("topic",),
+)
 LAST_APPEND = Metric(
     "segtail_partition_last_append_timestamp_seconds",
     "When the log was last seen to grow; at first, the modification time of its newest segment with data.",

@@ -259,11 +259,10 @@ class TopicSums:
     def _shown(self) -> Longs:
         return self.judged.look.one_of_each
 
-    @cached_property
+    @property
     def names(self) -> list[str]:
         """The topics."""
-        topics = self.judged.look.topics
-        return sorted({topics[item] for item in self._shown.tolist()})
+        return self.judged.look.view.skews.names
 
     @cached_property
     def _topic(self) -> Longs:
@@ -305,6 +304,8 @@ class TopicSums:
             "bytes_rate": self._sum(rates.bytes_rate(look)),
             "records_rate": self._sum(rates.records_rate(look)),
             "size_bytes": self._sum(logs["size_bytes"]).astype(np.int64),
+            "size_skew": _ratio(look.view.skews.size),
+            "records_skew": _ratio(look.view.skews.records),
             "unread_offsets": self._sum(logs["unread_offsets"]).astype(np.int64),
             "unread_more": self._sum(logs["unread_more"]) > 0,
             "open_transactions": self._sum(logs["open_transactions"]).astype(np.int64),
@@ -362,6 +363,11 @@ class TopicSums:
             return {}
         (worst,) = self.judged.partition_verdicts.of_rows([log])
         return {"kind": worst.name, "severity": worst.severity, "since_ms": worst.since_ms}
+
+
+def _ratio(millionths: Longs) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = np.where(millionths < 0, -1.0, millionths / 1e6)
+    return found
 
 
 _SAME = {each.name for each in fields(Late)} & {each.name for each in fields(TransactionRow)} - {"groups"}

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from streaming.broker.protocol.json_message import Unit
 from streaming.cluster.view.table import Snapshot
+from streaming.cluster.view.topic_skew import one_of_each
 from streaming.cluster.view.view import View
 from streaming.common.arrays import Longs
 from streaming.pages.listings.listing import Listing
@@ -47,12 +48,7 @@ class Look:
     @cached_property
     def one_of_each(self) -> Longs:
         """One exported log of each partition: that of the leader, if all replicas are exported."""
-        logs = self.view.logs
-        order = np.lexsort((-logs["leader"], logs.columns["replicas_of"]))
-        first = np.ones(len(order), np.bool_)
-        first[1:] = np.diff(logs.columns["replicas_of"][order]) != 0
-        found: Longs = order[first]
-        return found
+        return one_of_each(self.view.logs)
 
     @cached_property
     def out_of_sync(self) -> Longs:

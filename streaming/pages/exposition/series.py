@@ -11,6 +11,7 @@ from streaming.cluster.view import elections, moves, replica_health
 from streaming.cluster.view.exported import Followers, Logs, Observed
 from streaming.cluster.view.family import EVERYTHING, NO_LIMIT, TEXT, Export, Family, Samples, bounded, family_of, labels, text
 from streaming.cluster.view.table import RECORD_KINDS
+from streaming.cluster.view.topic_skew import TopicSkews
 from streaming.cluster.view.transaction_columns import CoordinatorView, Late, states_of
 from streaming.cluster.view.view import Topics, View, sum_by
 from streaming.common.arrays import Flags, Longs
@@ -32,6 +33,8 @@ from streaming.common.definitions.throughput_metrics import (
     EXPIRED_BATCHES,
     EXPIRED_BYTES,
     EXPIRED_RECORDS,
+    RECORDS_SKEW,
+    SIZE_SKEW,
 )
 from streaming.common.definitions.transaction_metrics import (
     HANGING,
@@ -138,7 +141,7 @@ def _choose(view: View, limit: int, export: Export, groups: ShownGroups) -> Choi
     metrics = [metric for metric in PARTITION_METRICS if export.has_metric(metric)]
     own = (_partition_family(metric, view.logs) for metric in metrics)
     partitions = _wanted(export, (*own, *of_partitions(view.logs), records_of_partitions(view), of_followers(view.followers)))
-    topics = _wanted(export, (_codecs(view.topics), *_histograms(view.topics), *groups.families))
+    topics = _wanted(export, (_codecs(view.topics), *_histograms(view.topics), *_skews(view.skews), *groups.families))
     group_partitions = _wanted(export, groups.partitions)
     others = _wanted(
         export,
@@ -253,6 +256,11 @@ def _codecs(topics: Topics) -> Family:
     by_codec = topics.sums["share_codec_bytes"]
     samples = (Samples(label=labels(codec=codec), values=values) for codec, values in zip(CODECS, by_codec, strict=True))
     return _topic_family(CODEC_BYTES, topics, topics.order, *samples)
+
+
+def _skews(skews: TopicSkews) -> Iterator[Family]:
+    for metric, values in ((SIZE_SKEW, skews.size), (RECORDS_SKEW, skews.records)):
+        yield family_of(metric, [(labels(topic=skews.names[item]), int(values[item])) for item in np.flatnonzero(values >= 0).tolist()])
 
 
 def _histograms(topics: Topics) -> tuple[Family, ...]:
