@@ -1,7 +1,9 @@
 """What a job is reported about consumer groups, over HTTP."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import google_crc32c
 import pytest
 
 from streaming.broker.protocol.group_json import BatchCheck
@@ -9,14 +11,15 @@ from streaming.broker.protocol.group_messages import BatchRequest, GroupsRequest
 from streaming.broker.protocol.group_stream import GroupsAnswer
 from streaming.common.short_names import PREFIX, redacted
 from streaming.errors import AgentError
-from streaming.simulator.batch_writer import Batch, Codec
+from streaming.kafka.formats.layout import CHECKED_FROM, HEADER_BYTES
+from streaming.simulator.batch_writer import Batch, Codec, Record
 from streaming.simulator.coordinators import SimulatedMember, classic_group_record
 from streaming.simulator.log import PartitionLog
 from streaming.spark.client.agent_client import AgentClient
 from tests.agent.followed import OFFSETS, TOPIC_ID, committed
 from tests.agents import Agent, Reader
 from tests.builders import CLUSTER_ID, NOW, batch, log_dir, partition
-from tests.legacy_messages import Record, encode_message
+from tests.legacy_messages import Messages, encode_message
 
 
 def asked(agent: Agent, request: GroupsRequest | None = None) -> GroupsAnswer:
@@ -123,12 +126,75 @@ def test_the_batch_that_holds_an_offset_is_checked(tmp_path: Path, orders: Parti
         position=position,
         segment=segment.base_offset,
         file=checked.file,
+        format=2,
+        record_offset=offset,
+        record_bytes=100,
+        neighbors=1 if found < 5 else 0,
     )
     assert checked.file.endswith(f"/{segment.base_offset:020}.log")
 
 
 def test_after_the_end_there_is_nothing_to_check(tmp_path: Path, orders: PartitionLog) -> None:
     assert check(tmp_path, orders, 9) == BatchCheck(sound=True, error="the log ends there")
+
+
+def unlike(tmp_path: Path, odd: Batch, *, old: bool = False) -> list[str]:
+    """How a batch differs from thirty others, behind which it lies. ``old``: they are messages of format 1."""
+    log = partition(log_dir(tmp_path), "orders")
+    sound = [batch(1, value_bytes=400 + each, producer=5, sequence=each) for each in range(30)]
+    log.append(*([Messages(magic=1, records=30 * (Record(b"k", b"v" * 300, NOW),))] if old else sound), odd)
+    checked = check(tmp_path, log, 30)
+    assert (checked.sound, checked.base_offset, checked.record_offset, checked.neighbors) == (True, 30, 30, 30)
+    return checked.unlike
+
+
+@pytest.mark.parametrize(
+    ("odd", "found"),
+    [
+        (batch(2, producer=5, sequence=30), []),
+        (batch(2, value_bytes=5000, producer=5, sequence=30), ["largest"]),
+        (batch(2, producer=6), ["producer"]),
+        (batch(2, producer=5, sequence=30, codec=Codec.ZSTD), ["codec"]),
+        (replace(batch(20, producer=5, sequence=30), records=(Record(b"k", None, NOW), *batch(19).records)), ["largest", "only_tombstone"]),
+        (replace(batch(20, producer=5), records=(Record(b"k", b"v" * 900, NOW), *batch(19).records)), ["largest", "largest_record"]),
+    ],
+)
+def test_a_batch_that_differs_from_those_around_it_says_how(tmp_path: Path, odd: Batch, found: list[str]) -> None:
+    assert unlike(tmp_path, odd) == found
+
+
+def test_the_first_batch_behind_messages_of_an_old_format_differs(tmp_path: Path) -> None:
+    assert unlike(tmp_path, batch(2), old=True) == ["format"]
+
+
+def test_the_next_record_of_a_compacted_batch_is_behind_the_offset_that_was_asked_for(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "orders")
+    whole = batch(6)
+    log.append(replace(whole, records=whole.records[:1], last_offset_delta=5), batch(1, value_bytes=7))
+    gap, next_one = check(tmp_path, log, 3), check(tmp_path, log, 6)
+    assert (gap.base_offset, gap.record_offset, gap.record_bytes) == (0, -1, -1), "the batch is there, and has no such record any more"
+    assert (next_one.record_offset, next_one.record_bytes) == (6, 7)
+
+
+def test_no_content_of_a_record_leaves_the_host(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "orders")
+    log.append(Batch(records=(Record(b"secret key", b"secret value", NOW),)))
+    checked = check(tmp_path, log, 0)
+    assert checked.record_bytes == len(b"secret key" + b"secret value")
+    assert b"secret" not in checked.encode()
+
+
+def test_a_batch_whose_records_cannot_be_opened_is_not_called_damaged(tmp_path: Path) -> None:
+    log = partition(log_dir(tmp_path), "orders")
+    log.append(batch(3))
+    path = log.segments[0].path("log")
+    data = bytearray(path.read_bytes())
+    data[HEADER_BYTES] = 1  # the length of the first record
+    data[CHECKED_FROM - 4 : CHECKED_FROM] = google_crc32c.value(bytes(data[CHECKED_FROM:])).to_bytes(4)
+    path.write_bytes(data)
+    checked = check(tmp_path, log, 1)
+    assert (checked.sound, checked.record_offset) == (True, -1)
+    assert checked.error.startswith("its records cannot be opened: ")
 
 
 @pytest.mark.parametrize(("at", "error"), [(90, "bad CRC"), (16, "bad magic byte")])

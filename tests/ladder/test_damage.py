@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.broker.agent.group_answers import check_batch
+from streaming.broker.agent.next_batch import check_batch
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.ladder.positions import CountedLog, PositionState, count_log

@@ -21,6 +21,7 @@ from streaming.broker.protocol.group_json import (
     HoldingTransaction,
     MovedOffset,
     PendingOffset,
+    Unlike,
 )
 from streaming.broker.protocol.status_json import SEVERITIES
 from streaming.cluster.consumers.group_lag import LagReason
@@ -57,6 +58,23 @@ READING = GroupPartition(
     next_batch_bytes=900,
     next_segment=40,
     next_position=3000,
+)
+NEXT = BatchCheck(
+    sound=True,
+    base_offset=101,
+    last_offset=101,
+    size=921_600,
+    codec="zstd",
+    records=1,
+    producer_id=7,
+    position=3000,
+    segment=40,
+    file="/a b/orders-3/00000000000000000040.log",
+    format=2,
+    record_offset=101,
+    record_bytes=2 << 20,
+    neighbors=1000,
+    unlike=["largest", "producer", "of a later version"],
 )
 HOLDING = HoldingTransaction(
     producer_id=7, producer_epoch=1, first_offset=100, start_ms=NOW - HOUR, last_append_ms=NOW - HOUR, transactional_id="pay 1"
@@ -242,8 +260,18 @@ GOLDEN = [
         "stopped",
         replace(READING, stopped_since_ms=NOW - HOUR),
         "stopped: the committed offset 100 has not moved since 2023-11-14T21:13:20Z (1h ago) although the record at 101 is readable; 45 "
-        "records left, 68.4 KiB, the next from 2023-11-14T22:13:11Z (9s ago). The disk does not show what its consumers do with the record",
+        "records left, 68.4 KiB, the next from 2023-11-14T22:13:11Z (9s ago). What that record is, is not known: nobody has looked at it. "
+        "The disk does not show what its consumers do with the record",
         "",
+    ),
+    (
+        "stopped",
+        replace(READING, stopped_since_ms=NOW - HOUR, batch=NEXT),
+        "stopped: the committed offset 100 has not moved since 2023-11-14T21:13:20Z (1h ago) although the record at 101 is readable; 45 "
+        "records left, 68.4 KiB, the next from 2023-11-14T22:13:11Z (9s ago). The record at 101, the first one from there on, has 2.0 MiB "
+        "and lies in a batch of 1 record, 900.0 KiB, zstd, producer 7. That batch is larger than all 1,000 around it; it is the first of "
+        "its producer among 1,000 batches around it. The disk does not show what its consumers do with the record",
+        "segtail dump --records --from-offset 101 --to-offset 101 '/a b/orders-3/00000000000000000040.log'",
     ),
     (
         "slower",
@@ -933,7 +961,7 @@ def test_a_group_that_stands_while_its_log_is_counted_anew_has_stopped_in_words(
     assert unknown.verdict == "unknown"
     assert stopped.text == (
         "stopped: the committed offset 100 has not moved since 2023-11-14T21:13:20Z (1h ago) although records were readable; 50 offsets "
-        "left. The disk does not show what its consumers do with the record"
+        "left. What that record is, is not known: nobody has looked at it. The disk does not show what its consumers do with the record"
     )
 
 
@@ -981,6 +1009,29 @@ def test_the_next_record_of_a_producer_that_is_ahead_is_no_event_to_come() -> No
 def test_a_group_of_which_only_markers_are_left_needs_no_members() -> None:
     markers = replace(READING, lag_records_read_committed=0, lag_offsets=3, next_offset=-1, next_batch_bytes=-1)
     assert [each.verdict for each in stated(markers, members=0, state="Empty")] == ["only_markers"]
+
+
+def test_the_record_on_which_a_group_stands_is_told_from_those_around_it() -> None:
+    def said(**facts: object) -> tuple[str, str]:
+        found = only(replace(READING, stopped_since_ms=NOW - HOUR, batch=replace(NEXT, **facts)))  # type: ignore[arg-type]
+        text = found.text.partition("ago). ")[2]
+        return text.removesuffix(". The disk does not show what its consumers do with the record"), found.command
+
+    def lies(**facts: object) -> str:
+        return said(unlike=[], record_bytes=9, **facts)[0]
+
+    text, command = said(records=-1, record_offset=-1, error="its records cannot be opened: record is cut short")
+    assert text.endswith("zstd, producer 7; its records cannot be opened: record is cut short")
+    assert "--from-offset 101 --to-offset 101" in command
+    in_batch = "lies in a batch of 1 record, 900.0 KiB"
+    assert lies(codec="none", producer_id=-1, format=1) == (
+        f"The record at 101, the first one from there on, has 9 B and {in_batch}, not compressed, message format 1, no producer id"
+    )
+    assert "has 9 B and no value and lies" in lies(tombstone=True)
+    assert lies(record_offset=100).startswith("The record at 100 has")
+    assert said(size=-1, file="") == ("What that record is, is not known: nobody has looked at it", "")
+    for each in Unlike:
+        assert said(unlike=[each])[0].count(". ") == 1, f"nothing says {each}"
 
 
 def test_a_group_that_may_have_stopped_before_it_was_looked_at_has_stopped_since_then_at_least() -> None:

@@ -15,11 +15,11 @@ from streaming.broker.agent.dir_threads import DirCalls
 from streaming.broker.agent.group_following import GroupFollowing
 from streaming.broker.agent.laddered_log import LadderedLog
 from streaming.broker.agent.ladders import Ladders
+from streaming.broker.agent.next_batch import check_batch
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.disk.locate import BatchBoundary, batches_between, beginning, find_offset, scan_on, window
+from streaming.broker.disk.locate import batches_between, window
 from streaming.broker.disk.opening import bytes_read
-from streaming.broker.disk.scanning import BAD_CRC, damaged_batches
-from streaming.broker.disk.segment_files import OpenSegment, Segment, list_segments
+from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.journal.consumers import Consumers
 from streaming.broker.journal.journal import Journal
 from streaming.broker.ladder.positions import Position, PositionState, positions
@@ -40,20 +40,17 @@ from streaming.broker.protocol.group_messages import (
 from streaming.broker.protocol.group_stream import groups_messages, records_messages, table_message
 from streaming.broker.protocol.status_messages import PendingCommits
 from streaming.broker.watcher.tail import Tail
-from streaming.common.codecs import CODECS
 from streaming.common.log_key import LogKey, key_of
 from streaming.common.short_names import short_name
 from streaming.errors import AgentError, FormatError
 from streaming.kafka.formats.consumer_offsets import OffsetCommitKey, read_offsets_key
 from streaming.kafka.formats.entries import read_entry_records
-from streaming.kafka.formats.layout import CURRENT_MAGIC
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.group_rows import GroupChanges
 from streaming.kafka.scan.headers import Batches
-from streaming.kafka.scan.pieces import Scanned
 from streaming.kafka.scan.walk import Bytes
 
-# --- answers where offsets lie in their logs, by the ladders, and whether a batch is sound. A silent log dir delays its own logs alone.
+# --- answers where offsets lie in their logs, by the ladders. A silent log dir delays its own logs alone.
 
 
 log = logging.getLogger(__name__)
@@ -150,62 +147,6 @@ def positions_table(questions: pa.Table, answers: Sequence[PositionAnswer]) -> p
     columns = list(zip(*rows, strict=True)) or [()] * (len(POSITIONS) - len(POSITIONS_ASKED))
     added = [pa.array(column, field.type) for column, field in zip(columns, list(POSITIONS)[len(POSITIONS_ASKED) :], strict=True)]
     return pa.Table.from_arrays([*(questions[name] for name in POSITIONS_ASKED.names), *added], schema=POSITIONS)
-
-
-MOST_BYTES = 256 << 20
-"""A larger batch is not read: its CRC is not checked."""
-
-
-def check_batch(segments: Sequence[Segment], offset: int) -> BatchCheck:
-    """Check the batch that holds an offset; where there is none, the next one after it.
-
-    Raises:
-        OSError: a segment is gone or cannot be read.
-    """
-    buffer = window()
-    boundary = find_offset(segments, offset, buffer)
-    while True:
-        with boundary.segment.open() as file:
-            scanned = scan_on(file, boundary.position, boundary.next_offset, buffer)
-            if len(scanned.batches) or scanned.flaw is not None:
-                return _checked(file, boundary, scanned, buffer)
-        following = [segment for segment in segments if segment.base_offset > boundary.segment.base_offset]
-        if not following:
-            return BatchCheck(sound=True, error="the log ends there")
-        boundary = beginning(following[0])
-
-
-def _checked(file: OpenSegment, boundary: BatchBoundary, scanned: Scanned, buffer: Bytes) -> BatchCheck:
-    if not len(scanned.batches):
-        return BatchCheck(
-            sound=False,
-            error=scanned.flaw or "",
-            position=boundary.position,
-            segment=boundary.segment.base_offset,
-            file=str(boundary.segment.path),
-        )
-    batch = scanned.batches.take(slice(0, 1))
-    error = _crc_error(file, boundary, scanned, buffer)
-    return BatchCheck(
-        sound=not error,
-        error=error,
-        base_offset=int(batch.base_offset[0]),
-        last_offset=int(batch.last_offset[0]),
-        size=int(batch.size[0]),
-        codec=CODECS[int(batch.codec[0])],
-        records=int(batch.records[0]),
-        producer_id=int(batch.headers["producer_id"][0]) if batch.magic[0] == CURRENT_MAGIC else -1,
-        position=boundary.position,
-        segment=boundary.segment.base_offset,
-        file=str(boundary.segment.path),
-    )
-
-
-def _crc_error(file: OpenSegment, boundary: BatchBoundary, scanned: Scanned, buffer: Bytes) -> str:
-    if int(scanned.batches.size[0]) > MOST_BYTES:
-        return ""
-    wrong = damaged_batches(file, boundary.position, scanned, buffer)
-    return BAD_CRC if len(wrong) and wrong[0] == 0 else ""
 
 
 # --- finds the consumer groups that wait for an open transaction in ``__consumer_offsets``: it contains commits of their offsets. The keys

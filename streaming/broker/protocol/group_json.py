@@ -199,9 +199,20 @@ class MovedOffset(PublicMessage):
     offsets: int = 0  # of those that are not counted, else 0
 
 
+class Unlike(StrEnum):
+    """What a batch has and none of its neighbors, or its next record and no other record of the batch."""
+
+    LARGEST = "largest"
+    PRODUCER = "producer"  # that none of the batches before it is of
+    CODEC = "codec"
+    FORMAT = "format"
+    LARGEST_RECORD = "largest_record"
+    ONLY_TOMBSTONE = "only_tombstone"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCheck(PublicMessage):
-    """A batch as it is on disk."""
+    """A batch as it is on disk, with the next record of it: sizes and numbers, no content. ``unlike``: an `Unlike` each."""
 
     sound: bool  # it can be read
     error: str = ""  # what is wrong with it, or why it cannot be read
@@ -214,6 +225,13 @@ class BatchCheck(PublicMessage):
     position: int = -1  # where it begins in the file of its segment
     segment: int = -1  # the base offset of that
     file: str = ""  # the path of that
+    format: int = -1  # its message format (magic); `null` if the header is damaged
+    record_offset: Id = -1  # of the first record at the offset that was asked for, or after it; `null` where the batch was not opened
+    record_bytes: Bytes = -1  # what its key, value and headers take
+    tombstone: Flag = False  # it has no value
+    neighbors: Count = -1  # how many batches with data were looked at before and after it, in its segment
+    unlike: list[str] = field(default_factory=list)  # how it differs from these: `largest`, `producer`, `codec`, `format`; and its record
+    # from the others of the batch: `largest_record`, `only_tombstone`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -108,6 +108,10 @@ class Commands:
         """Read a log as a broker would, and say where it is damaged."""
         return self._line(f"segtail dump --verify {_argument(directory)}", directory)
 
+    def record(self, file: str, offset: int) -> Command:
+        """Show one record as it is on disk, on the broker's host."""
+        return self._line(f"segtail dump --records --from-offset {offset} --to-offset {offset} {_argument(file)}", file)
+
     def disk(self, log_dir: str) -> Command:
         """Ask segtail, on the broker's host, what lies in a log dir for nothing, and what to do about it."""
         return self._line(f"segtail disk {_argument(log_dir)}", log_dir)

@@ -289,6 +289,14 @@ class GroupFindings:
         skip = self.commands.reset_to(partition.topic, partition.partition, after) if after > 0 else Command(reason=_NOWHERE)
         return self._sentences.damaged(partition, batch, members=self.summary.members > 0 and bool(skip.line)), skip
 
+    def _stopped(self, partition: GroupPartition, _: GroupVerdict) -> tuple[str, Command]:
+        """Where it stands; the command shows the record that its consumers get next."""
+        text, batch = self._sentences.stopped(partition, deserted=had_members(self.summary)), partition.batch
+        if batch is None or not batch.file:
+            return text, NO_COMMAND
+        offset = batch.record_offset if batch.record_offset >= 0 else max(partition.next_offset, partition.committed, batch.base_offset)
+        return text, self.commands.record(batch.file, offset)
+
     def _calm(self, partition: GroupPartition, verdict: GroupVerdict) -> tuple[str, Command]:
         words = self._sentences
         if verdict is GroupVerdict.BETWEEN_RUNS:
@@ -331,7 +339,7 @@ _OF_PARTITION: Mapping[GroupVerdict, Callable[[GroupFindings, GroupPartition, Gr
     GroupVerdict.BEYOND_END: GroupFindings._elsewhere,
     GroupVerdict.OTHER_HISTORY: GroupFindings._elsewhere,
     GroupVerdict.PENDING: GroupFindings._pending,
-    GroupVerdict.STOPPED: lambda of, partition, _: (of._sentences.stopped(partition, deserted=had_members(of.summary)), NO_COMMAND),
+    GroupVerdict.STOPPED: GroupFindings._stopped,
     GroupVerdict.SKIPPED: GroupFindings._moved,
     GroupVerdict.WILL_EXPIRE: lambda of, partition, _: (of._sentences.will_expire(partition), NO_COMMAND),
     GroupVerdict.SLOWER: lambda of, partition, _: (of._sentences.slower(partition), NO_COMMAND),

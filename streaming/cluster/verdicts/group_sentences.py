@@ -10,11 +10,13 @@ from streaming.broker.protocol.group_json import (
     GroupSummary,
     HoldingTransaction,
     PendingOffset,
+    Unlike,
 )
 from streaming.cluster.verdicts.commands import tool_of_groups
 from streaming.cluster.verdicts.conditions import WholeLag
 from streaming.cluster.verdicts.group_words import ResetWords, reset_words, stop_first
 from streaming.common.units import TimeWords, capitalized, format_count, format_duration, format_name, format_size, format_time
+from streaming.kafka.formats.layout import CURRENT_MAGIC
 from streaming.kafka.groups.group_states import GroupState, GroupType
 
 REASONS = {
@@ -250,8 +252,23 @@ class Sentences:
             since = f"at least {since}"
         return (
             f"stopped: the {self._offset} {partition.committed} has not moved{done} {since} "
-            f"although {readable}; {self._left(partition)}{'' if deserted else f'. {self._doing}'}"
+            f"although {readable}; {self._left(partition)}. {self._next_record(partition)}{'' if deserted else f'. {self._doing}'}"
         )
+
+    @staticmethod
+    def _next_record(partition: GroupPartition) -> str:
+        """What lies where it stands."""
+        batch = partition.batch
+        if batch is None or batch.size < 0:
+            return "What that record is, is not known: nobody has looked at it"
+        at, where = batch.record_offset, f"a batch of {format_count(batch.records, 'record')}, {format_size(batch.size)}, {_made(batch)}"
+        if at < 0:
+            return f"It lies in {where}; {batch.error or 'its records are not opened here'}"
+        size = f"has {format_size(batch.record_bytes)}{' and no value' if batch.tombstone else ''}"
+        passed = "" if at == partition.committed else ", the first one from there on,"
+        unlike = [_UNLIKE[each] for each in batch.unlike if each in _UNLIKE]
+        differs = f". {capitalized('; '.join(unlike))}".format(neighbors=f"{batch.neighbors:,}") if unlike else ""
+        return f"The record at {at}{passed} {size} and lies in {where}{differs}"
 
     @property
     def _doing(self) -> str:
@@ -434,6 +451,24 @@ class Sentences:
         if transaction.deadline_ms < self.times.now_ms:
             return f". Its timeout has passed at {at}"
         return f". Its coordinator ends it at {at} if its producer does not"
+
+
+_UNLIKE: dict[str, str] = {
+    Unlike.LARGEST: "that batch is larger than all {neighbors} around it",
+    Unlike.PRODUCER: "it is the first of its producer among {neighbors} batches around it",
+    Unlike.CODEC: "none of {neighbors} batches around it has its codec",
+    Unlike.FORMAT: "none of {neighbors} batches around it has its message format",
+    Unlike.LARGEST_RECORD: "the record is the largest of its batch",
+    Unlike.ONLY_TOMBSTONE: "it is the only one of its batch without a value",
+}
+"""How a batch differs from its neighbors, or its record from the others."""
+
+
+def _made(batch: BatchCheck) -> str:
+    """How and by whom a batch was written."""
+    producer = f"producer {batch.producer_id}" if batch.producer_id >= 0 else "no producer id"
+    old = f", message format {batch.format}" if 0 <= batch.format < CURRENT_MAGIC else ""
+    return f"{'not compressed' if batch.codec == 'none' else batch.codec}{old}, {producer}"
 
 
 def _came_late(partition: GroupPartition) -> str:

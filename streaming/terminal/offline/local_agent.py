@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.broker.agent.cluster_view import ClusterView
-from streaming.broker.agent.group_answers import PositionAnswer, check_batch, positions_table
+from streaming.broker.agent.group_answers import PositionAnswer, positions_table
+from streaming.broker.agent.next_batch import check_batch
 from streaming.broker.disk.locate import without_replaced
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
