@@ -14,6 +14,7 @@ class ShippedKind(StrEnum):
     DASHBOARDS = "dashboards"
     EXAMPLES = "examples"
     RUNBOOKS = "runbooks"
+    MIGRATION = "migration"  # recording rules by which other tools' metrics have values for a while, a file for each tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

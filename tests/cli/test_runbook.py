@@ -66,7 +66,25 @@ def test_without_addresses_files_are_those_of_the_checkout(there: str, tmp_path:
 
 def test_examples_are_written_too(tmp_path: Path) -> None:
     assert run_command("export", "examples", tmp_path).returncode == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["alertmanager.yml", "prometheus.yml"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["alertmanager.yml", "keda.yaml", "otel-collector.yaml", "prometheus.yml"]
+
+
+def test_rules_that_serve_names_of_another_tool_are_written_alone(tmp_path: Path) -> None:
+    assert run_command("export", "rules", tmp_path, "--as", "burrow").returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["burrow.yaml"]
+
+
+@each_row(
+    ("kind", "tool", "message"),
+    [
+        ("rules", "akhq", "--as 'akhq': there are burrow, jmx_exporter, kafka_exporter, kafka_lag_exporter, klag, kminion"),
+        ("alerts", "burrow", "--as goes with rules, and not with alerts"),
+    ],
+)
+def test_names_of_a_tool_that_there_are_not_are_refused(kind: str, tool: str, message: str, tmp_path: Path) -> None:
+    done = run_command("export", kind, tmp_path, "--as", tool)
+    assert (done.returncode, done.stderr) == (2, f"segtail: error: {message}\n")
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_runbooks_elsewhere_are_files(tmp_path: Path) -> None:

@@ -52,6 +52,14 @@ def test_everything_it_makes_is_what_the_api_knows(values: Path, schemas: list[s
     assert "Skipped: 0" in done.stdout
 
 
+def test_the_example_of_a_scaler_is_one_that_keda_knows(schemas: list[str]) -> None:
+    example = (ROOT / "conf" / "keda.yaml").read_text()
+    done = conform(schemas, example)
+    assert done.returncode == 0, done.stdout
+    assert "Skipped: 0" in done.stdout
+    assert conform(schemas, example.replace("scaleTargetRef", "scaleTarget")).returncode != 0
+
+
 @EVERY_CASE
 def test_the_executors_pods_too(values: Path, schemas: list[str]) -> None:
     for manifest in render({}, values):

@@ -111,11 +111,12 @@ def test_the_man_page_is_where_man_looks_for_it(python: Path) -> None:
 
 
 def test_the_wheel_has_what_is_for_people_once(wheel: Wheel) -> None:
-    folders = {"alerts": "conf/alerts", "rules": "conf/rules", "dashboards": "conf/dashboards", "runbooks": "docs/runbooks"}
+    conf = {name: f"conf/{name}" for name in ("alerts", "rules", "dashboards", "migration")}
+    folders = conf | {"runbooks": "docs/runbooks"}
     with zipfile.ZipFile(wheel.path) as archive:
         held = {name: archive.read(name) for name in archive.namelist() if name.startswith("streaming/shipped/files/")}
     there = {f"streaming/shipped/files/{to}/{path.name}": path.read_bytes() for to, of in folders.items() for path in (ROOT / of).iterdir()}
-    examples = ("alertmanager.yml", "prometheus.yml")
+    examples = ("alertmanager.yml", "keda.yaml", "otel-collector.yaml", "prometheus.yml")
     assert held == there | {f"streaming/shipped/files/examples/{name}": (ROOT / "conf" / name).read_bytes() for name in examples}
 
 

@@ -13,12 +13,18 @@ def test_what_is_shipped_is_what_the_checkout_has() -> None:
         ShippedKind.ALERTS: "conf/alerts",
         ShippedKind.RULES: "conf/rules",
         ShippedKind.DASHBOARDS: "conf/dashboards",
+        ShippedKind.MIGRATION: "conf/migration",
         ShippedKind.RUNBOOKS: "docs/runbooks",
     }
     for kind, folder in folders.items():
         there = {path.name: path.read_text() for path in (ROOT / folder).iterdir()}
         assert {each.name: each.text for each in shipped(kind)} == there
-    assert [each.name for each in shipped(ShippedKind.EXAMPLES)] == ["alertmanager.yml", "prometheus.yml"]
+    assert [each.name for each in shipped(ShippedKind.EXAMPLES)] == [
+        "alertmanager.yml",
+        "keda.yaml",
+        "otel-collector.yaml",
+        "prometheus.yml",
+    ]
 
 
 def test_the_list_has_a_line_for_every_runbook_and_every_alert() -> None:
