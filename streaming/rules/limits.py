@@ -75,6 +75,7 @@ class Limits:
     remote_copy: bool
     source: ValueSource
     offsets_retention_ms: int
+    offsets_retention_known: bool  # as ``min_insync_known``
 
     @property
     def assumed(self) -> bool:
@@ -171,6 +172,7 @@ def effective_limits(topic: str, configs: Configs) -> Limits:
         remote_copy=copies,
         source=ValueSource.STATIC if metadata else _limit_source(values, deletes, copies),
         offsets_retention_ms=values.number("offsets.retention.minutes") * 60_000,
+        offsets_retention_known=values.source("offsets.retention.minutes") is not ValueSource.ASSUMED,
     )
 
 

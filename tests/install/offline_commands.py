@@ -39,6 +39,7 @@ USES = {
     "retention": Use("retention --log-dirs {log_dirs}", "7 partitions", (0, 3)),
     "runbook": Use("runbook GroupStopped", "## Mitigation"),
     "top": Use("top --log-dirs {log_dirs}", "verdict: ", (3, 4)),
+    "topics": Use("topics --log-dirs {log_dirs}", "5 topics, 6 partitions, "),
     "transactions": Use("transactions --log-dirs {log_dirs}", "0 open, 0 hanging"),
     "why": Use("why --log-dirs {log_dirs} nobody", "there is no group nobody", (2,)),
 }

@@ -316,11 +316,21 @@ def test_each_column_of_topics_brokers_and_log_dirs_shows_its_own_value() -> Non
     times = {"last_append_ms": NOW_MS - HOUR, "oldest_record_ms": NOW_MS - 9 * HOUR, "next_deletion_ms": NOW_MS + 2 * HOUR}
     limits = {"retention_limit_ms": 4 * HOUR, "retention_limit_bytes": 5 << 20, "cleanup_policy": "delete", "next_deletion_by_size": True}
     skews = {"size_skew": 1.5, "records_skew": 2.25}
+    costs = {"replica_bytes": 9 << 20, "replica_more": True, "growth_day": 1 << 20, "partition_bytes": 2 << 20, "batch_bytes": 3 << 10}
+    uses = {
+        "codecs": ["lz4", "none"],
+        "last_commit_ms": NOW_MS - 2 * HOUR,
+        "readers": ["g"],
+        "quiet_ms": NOW_MS - 3 * HOUR,
+        "used": "unknown",
+    }
+    skews |= {**costs, **uses, "used_why": "w"}  # type: ignore[dict-item]
     row = TopicRow(topic="t", partitions=2, groups=8, **skews, rates=[-1.0, 1.0, 8.0], **sums, **times, **limits)  # type: ignore[arg-type]
     assert list(texts(TOPICS, row).values()) == [
         *("t", "-", "2", "2.0 KiB", "3.5", "4.0 MiB", "8", "7", "5", " ▁█", "1h ago", "6", "4h", "in 2h by size", "9h ago", "5.0 MiB"),
-        *("delete", "1.500", "2.250"),
+        *("delete", "1.500", "2.250", "9.0 MiB+", "1.0 MiB", "2.0 MiB", "3.0 KiB", "lz4, none", "2h ago", "g", "3h ago", "not known"),
     ]
+    assert cells(TOPICS, row)["Used"].note == "w"
     held = {"leaders": 2, "replicas": 4, "out_of_sync": 5, "size_bytes": 6 << 20, "log_dirs": 7}
     broker = BrokerRow(broker=3, phase="down", phase_ms=NOW_MS - HOUR, agent="a", behind_ms=1000, bytes_rate=2048.0, **held)
     assert list(texts(BROKERS, broker).values()) == ["3", "-", "down", "2", "5", "4", "a", "2.0 KiB", "6.0 MiB", "1s", "7", "-"]

@@ -240,6 +240,9 @@ class RetentionPage(ListPage):
 TOPICS_PATH = "/api/v1/topics"
 """`TopicPage`, by ``?sort=FIELD&order=asc|desc&topic=NAME&filter=TEXT&offset=N&limit=N``."""
 
+ANSWERS = YES, NO, UNKNOWN = ("yes", "no", "unknown")
+"""Words for what may not be known."""
+
 MOST_READERS = 1000
 """The most groups of one topic that are named: those in trouble first."""
 
@@ -270,6 +273,24 @@ class TopicRow(PublicMessage):
     out_of_sync: Annotated[Count, Heading("Out of sync", 8, DESC, "U")] = -1  # replicas that are not in sync, of its partitions; `null`
     # where it is not known of one of them
     unread_more: Flag = False  # `unread_offsets` is a lower bound, as in `PartitionRow` of one of them
+    topics: Count = 1  # how many the row is about: with `by_prefix` all whose names begin with `topic`
+    replica_bytes: Annotated[Bytes, Heading("On all replicas", WIDE, DESC, "A")] = -1  # of all its replicas that are seen
+    replica_more: Flag = False  # that is a lower bound: others are not seen
+    growth_day: Annotated[Bytes, Heading("Growth a day", WIDE + 1, DESC, "R")] = -1  # appended a day, to one replica of each partition, by
+    # the times of its segments
+    partition_bytes: Annotated[Bytes, Heading("Bytes a partition", WIDE + 2, DESC, "I")] = -1  # the mean of its partitions
+    tiny: Annotated[Word, Heading(sort=ASC, choices=ANSWERS)] = ""  # whether it has several partitions, and their mean is below
+    # `tiny_bytes`: `yes`, `no` or `unknown`
+    batch_bytes: Annotated[Bytes, Heading("Mean batch", WIDE + 3, DESC, "N")] = -1  # of the batches that were counted: by a job since it
+    # watches, from log dirs those of active segments
+    codecs: Annotated[Names, Heading("Codecs", WIDE + 4)] = field(default_factory=list)  # of these batches, those with most bytes first
+    last_commit_ms: Annotated[Moment, Heading("Last commit", WIDE + 5, DESC, "C")] = -1  # the last one of any group, in any partition
+    readers: Annotated[Names, Heading("Read by", WIDE + 6, least=8)] = field(default_factory=list)  # groups in use with offsets in it, or
+    # that are assigned some of it
+    quiet_ms: Annotated[Moment, Heading("Quiet since", WIDE + 7, ASC, "Q")] = -1  # since when nobody appended, and no commit is seen
+    used: Annotated[Word, Heading("Used", WIDE + 8, choices=ANSWERS)] = ""  # whether somebody appended or committed within
+    # `unused_ms`, or a group in use reads it: `yes`, `no` or `unknown`
+    used_why: Sentence = ""  # why that is not known
     groups: Annotated[Count, Heading("Groups", 7, DESC, "G")] = -1  # consumer groups with committed offsets in it; `null` where no groups
     # are read
     last_append_ms: Annotated[Moment, Heading("Last append", 11, DESC, "L")] = -1  # the last one in any partition
@@ -293,6 +314,7 @@ class TopicPage(ListPage):
     """Topics."""
 
     rows: list[TopicRow]  # list of `TopicRow`
+    commits_from_ms: Moment = -1  # since when each commit is seen: 0 for all that there ever were; `null` if that is not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

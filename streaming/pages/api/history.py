@@ -65,6 +65,8 @@ class MeanRates(RateColumns):
         return rates[look.view.logs.items]
 
 
+MEAN_RATES = MeanRates()
+
 MINUTES = 60
 """So many minutes are kept."""
 

@@ -66,6 +66,15 @@ class GroupResults:
             return self._rejudged
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitsSeen:
+    """When groups last committed in each topic, also those whose commits were deleted since; from ``since_ms`` on none is missing, -1 for
+    not known."""
+
+    last_ms: Mapping[str, int]
+    since_ms: int
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)  # no slots: what follows from the fields is computed once
 class ListedGroups:
     """Makes the messages about the groups of one snapshot."""
@@ -77,6 +86,7 @@ class ListedGroups:
     commands: Callable[[GroupSummary], Commands] = lambda _: Commands()  # for the cluster of a group
     read: ReadMoments | None = None  # when log dirs were read
     away: Collection[int] = ()  # the brokers that surely have no process
+    commits_seen: CommitsSeen | None = None  # by log dirs; a job keeps the commits that are there
 
     def rejudged(self, query: str) -> "ListedGroups":
         """The same, judged by the parameters of a query that are named in `JUDGED_BY`.

@@ -1,17 +1,22 @@
 """The lists of what a job watches: rows of partitions, of what is kept, of topics, brokers, transactions; and one partition whole."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streaming.broker.protocol.json_message import ASC
 from streaming.broker.protocol.listing_json import (
+    ALL_ROWS,
     MOST_PROBLEMS,
     MOST_READERS,
     MOST_SEGMENTS,
+    NO,
+    UNKNOWN,
+    YES,
     BrokerPage,
     BrokerRow,
     PartitionDetail,
@@ -39,15 +44,18 @@ from streaming.cluster.view.broker_status import BrokerPhase
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.replica_health import role_of
 from streaming.cluster.view.transaction_columns import Late
+from streaming.cluster.view.view import sum_by
 from streaming.common.arrays import Flags, Longs, whole_sum
+from streaming.common.codecs import CODECS
 from streaming.kafka.formats.metadata_records import Phase
-from streaming.kafka.formats.names import METADATA_TOPIC
-from streaming.pages.api.history import NO_RATES, RateColumns
+from streaming.kafka.formats.names import INTERNAL_TOPICS, METADATA_TOPIC
+from streaming.pages.api.history import MEAN_RATES, NO_RATES, RateColumns
 from streaming.pages.api.judged_look import JudgedLook, with_verdicts
 from streaming.pages.api.listed_groups import readers_of
 from streaming.pages.api.look import Look
-from streaming.pages.api.paging import PageRequest, Sheet, columns_of_rows, cut, natural_order, worst_first
-from streaming.pages.listings.declared_lists import BROKERS, PARTITIONS, RETENTION, TRANSACTIONS
+from streaming.pages.api.paging import TOPIC, PageRequest, Sheet, columns_of_rows, cut, natural_order, ranks, worst_first
+from streaming.pages.api.topic_use import USUAL, TopicQuestion, TopicUses, by_prefix, topic_uses
+from streaming.pages.listings.declared_lists import BROKERS, PARTITIONS, RETENTION, TOPICS, TRANSACTIONS
 from streaming.rules.limits import Limits
 from streaming.rules.retention_rule import BLOCKED, RetentionRule, SegmentDeletions
 from streaming.rules.space_outlook import growth_now
@@ -226,12 +234,25 @@ _FAR = np.iinfo(np.int64).max
 _LAST = len(KINDS)
 """After the place of every kind."""
 
+_DAY_S = 86_400
+_INTERNAL = {METADATA_TOPIC, *INTERNAL_TOPICS}
+_MOST_NAMED = 100
+"""So many readers of a topic are named."""
 
-def topic_page(judged: JudgedLook, request: PageRequest) -> TopicPage:
-    """A page of topics."""
-    topics = TopicSums(judged)
-    some = cut(topics.sheet, request)
-    return some.page(TopicPage, judged.look.now_ms, topics.rows(some.items))
+
+def topic_page(judged: JudgedLook, request: PageRequest, question: TopicQuestion) -> TopicPage:
+    """A page of topics, or of what those with the same prefix come to."""
+    topics = TopicSums(judged, question)
+    since_ms = topics.uses.commits_from_ms
+    if not question.by_prefix:
+        some = cut(topics.sheet, request)
+        return some.page(TopicPage, judged.look.now_ms, topics.rows(some.items), commits_from_ms=since_ms)
+    every = cut(topics.sheet, replace(request, sort=TOPIC, order=ASC, offset=0, limit=ALL_ROWS)).items
+    rows = by_prefix(topics.rows(every), question.by_prefix)
+    natural = np.arange(len(rows))
+    sheet = Sheet(columns=columns_of_rows(TOPICS, rows) | {TOPIC: natural}, texts=[row.topic for row in rows], natural=natural)
+    some = cut(sheet, replace(request, topics=frozenset(), chosen=(), filter=""))
+    return some.page(TopicPage, judged.look.now_ms, [rows[item] for item in some.items], commits_from_ms=since_ms)
 
 
 def topic_detail(judged: JudgedLook, topic: str) -> TopicDetail | None:
@@ -254,6 +275,7 @@ class TopicSums:
     """What the partitions of each topic come to; each item is a topic, in the order of their names."""
 
     judged: JudgedLook
+    question: TopicQuestion = USUAL
 
     @property
     def _shown(self) -> Longs:
@@ -267,8 +289,8 @@ class TopicSums:
     @cached_property
     def _topic(self) -> Longs:
         """The item of the topic of each partition."""
-        items, topics = {name: item for item, name in enumerate(self.names)}, self.judged.look.topics
-        return np.fromiter((items[topics[item]] for item in self._shown.tolist()), np.int64, len(self._shown))
+        topics = self.judged.look.topics
+        return np.fromiter((self._items[topics[item]] for item in self._shown.tolist()), np.int64, len(self._shown))
 
     def _sum(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Of the partitions of each topic; not known where a part is not."""
@@ -299,11 +321,21 @@ class TopicSums:
         np.minimum.at(first, self._topic, np.arange(len(self._shown)))
         limits = self._shown[first] if len(self._shown) else first
         counts = self.judged.groups_by_topic
+        size, number = self._sum(logs["size_bytes"]).astype(np.int64), np.bincount(self._topic, minlength=len(self.names))
+        replica_bytes, replica_more = self._replicas
+        growth, codec_bytes, batches = self._sum(MEAN_RATES.bytes_rate(look)), *self._counted
         return {
-            "partitions": np.bincount(self._topic, minlength=len(self.names)),
+            "partitions": number,
             "bytes_rate": self._sum(rates.bytes_rate(look)),
             "records_rate": self._sum(rates.records_rate(look)),
-            "size_bytes": self._sum(logs["size_bytes"]).astype(np.int64),
+            "size_bytes": size,
+            "replica_bytes": replica_bytes,
+            "replica_more": replica_more,
+            "growth_day": np.where(growth < 0, _NOT_KNOWN, growth * _DAY_S).astype(np.int64),
+            "partition_bytes": np.where(size < 0, _NOT_KNOWN, size // np.maximum(number, 1)),
+            "batch_bytes": np.where(batches > 0, codec_bytes.sum(axis=0) // np.maximum(batches, 1), _NOT_KNOWN),
+            "last_commit_ms": self.uses.last_commit_ms,
+            "quiet_ms": self.uses.quiet_ms,
             "size_skew": _ratio(look.view.skews.size),
             "records_skew": _ratio(look.view.skews.records),
             "unread_offsets": self._sum(logs["unread_offsets"]).astype(np.int64),
@@ -322,6 +354,43 @@ class TopicSums:
         }
 
     @cached_property
+    def uses(self) -> TopicUses:
+        """Who uses each topic."""
+        return topic_uses(self.judged, self._topic, self.question)
+
+    @cached_property
+    def _items(self) -> dict[str, int]:
+        return {name: item for item, name in enumerate(self.names)}
+
+    @cached_property
+    def _replicas(self) -> tuple[Longs, Flags]:
+        """The bytes of all replicas that are seen, `_NOT_KNOWN` where there is none; and whether others are not seen."""
+        observed, replicas = self.judged.look.view.observed, self._sum(self.judged.look.view.logs["replicas"])
+        size, count = observed.replica_offsets["size_bytes"], len(self.names)
+        topic = np.fromiter((self._items.get(name, _NOT_KNOWN) for name in observed.names), np.int64, len(observed.names))
+        known = (size >= 0) & (topic >= 0)
+        seen = np.bincount(topic[known], minlength=count)
+        more = ~self.judged.look.view.skews.whole | (replicas < 0) | (seen < replicas)
+        return np.where(seen > 0, np.bincount(topic[known], size[known], count), _NOT_KNOWN).astype(np.int64), more
+
+    @cached_property
+    def _counted(self) -> tuple[Longs, Longs]:
+        """Of the batches that were counted: bytes, shape (codecs, topics), and how many there are."""
+        sums = self.judged.look.view.topics.sums
+        names = self.judged.look.snapshot.topic_names
+        topic = np.fromiter((self._items.get(name, len(self.names)) for name in names), np.int64, len(names))
+        found = [sum_by(topic, sums[name], len(self.names) + 1)[:, :-1] for name in ("share_codec_bytes", "share_batch_bytes_buckets")]
+        return found[0], found[1].sum(axis=0)
+
+    @cached_property
+    def _tiny(self) -> list[str]:
+        """Whether each has many partitions for its bytes."""
+        whole, several, mean = self.judged.look.view.skews.whole, self.columns["partitions"] > 1, self.columns["partition_bytes"]
+        known = whole & (mean >= 0)
+        words: list[str] = np.where(known, np.where(several & (mean < self.question.tiny_bytes), YES, NO), UNKNOWN).tolist()
+        return words
+
+    @cached_property
     def _worst(self) -> Longs:
         """The exported log with the worst verdict of each topic, -1 where nothing is wrong."""
         place = self.judged.partition_verdicts.place
@@ -338,17 +407,26 @@ class TopicSums:
         natural, worst = np.arange(len(self.names)), self._worst
         place = np.where(worst < 0, _NOT_KNOWN, self.judged.partition_verdicts.place[worst])
         columns = self.columns | {"topic": natural, "kind": worst_first(place, natural, -self.columns["bytes_rate"])}
-        return Sheet(columns=columns, texts=self.names, natural=natural, topics=self.names)
+        if not self.question.internal:
+            natural = natural[[name not in _INTERNAL for name in self.names]]
+        words = {"used": self.uses.used, "tiny": self._tiny}
+        columns["tiny"] = ranks(self._tiny)
+        return Sheet(columns=columns, texts=self.names, natural=natural, topics=self.names, words=words)
 
     def rows(self, items: Sequence[int]) -> list[TopicRow]:
         """Some of the rows."""
-        some = list(items)
+        some, counted = list(items), self._counted[0]
         numbers = {name: column[some].tolist() for name, column in self.columns.items() if not name.startswith("_")}
         limits = [self.judged.look.view.logs.limits[log] for log in self.columns["_first"][some].tolist()]
         return [
             TopicRow(
                 **{name: values[place] for name, values in numbers.items()},
                 topic=self.names[item],
+                codecs=[CODECS[each] for each in np.argsort(-counted[:, item], kind="stable").tolist() if counted[each, item] > 0],
+                readers=self.uses.readers[item][:_MOST_NAMED],
+                tiny=self._tiny[item],
+                used=self.uses.used[item],
+                used_why=self.uses.why[item],
                 cleanup_policy="" if limit is None else limit.cleanup_policy,
                 limits_assumed=limit is not None and limit.assumed,
                 rates=self.judged.rates.hour_sum(self.judged.look, self._shown[self._topic == item].tolist()),

@@ -176,7 +176,7 @@ def cut(sheet: Sheet, request: PageRequest) -> PageRows:
     if request.topics:
         rows = rows[np.fromiter((topic in request.topics for topic in sheet.topics), np.bool_, len(sheet.topics))[rows]]
     for name, words in request.chosen:
-        rows = rows[np.fromiter((word in words for word in sheet.words[name]), np.bool_, len(sheet.natural))[rows]]
+        rows = rows[np.fromiter((word in words for word in sheet.words[name]), np.bool_, len(sheet.words[name]))[rows]]
     if request.filter:
         wanted = request.filter.casefold()
         matching = np.fromiter((wanted in text.casefold() for text in sheet.texts), np.bool_, len(sheet.texts))

@@ -56,6 +56,7 @@ from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import JUDGED_BY, ListedGroups
 from streaming.pages.api.log_rows import broker_page, partition_detail, topic_detail, topic_page
 from streaming.pages.api.paging import filter_of, limit_of, offset_of, page_request, parameters_of
+from streaming.pages.api.topic_use import ASKED_BY, question_of
 from streaming.pages.listings.declared_lists import BROKERS, GROUPS, PARTITIONS, RETENTION, TOPICS, TRANSACTIONS
 
 _Detail = TypeVar("_Detail")
@@ -251,8 +252,8 @@ class State:
 
     def topics(self, query: str = "") -> TopicPage:
         """Topics."""
-        request, judged = page_request(query, TOPICS, self._largest), self._look()
-        return _answered(topic_page(judged, request), judged)
+        request, judged = page_request(query, TOPICS, self._largest, ASKED_BY), self._look()
+        return _answered(topic_page(judged, request, question_of(query)), judged)
 
     def topic(self, name: str) -> TopicDetail | None:
         """One topic, None if no partition of one with this name is shown.

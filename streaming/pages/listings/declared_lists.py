@@ -12,6 +12,7 @@ from streaming.broker.protocol.listing_json import (
     RETENTION_PATH,
     TOPICS_PATH,
     TRANSACTIONS_PATH,
+    UNKNOWN,
     BrokerPage,
     BrokerRow,
     CountRow,
@@ -225,6 +226,12 @@ RETENTION = Listing(
     off_page=("segments", "cleanup_policy", "broker"),
     cells={"topic": of_partition, "retention_overdue_ms": _overdue, **_LIMITS},
 )
+_USES: dict[str, MakeCell] = {
+    "replica_bytes": lambda row, _: Cell(
+        text=f"{size(row.replica_bytes)}+" if row.replica_more and row.replica_bytes >= 0 else size(row.replica_bytes)
+    ),
+    "used": lambda row, _: Cell(text="not known" if row.used == UNKNOWN else words(row.used), note=row.used_why),
+}
 TOPICS = Listing(
     name="topics",
     noun="topic",
@@ -232,10 +239,12 @@ TOPICS = Listing(
     path=TOPICS_PATH,
     page=TopicPage,
     default="kind",
+    off_page=("records_skew", "growth_day", "partition_bytes", "batch_bytes", "codecs", "readers", "quiet_ms"),
     cells={
         "topic": lambda row, _: topic_cell(row.topic),
         "unread_offsets": lambda row, _: Cell(text=at_least(row.unread_offsets, more=row.unread_more)),
         **_LIMITS,
+        **_USES,
     },
 )
 BROKERS = Listing(

@@ -14,6 +14,7 @@ from streaming.common.units import capitalized, format_count, format_duration, f
 from streaming.errors import NotYetError
 from streaming.pages.api.event_log import MOST_EVENTS
 from streaming.pages.api.state import State
+from streaming.pages.api.topic_use import ASKED_BY
 from streaming.pages.listings import declared_lists
 from streaming.pages.listings.declared_lists import DISK, EVENTS, LOG_DIRS
 from streaming.pages.listings.listing import Listing, place
@@ -51,7 +52,7 @@ from streaming.pages.site.page_words import NOTHING, Link, PageCell, number, siz
 
 Row = TypeVar("Row")
 
-_CHOSEN = tuple(declared_lists.GROUPS.chosen_by)
+_CHOSEN = (*declared_lists.GROUPS.chosen_by, *declared_lists.TOPICS.chosen_by, *ASKED_BY)
 """Parameters that choose rows by their words; the lists without them refuse them."""
 
 _STAYING = ("sort", "order", "filter", *_CHOSEN)

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import click
 
 from streaming.broker.protocol.json_message import Message, PublicMessage
-from streaming.broker.protocol.listing_json import ALL_ROWS, LARGEST_LIMIT, AwayBroker, CountPage, RetentionPage, TransactionPage
+from streaming.broker.protocol.listing_json import ALL_ROWS, LARGEST_LIMIT, AwayBroker, CountPage, RetentionPage, TopicPage, TransactionPage
 from streaming.common.settings import Settings
 from streaming.common.units import format_age, format_list, format_name, format_time
 from streaming.errors import UsageError
@@ -276,7 +276,7 @@ def print_page(page: PublicMessage) -> None:
 
 
 def print_list(
-    page: CountPage | RetentionPage | TransactionPage, wanted: ListRequest, lines: Iterable[str], start: str, total: str = ""
+    page: CountPage | RetentionPage | TopicPage | TransactionPage, wanted: ListRequest, lines: Iterable[str], start: str, total: str = ""
 ) -> None:
     """A page as JSON; or ``lines``, those about brokers that are away (``start``: of `AT_START`), ``total``, and what cannot be told."""
     if wanted.form == "json":

@@ -93,6 +93,31 @@ class UnmovedOffsets:
         self._held[key] = held._replace(since_ms=before.since_ms) if before is not None and unmoved else held
 
 
+@dataclass(slots=True)
+class NotedCommits:
+    """When groups last committed in each topic, also those whose commits were deleted since. From `since_ms` on none is missing here.
+
+    A log without a hole from its first offset on has them all, and ``since_ms`` is 0. Compaction leaves holes: between batches, or within.
+    """
+
+    last_ms: dict[str, int] = field(default_factory=dict)
+    since_ms: int = 0  # Unix milliseconds, -1 if nothing after the last hole shows a time
+    _next: int = 0
+
+    def note(self, batches: Batches, records: Iterable[Commit | GroupRecord | EndMarker]) -> None:
+        """Take the next batches, in the order of their offsets."""
+        expected = np.concatenate([[self._next], batches.last_offset[:-1] + 1])
+        thinned = batches.records != batches.last_offset + 1 - batches.base_offset
+        broken = np.flatnonzero(thinned | (batches.base_offset != expected))
+        whole_from = int(broken[-1]) + int(thinned[broken[-1]]) if len(broken) else 0
+        if len(broken) or self.since_ms < 0:
+            self.since_ms = int(batches.max_timestamp[whole_from]) if whole_from < len(batches) else -1
+        self._next = int(batches.last_offset[-1]) + 1
+        for each in records:
+            if isinstance(each, Commit) and isinstance(each.value, OffsetCommit):
+                self.last_ms[each.topic] = max(self.last_ms.get(each.topic, -1), each.value.commit_timestamp)
+
+
 MOST_KEPT = 100_000
 """So many records that may be above the high watermark are kept apart; of more, the first count as if they were below it."""
 
@@ -131,6 +156,7 @@ class Replayed:
     anchor: bytes = b""  # the header of the batch before it
     read_ms: int = -1
     replay: Replay
+    noted: NotedCommits = field(default_factory=NotedCommits)
     _unmoved: UnmovedOffsets = field(default_factory=UnmovedOffsets)
     _later: deque[Record] = field(default_factory=deque)
 
@@ -298,6 +324,7 @@ def _take(replayed: Replayed, segments: Sequence[Segment], begin: int, reading: 
             replayed.take([each for each in shared.records if reading.wanted(each.key.group)], shared.unreadable, upto)
         else:
             records = group_records(batches, buffer)
+            replayed.noted.note(batches, records.records)
             some = [each for each in records.records if isinstance(each, EndMarker) or reading.wanted(_group_of(each))]
             replayed.take(some, records.unreadable, upto)
         replayed.anchor, read = batches.anchor(-1), read + size

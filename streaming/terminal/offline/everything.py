@@ -19,6 +19,7 @@ from streaming.common.log_key import LogKey
 from streaming.common.settings import Settings
 from streaming.common.units import format_be, format_count, format_word
 from streaming.kafka.formats.names import TRANSACTION_TOPIC
+from streaming.kafka.groups.replays import COORDINATED_TOPICS
 from streaming.pages.api.state import State
 from streaming.rules.limits import LimitsOf
 from streaming.rules.retention_rule import ABSENT
@@ -58,6 +59,36 @@ def read_everything(log_dirs: LogDirs, settings: Settings, now_ms: int | None, p
             *_elsewhere(agent_of(reading)),
         )
         return State.of_log_dirs(judged(reading, shown, snapshot, settings, groups=groups.answers, unknown=doubts, whole=True))
+
+
+def read_topics(
+    log_dirs: LogDirs, topics: Collection[str], settings: Settings, now_ms: int | None, progress: Progress = lambda _: None
+) -> State:
+    """The same with what the list of topics needs of some topics, none for all: their logs and segments, and all commits.
+
+    Nobody looks for open transactions, and what groups have left to read is not counted.
+    """
+    before, chosen = replay_groups(log_dirs, (), settings, time.time, time.sleep, progress), list[ClusterLogs]()
+
+    def is_about(topic: str, _partition: int) -> bool:
+        return not topics or topic in topics
+
+    def scope(cluster: ClusterView, _: LimitsOf) -> Scope:
+        chosen.append(ClusterLogs(cluster, is_about, needed=COORDINATED_TOPICS.__contains__))
+        return Scope(wants=chosen[0], opens=lambda _: False, once=True)
+
+    with SingleReading(log_dirs, settings, scope, now_ms, progress=progress) as reading:
+        shown, snapshot, ends = see_with_commits(reading, before)
+        groups = groups_in(reading, shown, snapshot, before, (), settings, ends, counted=False)
+        exported = [tail for tail in tails_of(reading, shown, snapshot) if tail is not None]
+        doubts = (
+            *groups.doubts,
+            *unread(reading.agent, is_about, exported, chosen[0].listed),
+            *refused(reading.agent, is_about),
+            *chosen[0].doubts(),
+            *(() if topics else _elsewhere(agent_of(reading))),
+        )
+        return State.of_log_dirs(judged(reading, shown, snapshot, settings, groups=groups.answers, unknown=doubts))
 
 
 def read_list(

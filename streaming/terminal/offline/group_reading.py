@@ -45,7 +45,7 @@ from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_S
 from streaming.kafka.groups.commit_table import CoordinatorLog, Current, LogName
 from streaming.kafka.groups.number_ranges import existing, pairs
 from streaming.kafka.groups.replays import COORDINATED_TOPICS
-from streaming.pages.api.listed_groups import JUDGED_BY, GroupResults, ListedGroups
+from streaming.pages.api.listed_groups import JUDGED_BY, CommitsSeen, GroupResults, ListedGroups
 from streaming.pages.api.paging import page_request
 from streaming.pages.listings.declared_lists import GROUPS
 from streaming.queries import CheckpointReader, Found, LocalCheckpoint, QueryLook, QueryLooks
@@ -279,8 +279,14 @@ def groups_in(
     names: Collection[str],
     settings: Settings,
     ends: EndMoments,
+    *,
+    counted: bool = True,
 ) -> GroupReading:
-    """The groups, held against logs that were read after the coordinators' logs had been replayed."""
+    """The groups, held against logs that were read after the coordinators' logs had been replayed.
+
+    Args:
+        counted: what is left to read is counted, for which the logs of data have to be scanned.
+    """
     tails = {tail.cursor.log: tail for tail in reading.agent.watcher.tails()}
     directories = {key: tail.partition.path for key, tail in tails.items()}
     now_ms = reading.now_ms
@@ -305,7 +311,7 @@ def groups_in(
     for each in as_of:
         for changes in each.changes:
             tracker.store.take(NAME, changes)
-    groups = _tracked(tracker, view, agent)
+    groups = _tracked(tracker, view, agent, counted=counted)
     observed = {(key.topic, key.partition) for key in tails}
     reads = partial(_reads, before.needed, before.coordinators)
     those = [tail for key, tail in tails.items() if (key.topic, key.partition) in observed and key not in agent.doubted]
@@ -322,6 +328,7 @@ def groups_in(
         details=lambda messages: GroupDetails(messages, {NAME: agent}, ask_locally),
         commands=partial(_commands, reading.agent.cluster, groups),
         read=moments(replayed, high_watermarks, ends),
+        commits_seen=_commits_seen(replayed),
     )
     there = {*answers.totals.names}
     return GroupReading(
@@ -330,6 +337,21 @@ def groups_in(
         doubts=tuple(doubts),
         away=tuple(reading.away),
     )
+
+
+def _commits_seen(replayed: Sequence[Replayed]) -> CommitsSeen:
+    """What all coordinators' logs have of commits, each by the replica that goes furthest; of some of these by the one with most."""
+    best: dict[int, Replayed] = {}
+    for each in (each for each in replayed if each.partition.topic == OFFSETS_TOPIC):
+        other = best.get(each.partition.partition)
+        if other is None or (each.upto, -each.noted.since_ms) > (other.upto, -other.noted.since_ms):
+            best[each.partition.partition] = each
+    last_ms: dict[str, int] = {}
+    for each in replayed:
+        for topic, at_ms in each.noted.last_ms.items():
+            last_ms[topic] = max(last_ms.get(topic, at_ms), at_ms)
+    since = [each.noted.since_ms for each in best.values()]
+    return CommitsSeen(last_ms=last_ms, since_ms=-1 if min(since, default=0) < 0 else max(since, default=0))
 
 
 def _view(reading: SingleReading, logs: View, snapshot: Snapshot, tails: Mapping[LogKey, Tail], now_ms: int) -> RoundView:
@@ -359,12 +381,14 @@ def _view(reading: SingleReading, logs: View, snapshot: Snapshot, tails: Mapping
     )
 
 
-def _tracked(tracker: GroupTracker, view: RoundView, agent: LocalAgent) -> GroupSnapshot:
+def _tracked(tracker: GroupTracker, view: RoundView, agent: LocalAgent, *, counted: bool) -> GroupSnapshot:
     """The only round. Logs are counted only from the first offset on that a commit needs, or from the last stable one before it.
 
     Retention and cleaners may take files away meanwhile. Such logs are counted again, and asked for where they begin now.
     """
     about_ends = tracker.begin(view)
+    if not counted:
+        return tracker.finish()
     about_commits = tracker.ask(_without_limit)
     about_moves = tracker.ask_moves(sys.maxsize)
     begins = _begins([*about_commits, *about_moves])

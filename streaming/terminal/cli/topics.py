@@ -1,0 +1,142 @@
+"""``segtail topics``: show what each topic costs and who uses it; which nobody uses, and which have many partitions for their bytes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from streaming.broker.protocol.listing_json import ALL_ROWS, NO, TOPICS_PATH, UNKNOWN, YES, TopicPage, TopicRow
+from streaming.common.settings import Settings
+from streaming.common.units import format_count, format_duration, format_list, format_name, format_size, format_time
+from streaming.pages.listings.declared_lists import TOPICS
+from streaming.pages.listings.listing import Cell, Listing, Times, word
+from streaming.pages.listings.text_table import text_table
+from streaming.terminal.cli.lists import Answer, ListRequest, ListSource, print_list, with_list
+from streaming.terminal.cli.source import EXIT_STATUS, FOUND, NOT_KNOWN, NOTHING_FOUND
+from streaming.terminal.cli.values import Duration, Size
+
+_USES = Listing(
+    name="uses of topics",
+    noun="topic",
+    row=TopicRow,
+    heads={
+        name: next(each.heading for each in TOPICS.fields if each.name == name)
+        for name in (
+            *("topic", "replica_bytes", "growth_day", "used", "quiet_ms", "last_append_ms", "last_commit_ms", "readers", "partitions"),
+            *("partition_bytes", "size_skew", "codecs", "batch_bytes"),
+        )
+    },
+    cells={**TOPICS.cells, "topic": lambda row, _: Cell(text=word(row.topic))},
+)
+"""What each topic costs, and who uses it: what people who look for that read first."""
+
+_NAMED = 5
+
+_NO_PROOF = "No commits are not no readers: who keeps offsets elsewhere, or commits none, leaves no trace here."
+
+
+@click.command("topics", epilog=EXIT_STATUS)
+@with_list("server_properties", "read_rate")
+@click.option("--unused", type=Duration(), metavar="TIME", help="Only topics that nobody has used for so long, such as 30d.")
+@click.option(
+    "--tiny",
+    type=Size(),
+    is_flag=False,
+    flag_value="1MiB",
+    metavar="[SIZE]",
+    help="Only topics of several partitions that have less than this on average.  [default: 1MiB]",
+)
+@click.option("--by-prefix", metavar="SEPARATOR", help="Sums of the topics whose names are the same up to the first of these.")
+@click.option("--internal", is_flag=True, help="Kafka's own topics, too.")
+@click.option(
+    "--sort",
+    type=click.Choice(TOPICS.sortable),
+    metavar="FIELD",
+    default="replica_bytes",
+    show_default=True,
+    help=f"The field to sort by, as in JSON: {', '.join(TOPICS.sortable)}.",
+)
+def command(
+    settings: Settings,
+    wanted: ListRequest,
+    unused: int | None,
+    tiny: int | None,
+    by_prefix: str | None,
+    internal: bool,
+    sort: str,
+) -> int:
+    """Show what each topic costs, when somebody last appended to it or committed in it, and who reads it.
+
+    It reads all commits, and the segments of the topics: their names, sizes and times, and the batches of active segments. Or it asks a
+    running job. A plus sign marks bytes that are a lower bound: some replicas are not seen.
+
+    With --unused it finds the topics that nobody has appended to or committed in for so long, and that no group in use reads. What was not
+    read for as long as that is not known: partitions that are not here, and commits that may have expired (offsets.retention.minutes)
+    where the coordinators' logs are compacted.
+    """
+    source = ListSource(wanted, None if wanted.job is not None else _read(settings, wanted), settings.log_dirs)
+    of: dict[str, Any] = {"sort": sort, "internal": str(internal or bool(wanted.names)).lower()}
+    of |= {} if unused is None else {"unused_ms": unused, "used": f"{NO},{UNKNOWN}"}
+    of |= {} if tiny is None else {"tiny_bytes": tiny, "tiny": f"{YES},{UNKNOWN}"}
+    every = source.page(TOPICS_PATH, TopicPage, ALL_ROWS, **of)
+    source.check_names(TOPICS_PATH, TopicPage, every.doubts)
+    is_choice = unused is not None or tiny is not None
+    doubtful = [row for row in every.rows if _is_doubtful(row, unused, tiny)]
+    found = replace(every, rows=[row for row in every.rows if row not in doubtful])
+    page = every if wanted.form == "json" and by_prefix is None else found
+    if by_prefix is not None:
+        of |= {} if unused is None else {"used": NO}
+        of |= {} if tiny is None else {"tiny": YES}
+        page = replace(source.page(TOPICS_PATH, TopicPage, ALL_ROWS, **of, by_prefix=by_prefix), doubts=every.doubts)
+    print_list(page, wanted, _lines(page, found.rows, doubtful, unused, tiny, wanted.width), "")
+    if is_choice and found.rows:
+        return FOUND
+    return NOT_KNOWN if every.doubts or doubtful else NOTHING_FOUND
+
+
+def _is_doubtful(row: TopicRow, unused: int | None, tiny: int | None) -> bool:
+    return (unused is not None and row.used == UNKNOWN) or (tiny is not None and row.tiny == UNKNOWN)
+
+
+def _read(settings: Settings, wanted: ListRequest) -> Answer:
+    from streaming.broker.disk.log_dir_search import open_below
+    from streaming.common.progress_line import ProgressLine
+    from streaming.terminal.offline.everything import read_topics
+
+    with ProgressLine.on_stderr() as progress:
+        return read_topics(open_below(settings.log_dirs), wanted.names, settings, wanted.at, progress.add).answer
+
+
+def _lines(
+    page: TopicPage, found: Sequence[TopicRow], doubtful: Sequence[TopicRow], unused: int | None, tiny: int | None, width: int | None
+) -> Iterator[str]:
+    if page.rows:
+        yield from text_table(_USES, page.rows, Times(page.at_ms), width)
+        yield ""
+    sizes = [row.replica_bytes for row in found if row.replica_bytes >= 0]
+    more = "+" if any(row.replica_more for row in found) or len(sizes) < len(found) else ""
+    partitions = format_count(sum(row.partitions for row in found), "partition")
+    yield f"{format_count(len(found), 'topic')}{_chosen(unused, tiny)}, {partitions}, {format_size(sum(sizes))}{more} on all replicas"
+    if unused is not None:
+        if page.commits_from_ms >= 0:
+            since = f"from {format_time(page.commits_from_ms)} on" if page.commits_from_ms else "that there ever were"
+            yield f"All commits {since} are seen, but those that were deleted by hand. {_NO_PROOF}"
+        else:
+            yield _NO_PROOF
+    for why, rows in _by_reason(doubtful).items():
+        names = format_list([format_name(row.topic, 249) for row in rows], _NAMED)
+        yield f"Of {format_count(len(rows), 'topic')} it is not known: {names}: {why}"
+
+
+def _chosen(unused: int | None, tiny: int | None) -> str:
+    words = [f"unused for {format_duration(unused / 1000)}"] if unused is not None else []
+    words += [f"with less than {format_size(tiny)} a partition"] if tiny is not None else []
+    return f" {' and '.join(words)}" if words else ""
+
+
+def _by_reason(rows: Sequence[TopicRow]) -> Mapping[str, list[TopicRow]]:
+    found: dict[str, list[TopicRow]] = {}
+    for row in rows:
+        found.setdefault(row.used_why or "not all of its partitions are seen", []).append(row)
+    return found
