@@ -7,6 +7,8 @@ from tests.limits import SECONDS
 
 TOOLS = {
     "dump-log": "org.apache.kafka.tools.DumpLogSegments",
+    "configs": "kafka.admin.ConfigCommand",
+    "features": "org.apache.kafka.tools.FeatureCommand",
     "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
     "cluster": "org.apache.kafka.tools.ClusterTool",

@@ -160,7 +160,7 @@ def test_kinds_that_are_not_needed_are_skipped(name: str) -> None:
 
 def test_the_value_of_a_configuration_that_may_be_secret_is_never_kept() -> None:
     record = read_metadata_record(METADATA_RECORDS["secret config"])
-    assert record == ConfigRecord(4, "1", "listener.name.x.ssl.key.password", None, hidden=True)
+    assert record == ConfigRecord(4, "1", "listener.name.x.ssl.key.password", "", hidden=True)
     assert b"hunter2" in METADATA_RECORDS["secret config"]
 
 

@@ -5,7 +5,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from itertools import chain, islice
 
@@ -17,6 +17,8 @@ from streaming.broker.disk.metadata_log import MetadataLog, MetadataPast, read_q
 from streaming.broker.protocol.cluster_messages import (
     AffectedPartition,
     Led,
+    MetadataChange,
+    MetadataChanges,
     PartitionCounts,
     PartitionName,
     Reassignment,
@@ -28,6 +30,7 @@ from streaming.broker.watcher.cluster_knowledge import LEADER_UNKNOWN as LEADER_
 from streaming.broker.watcher.cluster_knowledge import Leads
 from streaming.common.log_key import LogKey
 from streaming.errors import FormatError
+from streaming.kafka.formats.admin_changes import AdminLog
 from streaming.kafka.formats.checkpoint_files import QuorumState
 from streaming.kafka.formats.cluster_image import ClusterImage, Topic
 from streaming.kafka.formats.metadata_partitions import Begun, PartitionState, UncleanElection
@@ -110,7 +113,7 @@ class PartitionCounter:
 
 
 def name_of(packed: str) -> str:
-    """The name of packed counts: a hash of their content."""
+    """The name of something packed: a hash of its content."""
     return hashlib.sha256(packed.encode()).hexdigest()[:16]
 
 
@@ -192,10 +195,18 @@ class ClusterView:
 
     Args:
         configs: the configurations of a broker's topics that the metadata log does not contain.
+        recalls: what is on disk from before the newest snapshot is read, too, little by little.
     """
 
-    def __init__(self, log_dirs: LogDirs, configs: Callable[[int], TopicConfigs] = lambda broker: TopicConfigs(broker, None)) -> None:
+    def __init__(
+        self,
+        log_dirs: LogDirs,
+        configs: Callable[[int], TopicConfigs] = lambda broker: TopicConfigs(broker, None),
+        *,
+        recalls: bool = False,
+    ) -> None:
         self._log_dirs = log_dirs
+        self._recalls = recalls
         self._configs = configs
         self._followers: dict[int, _Follower] = {}
         self._meet()
@@ -220,7 +231,7 @@ class ClusterView:
         self._meet()
         for follower in self._followers.values():
             follower.refresh()
-            if follower.searching:
+            if follower.searching or (self._recalls and follower.image is not None and not follower.searched):
                 follower.search()
         images = [follower.image for follower in self._followers.values() if follower.image is not None]
         self._images = sorted(images, key=lambda image: image.next_offset, reverse=True)
@@ -284,6 +295,7 @@ class ClusterView:
     def recall(self, seconds: float) -> None:
         """Read on disk who led before the images in memory, and since when, for about so long at most."""
         ends = time.monotonic() + seconds
+        self.refresh()
         self._search()
         while any(follower.searching for follower in self._followers.values()) and time.monotonic() < ends:
             for follower in self._followers.values():
@@ -446,6 +458,8 @@ class _Follower:
         self._counter = PartitionCounter(lambda topic: _min_isr(configs.of(topic)))
         self._counts = self._counts_name = ""
         self._counted_at = -1  # the version at which they were counted
+        self._admin: tuple[AdminLog | None, int] = (None, -1)  # whose changes are packed, and at which version of it
+        self._changes_packed = self._changes_name = ""
         self._elections: list[UncleanElection] = []
         self._past: MetadataPast | None = None
         self.searched = False  # all former leaders that are on disk are in the image
@@ -516,6 +530,7 @@ class _Follower:
     def status(self, registered_log_dirs: list[str]) -> BrokerStatus:
         image, quorum = self.image, self._quorum_state()
         self._count()
+        self._pack_changes()
         return BrokerStatus(
             broker=self._broker,
             readable=image is not None,
@@ -531,6 +546,8 @@ class _Follower:
             expected=not self.is_of_zookeeper(),
             snapshot=self._log.can_begin_again(),
             clean=any(was_shut_down_cleanly(log_dir.path) for log_dir in self._log_dirs),
+            changes_name=self._changes_name,
+            changes=self._changes_packed,
             voters=list((image is not None and image.voters) or (quorum.voters if quorum else ())),
         )
 
@@ -545,6 +562,16 @@ class _Follower:
         self._led = [Led(broker, count) for broker, count in sorted(led.items()) if broker >= 0]
         self._counts = "" if self.image is None else self._counter.count(self.image).pack()
         self._counts_name = name_of(self._counts) if self._counts else ""
+
+    def _pack_changes(self) -> None:
+        """Pack what admins did again if more of it is known."""
+        admin = None if self.image is None else self.image.admin
+        known = (admin, -1 if admin is None else admin.version)
+        if known != self._admin:
+            self._admin = known
+            rows = [] if admin is None else [MetadataChange(**asdict(each)) for each in admin.changes]
+            self._changes_packed = "" if admin is None else MetadataChanges(rows, admin.from_offset, admin.from_ms).pack()
+            self._changes_name = name_of(self._changes_packed) if admin else ""
 
     def is_of_zookeeper(self) -> bool:
         """Whether its log dirs are of a broker whose cluster's metadata is in ZooKeeper."""

@@ -351,7 +351,8 @@ class Parts:
         return thread
 
     def _watch(self, should_stop: Callable[[], bool]) -> HostWatch:
-        cluster = ClusterView(self._log_dirs, running_configs(self._log_dirs, lambda _: self._options.limits_given))
+        configs = running_configs(self._log_dirs, lambda _: self._options.limits_given)
+        cluster = ClusterView(self._log_dirs, configs, recalls=True)
         watcher = Watcher(
             self._log_dirs,
             self._journal,

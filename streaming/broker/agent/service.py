@@ -6,7 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import attrgetter
 
 import pyarrow as pa
@@ -289,7 +289,9 @@ class Service:
             directories=[f"{each.broker}:{each.directory_id or each.path}" for each in dirs.known],
             doubts={str(doubt): count for doubt, count in self.doubts().items()},
             log_dirs=self.host_status.log_dirs,
-            broker_statuses=[replace(each, counts="") if each.counts_name in request.counts else each for each in self.host_status.brokers],
+            broker_statuses=[
+                each.with_packed(lambda name, packed: "" if name in request.counts else packed) for each in self.host_status.brokers
+            ],
             blocked=self.blocked(),
             silent_seconds=round(self.pulse.age, 1),
             unreadable=[UnreadableLogs(*each) for each in sorted(Counter(each.log.broker for each in unreadable).items())],

@@ -9,10 +9,11 @@ from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.json_values import Small, Text
 from streaming.common.arrow_streams import inflate
 from streaming.errors import AgentError
+from streaming.kafka.formats.admin_changes import AdminChange
 from streaming.kafka.formats.metadata_records import Phase
 
 MOST_COUNTS_BYTES = 64 << 20
-"""The most bytes to which the counts that an agent sends are unpacked: those of some 100,000 topics."""
+"""The most bytes to which what an agent sends so is unpacked: counts of some 100,000 topics."""
 
 
 PhaseName = Annotated[str, Text(form="|".join(("", *Phase)))]
@@ -102,7 +103,38 @@ class Reassignment(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionCounts(Message):
+class PackedMessage(Message):
+    """A message that is sent within another one, packed as text: thousands of topics in a few kilobytes."""
+
+    def pack(self) -> str:
+        """Pack it as text for another message."""
+        return base64.b64encode(zlib.compress(self.encode())).decode()
+
+    @classmethod
+    def unpack(cls, packed: str) -> Self:
+        """Unpack the text of `pack`. Raises AgentError as `decode` does."""
+        try:
+            return cls.decode(inflate(base64.b64decode(packed), MOST_COUNTS_BYTES))
+        except ValueError as error:
+            raise AgentError(f"no packed {cls.__name__}: {packed[:200]!r} ({error})") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetadataChange(AdminChange, Message):
+    """A change that the metadata log has of an admin."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataChanges(PackedMessage):
+    """The newest of these changes, the oldest first. ``from_offset``, ``from_ms``: as in `AdminLog`."""
+
+    rows: list[MetadataChange]
+    from_offset: int
+    from_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionCounts(PackedMessage):
     """All topics of a cluster, and some partitions of those with a problem, the worst ones.
 
     ``recovering``: some of the partitions that recover from an unclean election; ``reassignments``: some of the running reassignments.
@@ -112,15 +144,3 @@ class PartitionCounts(Message):
     affected: list[AffectedPartition]
     recovering: list[PartitionName] = field(default_factory=list)
     reassignments: list[Reassignment] = field(default_factory=list)
-
-    def pack(self) -> str:
-        """Pack the counts as text for another message: thousands of topics in a few kilobytes."""
-        return base64.b64encode(zlib.compress(self.encode())).decode()
-
-    @classmethod
-    def unpack(cls, packed: str) -> Self:
-        """Unpack the text of `pack`. Raises AgentError as `decode` does."""
-        try:
-            return cls.decode(inflate(base64.b64decode(packed), MOST_COUNTS_BYTES))
-        except ValueError as error:
-            raise AgentError(f"not packed counts of partitions: {packed[:200]!r} ({error})") from error

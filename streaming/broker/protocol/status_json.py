@@ -174,7 +174,7 @@ class Status(PublicMessage):
 
 
 EVENTS_PATH = "/api/v1/events"
-"""`EventPage`, by ``?filter=TEXT&offset=N&limit=N``."""
+"""`EventPage`, by ``?topic=NAME&admin=true&since_ms=MS&filter=TEXT&offset=N&limit=N``. ``admin``: only what the metadata log has."""
 
 
 class EventKind(StrEnum):
@@ -190,6 +190,13 @@ class EventKind(StrEnum):
     LEADERS_CHANGED = "leaders_changed"
     CONTROLLER_CHANGED = "controller_changed"
     JOB_STARTED = "job_started"
+    TOPIC_CREATED = "topic_created"
+    TOPIC_DELETED = "topic_deleted"
+    PARTITIONS_ADDED = "partitions_added"
+    CONFIG_CHANGED = "config_changed"
+    REASSIGNMENT_BEGAN = "reassignment_began"
+    REASSIGNMENT_ENDED = "reassignment_ended"
+    FEATURE_CHANGED = "feature_changed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +204,8 @@ class ClusterEvent(PublicMessage):
     """One change."""
 
     kind: Annotated[Word, Heading("Change", 2)]  # `problem_began`, `problem_worsened`, `problem_ended`, `broker_restarted`, `broker_added`,
-    # `broker_removed`, `agent_restarted`, `leaders_changed`, `controller_changed` or `job_started`
+    # `broker_removed`, `agent_restarted`, `leaders_changed`, `controller_changed`, `job_started`, `topic_created`, `topic_deleted`,
+    # `partitions_added`, `config_changed`, `reassignment_began`, `reassignment_ended` or `feature_changed`
     at_ms: Annotated[Moment, Heading("When", 1)]  # when it was so; where only a look shows it, when it was seen
     what: Annotated[Sentence, Heading("What", 3, least=40)]  # a sentence without a period, which begins with its subject
     severity: Word = ""  # of the problem, of a root the worst of its incident; `null` of what is no problem
@@ -213,14 +221,23 @@ class ClusterEvent(PublicMessage):
     problem: Word = ""  # the `id` of the problem that began or ended
     because: Word = ""  # the `id` of the problem that it follows from; `null` of a root
     runbook: Word = ""  # as in `Problem`
+    offset: Count = -1  # in the metadata log, of what an admin did
+    topic_id: Name = ""  # of a topic that was created, deleted or given other partitions: another topic may have its name by now
+    config: Word = ""  # the configuration that was changed, of `topic`, of `broker`, or of all brokers
+    before: Name = ""  # the value that it had, `null` if it was not set, or may be secret; of a feature its level; of added partitions how
+    # many there were; of a reassignment brokers: those that it removes, and when it has ended the replicas there were
+    now: Name = ""  # likewise afterwards; of a new topic the configurations of its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventPage(SomeRows):
-    """Some events."""
+    """Some events. What admins did is known from the metadata log, everything else from a job that looks."""
 
     rows: list[ClusterEvent]  # list of `ClusterEvent`, the newest first
     since_ms: int = -1  # from when on changes are known: since the job had read its disks, or the oldest that is kept; `null` while none is
+    admin_since_ms: int = -1  # likewise of what admins did, `null` if that is not known, or is everything
+    admin_since_offset: int = -1  # the offset of the metadata log from which on that is known, 0 for everything, `null` if nothing is
+    admin_until_ms: int = -1  # when the copy of the metadata log that was read last grew, `null` if that is not known
 
 
 COST_PATH = "/api/v1/cost"

@@ -1,7 +1,8 @@
 """The status of an agent: its log dirs and brokers, what it cannot read, and the changes of its catalog."""
 
-from dataclasses import dataclass, field
-from typing import Annotated
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Self
 
 from streaming.broker.protocol.cluster_messages import Led, Registered
 from streaming.broker.protocol.json_message import Message
@@ -208,6 +209,7 @@ class BrokerStatus(Message):
     none before Kafka 3.7. ``expected``: False where the broker has no metadata log, because its cluster is of before KRaft. ``snapshot``:
     False where the newest snapshot cannot be read, so that the agent knows nothing after its next start. ``clean``: its log dirs show that
     it was shut down cleanly and has not started since. ``voters``: node ids of the quorum's voters, none where they are not known.
+    ``changes``: a packed `MetadataChanges`, sent as ``counts`` are.
     """
 
     broker: Small
@@ -225,7 +227,18 @@ class BrokerStatus(Message):
     snapshot: bool = True
     clean: bool = False
     voters: list[Small] = field(default_factory=list)
+    changes_name: AnyName = ""
+    changes: Packed = ""
     process: ProcessStatus | None = None
+
+    @property
+    def packed(self) -> dict[str, str]:
+        """What is packed in it, by name."""
+        return {name: packed for name, packed in ((self.counts_name, self.counts), (self.changes_name, self.changes)) if name}
+
+    def with_packed(self, chosen: Callable[[str, str], str]) -> Self:
+        """The same with what is chosen for a name and what is packed now."""
+        return replace(self, counts=chosen(self.counts_name, self.counts), changes=chosen(self.changes_name, self.changes))
 
 
 @dataclass(frozen=True, slots=True)

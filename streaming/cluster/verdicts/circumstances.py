@@ -5,13 +5,22 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 
+from streaming.broker.protocol.cluster_messages import MetadataChanges
 from streaming.broker.protocol.status_json import Problem
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ProcessStatus
 from streaming.cluster.verdicts.commands import NO_COMMAND, Command, Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds, bounds_of
 from streaming.cluster.verdicts.group_judge import JudgedGroups
 from streaming.cluster.verdicts.kinds import ProblemKind
-from streaming.cluster.view.broker_status import BrokerPhase, broker_phases, broker_processes, each_broker, each_log_dir
+from streaming.cluster.view.broker_status import (
+    BrokerPhase,
+    admin_changes,
+    broker_phases,
+    broker_processes,
+    each_broker,
+    each_log_dir,
+    newest,
+)
 from streaming.cluster.view.disk_forecasts import ByDir
 from streaming.cluster.view.family import EVERYTHING, Export
 from streaming.cluster.view.host_families import is_checkpointed
@@ -136,6 +145,12 @@ class Circumstances:
     def log_dirs(self) -> list[LogDirStatus]:
         """What the agents that answer report of log dirs."""
         return each_log_dir(status for each in self.up for status in each.log_dirs)
+
+    @cached_property
+    def admin_changes(self) -> MetadataChanges | None:
+        """What admins did, by the newest copy of the metadata log; None if none can be read."""
+        latest = newest(each for each in self.brokers if each.changes)
+        return None if latest is None else admin_changes(latest.changes)
 
     @cached_property
     def phases(self) -> dict[int, BrokerPhase]:

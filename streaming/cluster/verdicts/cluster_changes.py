@@ -307,13 +307,6 @@ def _cause(problem: Problem, after: ClusterMoment) -> str:
 
 def _of_brokers(before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:
     at_ms = after.at_ms
-    if before.epochs and after.epochs:
-        for broker in sorted(after.epochs.keys() - before.epochs.keys()):
-            yield ClusterEvent(kind=EventKind.BROKER_ADDED, at_ms=at_ms, what=f"Broker {broker} is new in the cluster", broker=broker)
-        for broker in sorted(before.epochs.keys() - after.epochs.keys()):
-            yield ClusterEvent(
-                kind=EventKind.BROKER_REMOVED, at_ms=at_ms, what=f"Broker {broker} is not registered any more", broker=broker
-            )
     for broker in sorted(before.epochs.keys() & after.epochs.keys()):
         if 0 <= before.epochs[broker] < after.epochs[broker]:
             yield ClusterEvent(kind=EventKind.BROKER_RESTARTED, at_ms=at_ms, what=f"Broker {broker} was started again", broker=broker)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from prometheus_client import Metric as Samples
 
-from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, Reassignment, Registered
+from streaming.broker.protocol.cluster_messages import AffectedPartition, MetadataChanges, PartitionCounts, Reassignment, Registered
 from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ProcessStatus, ScrubStatus
 from streaming.cluster.view.family import EVERYTHING, Export
@@ -354,6 +354,16 @@ def _unpacked(packed: str) -> PartitionCounts | None:
         return PartitionCounts.unpack(packed)
     except AgentError as error:
         log.error("counts of partitions are not understood: is the agent of another version?", extra={"error": str(error)})
+        return None
+
+
+@lru_cache(maxsize=4)
+def admin_changes(packed: str) -> MetadataChanges | None:
+    """What admins did; None if that is not known, or not understood."""
+    try:
+        return MetadataChanges.unpack(packed) if packed else None
+    except AgentError as error:
+        log.error("changes of the metadata log are not understood: is the agent of another version?", extra={"error": str(error)})
         return None
 
 

@@ -12,7 +12,8 @@ from typing import NamedTuple, Self, TypeVar
 import numpy as np
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.control import KRaftVoters, SnapshotFooter, read_control
+from streaming.kafka.formats.admin_changes import AdminLog
+from streaming.kafka.formats.control import KRaftVoters, SnapshotFooter, SnapshotHeader, read_control
 from streaming.kafka.formats.layout import HEADER_BYTES, LENGTH_AT, PREFIX_BYTES
 from streaming.kafka.formats.metadata_partitions import (
     Begun,
@@ -32,6 +33,7 @@ from streaming.kafka.formats.metadata_records import (
     BrokerChangeRecord,
     BrokerState,
     ConfigRecord,
+    FeatureLevelRecord,
     MetadataRecord,
     ProducerIdsRecord,
     RegisterBrokerRecord,
@@ -169,10 +171,13 @@ class ClusterImage:
         self._topic_changes: Counter[str] = Counter()
         self._unclean: list[UncleanElection] = []
         self._timestamp = -1  # of the record that is being applied
-        self._transaction: list[MetadataRecord] | None = None  # held back until the metadata transaction ends
+        self._transaction: list[tuple[int, int, MetadataRecord]] | None = None  # held back until it ends: offset, time, record
         self._written_ms = -1  # when the batch that is being applied was written
         self._pace = IdlePace()
         self._voters: tuple[int, ...] = ()
+        self._features: dict[str, int] = {}
+        self.admin = AdminLog()
+        """What admins did, of what was read."""
 
     @classmethod
     def from_batches(cls, batches: Iterable[RecordBatch], end_offset: int) -> Self:
@@ -182,12 +187,14 @@ class ClusterImage:
             FormatError: it is not understood, or not complete: a snapshot ends with a footer.
         """
         image, last = cls(), None
+        image.admin.quiet = True
         for last in batches:
             image._apply_records(last)
         if last is None or not (last.is_control and any(isinstance(read_control(record), SnapshotFooter) for record in read_records(last))):
             raise FormatError("metadata snapshot is not whole")
         image._brokers = {broker: of_snapshot(state) for broker, state in image._brokers.items()}
         image._former.forget_times()
+        image.admin.begin(end_offset)
         image._next_offset = end_offset
         return image
 
@@ -291,7 +298,12 @@ class ClusterImage:
         return self._former.begun(topic_id, partition)
 
     def recall(self, older: "ClusterImage") -> None:
-        """Add the leaders before this image began, from an image that began earlier and was advanced at least to that point."""
+        """Add leaders and changes before this image began, from one that began earlier and was advanced at least to that point.
+
+        One that has read nothing adds nothing.
+        """
+        if older.next_offset:
+            self.admin.recall(older.admin)
         for topic_id, partitions in self._partitions.items():
             for number, state in partitions.items():
                 earlier = older.partition(topic_id, number)
@@ -345,12 +357,13 @@ class ClusterImage:
             for control in map(read_control, read_records(batch)):
                 if isinstance(control, KRaftVoters):
                     self._voters = tuple(each.voter_id for each in control.voters)
+                elif isinstance(control, SnapshotHeader):
+                    self.admin.from_ms = control.last_contained_log_timestamp or -1
             return
         self._written_ms = batch.max_timestamp
         self._pace.other(batch.max_timestamp)
         for record in read_records(batch):
             try:
-                self._timestamp = record.timestamp
                 if record.value is None:
                     raise FormatError("no value")
                 parsed = read_metadata_record(record.value)
@@ -359,11 +372,12 @@ class ClusterImage:
                     if isinstance(parsed, Boundary):
                         self._boundary(parsed)
                     elif self._transaction is not None:
-                        self._transaction.append(parsed)
+                        self._transaction.append((record.offset, record.timestamp, parsed))
                     else:
-                        self._change(parsed)
+                        self._change(record.offset, record.timestamp, parsed)
             except FormatError as error:
                 raise FormatError(f"metadata record at offset {record.offset}: {error.what}") from error
+        self.admin.end_batch()
 
     def _boundary(self, boundary: Boundary) -> None:
         if (boundary is Boundary.BEGIN) != (self._transaction is None):
@@ -372,9 +386,11 @@ class ClusterImage:
         self._transaction = [] if boundary is Boundary.BEGIN else None
         if boundary is Boundary.END:
             for record in held:
-                self._change(record)
+                self._change(*record)
 
-    def _change(self, record: MetadataRecord) -> None:
+    def _change(self, offset: int, timestamp: int, record: MetadataRecord) -> None:
+        self._timestamp = timestamp
+        self.admin.at(offset, timestamp)
         if isinstance(record, ConfigRecord):
             self._config_changes += 1
         elif not isinstance(record, ProducerIdsRecord):  # ids are given out all the time
@@ -388,14 +404,19 @@ class ClusterImage:
                 self._change_broker(record)
             case ConfigRecord():
                 self._change_config(record)
+            case FeatureLevelRecord(name, level):
+                self.admin.feature_changed(name, self._features.get(name, 0), level)
+                self._features[name] = level
 
     def _change_topic(self, record: TopicRecord | RemoveTopicRecord) -> None:
         if isinstance(record, TopicRecord):
             self._topics[record.topic_id] = Topic(record.name, record.topic_id)
             self._topic_ids[record.name] = record.topic_id
             self._partitions[record.topic_id] = {}
+            self.admin.topic_created(record.name, record.topic_id)
         else:
             name = _known(self._topics, record.topic_id, "topic").name
+            self.admin.topic_deleted(name, record.topic_id, len(self._partitions[record.topic_id]))
             self._former.deleted(record.topic_id, self._partitions.pop(record.topic_id))
             del self._topics[record.topic_id], self._topic_ids[name]
             self._topic_changes.pop(record.topic_id, None)
@@ -404,7 +425,9 @@ class ClusterImage:
     def _change_partitions(self, record: PartitionRecord | PartitionChangeRecord | ClearElrRecord) -> None:
         match record:
             case PartitionRecord():
-                _known(self._partitions, record.topic_id, "topic")[record.partition] = created(record)
+                there = _known(self._partitions, record.topic_id, "topic")
+                self.admin.partition_created(self._topics[record.topic_id].name, record, len(there))
+                there[record.partition] = created(record)
                 self._topic_changes[record.topic_id] += 1
                 self._former.created(record.topic_id, record.partition, record.leader_epoch, self._timestamp)
             case PartitionChangeRecord():
@@ -413,6 +436,7 @@ class ClusterImage:
                 before = _known(partitions, record.partition, "partition")
                 after = partitions[record.partition] = merged(before, record)
                 self._former.changed(record.topic_id, record.partition, before, after, self._timestamp)
+                self.admin.partition_changed(self._topics[record.topic_id].name, record.topic_id, record.partition, before, after)
                 if is_unclean(before, record, after):
                     self._note_unclean(record, before, after)
             case ClearElrRecord(name):
@@ -436,14 +460,18 @@ class ClusterImage:
     def _change_broker(self, record: RegisterBrokerRecord | UnregisterBrokerRecord | BrokerChangeRecord) -> None:
         match record:
             case RegisterBrokerRecord():
+                if record.broker_id not in self._brokers:
+                    self.admin.broker_added(record.broker_id)
                 self._brokers[record.broker_id] = registered(record, self._written_ms, self._brokers.get(record.broker_id))
             case UnregisterBrokerRecord(broker_id):
                 _known(self._brokers, broker_id, "broker")
                 del self._brokers[broker_id]
+                self.admin.broker_removed(broker_id)
             case BrokerChangeRecord():
                 self._brokers[record.broker_id] = changed(_known(self._brokers, record.broker_id, "broker"), record, self._written_ms)
 
     def _change_config(self, record: ConfigRecord) -> None:
+        self.admin.config_changed(record, self._configs.get((record.resource_type, record.resource), {}).get(record.name))
         if record.hidden or record.resource_type not in _RESOURCE_TYPES:
             return
         values = self._configs.setdefault((record.resource_type, record.resource), {})

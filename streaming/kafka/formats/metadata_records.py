@@ -211,7 +211,7 @@ class RemoveTopicRecord:
 class ConfigRecord:
     """A configuration was set, or removed (`value` None); `resource_type` and `resource` as in `Config`.
 
-    `hidden` is set if the key is not one that may be read. Then `value` is None, whatever the log contains.
+    `hidden` is set if the key is not one that may be read. Then a `value` that was set is "", whatever the log contains.
     """
 
     resource_type: int
@@ -337,8 +337,7 @@ def _read_config(reader: Reader) -> ConfigRecord:
     """Read a ConfigRecord. It has a reader of its own, so that a value that may be a secret is skipped and never read."""
     resource_type, resource, name = reader.int8(), reader.string(), reader.string()
     if name not in READABLE_KEYS:
-        reader.skip_string()
-        value, hidden = None, True
+        value, hidden = ("" if reader.skip_string() else None), True
     else:
         value, hidden = reader.nullable_string(), False
     reader.skip_tagged_fields()

@@ -123,9 +123,11 @@ class Reader:
         except UnicodeDecodeError as error:
             raise FormatError("string is not UTF-8", start) from error
 
-    def skip_string(self) -> None:
-        """Skip a string, or null, without reading it."""
-        self._take(max(self._string_length(), 0))
+    def skip_string(self) -> bool:
+        """Skip a string, or null, without reading it. Returns whether it is a string."""
+        length = self._string_length()
+        self._take(max(length, 0))
+        return length >= 0
 
     def data(self) -> bytes:
         """A field of bytes; null is read as empty."""

@@ -8,9 +8,13 @@ import streaming
 from streaming.broker.protocol.history_json import KeptChanges
 from streaming.broker.protocol.listing_json import LARGEST_LIMIT
 from streaming.broker.protocol.status_json import ClusterEvent, EventKind, EventPage
+from streaming.cluster.verdicts.admin_events import event_of
 from streaming.cluster.verdicts.cluster_changes import SURE_MS, YOUNG_MS, ClusterMoment, changes, kept_moment, moment_of, recalled_moment
+from streaming.cluster.view.broker_status import newest, topic_partitions
+from streaming.common.units import format_list, format_name
+from streaming.errors import UsageError
 from streaming.pages.api.judged_look import JudgedLook
-from streaming.pages.api.paging import filter_of, limit_of, offset_of, parameters_of
+from streaming.pages.api.paging import filter_of, flag_of, limit_of, number_of, offset_of, parameters_of, topics_of
 
 MOST_EVENTS = 200
 """So many are kept, the newest."""
@@ -20,6 +24,8 @@ SAME_MS = 3_600_000
 
 APART_MS = 10_000
 """Moments that are closer together are not compared."""
+
+_LATEST_MS = 10**15
 
 
 class EventLog:
@@ -88,18 +94,31 @@ class EventLog:
             self._events = self._events[-MOST_EVENTS:]
             self._since_ms = max(self._since_ms, self._events[0].at_ms)
 
-    def page(self, query: str, judged: JudgedLook) -> EventPage:
-        """The events that a query string asks for, the newest first.
+    def page(self, query: str, judged: JudgedLook, largest: int = LARGEST_LIMIT) -> EventPage:
+        """The events that a query string asks for, the newest first, ``largest`` at most.
 
         Raises:
             UsageError: a parameter is not understood; the sentence names it.
         """
-        given = parameters_of(query, ("filter", "offset", "limit"))
-        wanted, offset, limit = filter_of(given).casefold(), offset_of(given), limit_of(given, largest=LARGEST_LIMIT)
+        given = parameters_of(query, ("topic", "admin", "since_ms", "filter", "offset", "limit"))
+        wanted, offset, limit = filter_of(given).casefold(), offset_of(given), limit_of(given, largest=largest)
+        latest = newest(judged.circumstances.brokers)
+        topics, from_ms, known = topics_of(query), number_of(given, "since_ms", 0, 0, _LATEST_MS), judged.circumstances.admin_changes
         with self._lock:
-            events, since_ms = self._events[::-1], self._since_ms
+            seen, since_ms = self._events[::-1], self._since_ms
+        by_admins = (
+            []
+            if known is None
+            else [event_of(each) for each in reversed(known.rows) if judged.circumstances.live or each.at_ms <= judged.at_ms]
+        )
+        events = [*by_admins, *([] if flag_of(given, "admin") else seen)]
         events.sort(key=lambda each: -each.at_ms)  # what a look finds may be of before what the look before has found
-        matched = [each for each in events if not wanted or wanted in _text(each).casefold()]
+        _check_topics(topics, events, judged)
+        matched = [
+            each
+            for each in events
+            if (not wanted or wanted in _text(each).casefold()) and (not topics or each.topic in topics) and each.at_ms >= from_ms
+        ]
         return EventPage(
             at_ms=judged.at_ms,
             version=streaming.__version__,
@@ -109,7 +128,18 @@ class EventLog:
             offset=offset,
             rows=matched[offset : offset + limit],
             since_ms=since_ms,
+            admin_since_ms=-1 if known is None else known.from_ms,
+            admin_since_offset=-1 if known is None else known.from_offset,
+            admin_until_ms=-1 if latest is None else latest.appended_ms,
         )
+
+
+def _check_topics(topics: frozenset[str], events: Iterable[ClusterEvent], judged: JudgedLook) -> None:
+    """Check that each topic is there, or that something is known of it. Raises UsageError: nothing is, and all topics are known."""
+    there = topic_partitions(newest(judged.circumstances.brokers))
+    missing = sorted(topics - {each.topic for each in events} - there.keys()) if there is not None else []
+    if missing:
+        raise UsageError(f"there is no topic {format_list([format_name(each) for each in missing], 5)}, and nothing is known of one before")
 
 
 def _key(event: ClusterEvent) -> tuple[object, ...]:

@@ -151,6 +151,13 @@ def filter_of(given: Mapping[str, str]) -> str:
     return text
 
 
+def flag_of(given: Mapping[str, str], name: str) -> bool:
+    """A parameter that is true or false, which it is where it is not given. Raises UsageError if it is neither."""
+    if given.get(name, "") not in ("", "true", "false"):
+        raise UsageError(f"{name} is not true or false")
+    return given.get(name) == "true"
+
+
 def offset_of(given: Mapping[str, str]) -> int:
     """The parameter ``offset``. Raises UsageError if it is not a number of rows."""
     return number_of(given, "offset", 0, 0, _LARGEST_OFFSET)

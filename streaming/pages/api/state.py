@@ -55,7 +55,7 @@ from streaming.pages.api.event_log import EventLog
 from streaming.pages.api.judged_look import JudgedLook
 from streaming.pages.api.listed_groups import JUDGED_BY, ListedGroups
 from streaming.pages.api.log_rows import broker_page, partition_detail, topic_detail, topic_page
-from streaming.pages.api.paging import filter_of, limit_of, offset_of, page_request, parameters_of
+from streaming.pages.api.paging import filter_of, flag_of, limit_of, offset_of, page_request, parameters_of
 from streaming.pages.api.topic_use import ASKED_BY, question_of
 from streaming.pages.listings.declared_lists import BROKERS, GROUPS, PARTITIONS, RETENTION, TOPICS, TRANSACTIONS
 
@@ -125,9 +125,7 @@ def problem_page(every: Sequence[Problem], query: str, at_ms: int, largest: int 
     severity, wanted = given.get("severity", ""), filter_of(given).casefold()
     if severity and severity not in SEVERITIES:
         raise UsageError(f"severity is not one of {', '.join(SEVERITIES)}")
-    if given.get("roots", "") not in ("", "true", "false"):
-        raise UsageError("roots is not true or false")
-    offset, counts, is_of_roots = offset_of(given), count(every), given.get("roots") == "true"
+    offset, counts, is_of_roots = offset_of(given), count(every), flag_of(given, "roots")
     rows = roots(every) if is_of_roots else every
     matched = [
         each
@@ -296,7 +294,7 @@ class State:
 
     def events(self, query: str = "") -> EventPage:
         """What has changed lately, the newest first."""
-        return self._events.page(query, self._look())
+        return self._events.page(query, self._look(), self._largest)
 
     def partition(self, topic: str, partition: int) -> PartitionDetail | None:
         """One partition, None if there is none with this name and number.

@@ -44,6 +44,7 @@ from streaming.common.units import (
     format_list,
     format_name,
     format_size,
+    format_time,
     format_word,
 )
 from streaming.pages.listings.listing import (
@@ -108,6 +109,13 @@ _WORDS = {
     EventKind.LEADERS_CHANGED: "election",
     EventKind.CONTROLLER_CHANGED: "election",
     EventKind.JOB_STARTED: "restart",
+    EventKind.TOPIC_CREATED: "created",
+    EventKind.TOPIC_DELETED: "deleted",
+    EventKind.PARTITIONS_ADDED: "partitions",
+    EventKind.CONFIG_CHANGED: "config",
+    EventKind.REASSIGNMENT_BEGAN: "reassignment",
+    EventKind.REASSIGNMENT_ENDED: "reassignment",
+    EventKind.FEATURE_CHANGED: "feature",
 }
 
 
@@ -133,6 +141,18 @@ PROBLEMS = Listing(
     page=ProblemPage,
     cells={"severity": lambda row, _: Cell(text=row.gravity or NONE), "what": what, "topic": about, "since_ms": since_or_due},
 )
+
+
+def admin_since(page: EventPage) -> str:
+    """From when on it is known what admins did, in a sentence."""
+    if page.admin_since_offset < 0:
+        return "What admins did is not known: no metadata log can be read."
+    if page.admin_since_offset == 0:
+        return "What admins did is known since the cluster began."
+    since = f"{format_time(page.admin_since_ms)}, " if page.admin_since_ms >= 0 else ""
+    return f"What admins did is known since {since}offset {page.admin_since_offset:,} of the metadata log."
+
+
 EVENTS = Listing(
     name="events",
     noun="event",

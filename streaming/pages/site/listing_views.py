@@ -16,7 +16,7 @@ from streaming.pages.api.event_log import MOST_EVENTS
 from streaming.pages.api.state import State
 from streaming.pages.api.topic_use import ASKED_BY
 from streaming.pages.listings import declared_lists
-from streaming.pages.listings.declared_lists import DISK, EVENTS, LOG_DIRS
+from streaming.pages.listings.declared_lists import DISK, EVENTS, LOG_DIRS, admin_since
 from streaming.pages.listings.listing import Listing, place
 from streaming.pages.site.page_links import (
     BROKERS,
@@ -202,10 +202,10 @@ def event_table(key: str, rows: Sequence[ClusterEvent], now_ms: int, *, empty: s
 
 
 def _known_since(page: EventPage) -> str:
-    if page.since_ms < 0:
-        return "A running job sees what changes, once it has read everything that was on the disks."
     since = format_time(page.since_ms)
-    return f"Changes since {since}, as this job saw them. It looks at least once a minute, and keeps the last {MOST_EVENTS}."
+    seen = f"Changes since {since}, as this job saw them. It looks at least once a minute, and keeps the last {MOST_EVENTS}."
+    never = "A running job sees what changes, once it has read everything that was on the disks."
+    return f"{seen if page.since_ms >= 0 else never} {admin_since(page)}"
 
 
 # --- the view of disks: when each log dir is full, and what fills them, by topic, partition, log dir or kind of files.

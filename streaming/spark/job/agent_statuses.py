@@ -102,7 +102,7 @@ class AgentWatch:
         self._clock = clock
         self._names: dict[str, str] = {}  # by address: the agent that answered there last
         self._journals: dict[str, str] = {}  # by agent
-        self._counts: dict[str, str] = {}  # encoded counts of partitions, by the names of these counts
+        self._packed: dict[str, str] = {}  # what is packed in statuses of brokers, by name
         self._catalogs: dict[str, tuple[Version, Catalog]] = {}  # by agent
         self._always = tuple(names)
         self._expected = ExpectedAgents()
@@ -136,10 +136,12 @@ class AgentWatch:
         before = time.time()
         pending = transaction_columns.requests(self._table.waiting.asked)
         catalogs = [CatalogVersion(version.process, version.number) for version, _ in self._catalogs.values()]
-        request = StatusRequest(list(self._counts), pending, True, catalogs, self.consumer)
+        request = StatusRequest(list(self._packed), pending, True, catalogs, self.consumer)
         answers = agent_connections.ask_all(addresses, lambda client: client.status(request), files, logs=False)
-        answers = {address: self._with_counts(status) for address, status in answers.items()}
-        self._counts = {each.counts_name: each.counts for status in answers.values() for each in status.broker_statuses if each.counts_name}
+        answers = {address: self._with_packed(status) for address, status in answers.items()}
+        self._packed = {
+            name: packed for status in answers.values() for each in status.broker_statuses for name, packed in each.packed.items()
+        }
         between = (before + time.time()) / 2
         misfits = agent_connections.misfits(answers, files)
         fitting = {address: status for address, status in answers.items() if address not in misfits}
@@ -174,9 +176,9 @@ class AgentWatch:
         request = Register(self.consumer, start_from, resumed=False)
         agent_connections.ask_all(self._options.addresses(), lambda client: client.register(request), self._options.files, logs=False)
 
-    def _with_counts(self, status: Status) -> Status:
-        """The answer with the counts of partitions that are known already and were not sent again."""
-        brokers = [replace(each, counts=each.counts or self._counts.get(each.counts_name, "")) for each in status.broker_statuses]
+    def _with_packed(self, status: Status) -> Status:
+        """The answer with what is packed, known already and was not sent again."""
+        brokers = [each.with_packed(lambda name, packed: packed or self._packed.get(name, "")) for each in status.broker_statuses]
         return replace(status, broker_statuses=brokers)
 
     def _down(self, name: str, reason: Reason, explanation: str = "") -> AgentStatus:

@@ -17,6 +17,7 @@ INTERRUPTED = 130
 
 COMMANDS = {
     "agent": "Watch the log dirs of this host and serve appends to jobs on other hosts.",
+    "changes": "List what admins did: topics, partitions, configurations, reassignments, features and brokers.",
     "completion": "Print the script by which bash, zsh or fish completes commands and options.",
     "config": "Print the configuration in effect, with a description of every option.",
     "count": "Count the records of topics as consumers would get them: without markers, aborted and compacted-away ones.",

@@ -4,12 +4,14 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from math import inf
 
 import numpy as np
 
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.protocol.listing_json import TRANSACTIONS_PATH
+from streaming.broker.protocol.status_json import EVENTS_PATH
 from streaming.broker.watcher.registry import Scope
 from streaming.cluster.view.host_families import unobserved
 from streaming.cluster.view.observer import AgentStatus
@@ -26,7 +28,7 @@ from streaming.rules.retention_rule import ABSENT
 from streaming.rules.transaction_verdicts import TransactionVerdict
 from streaming.terminal.offline.cluster_logs import ASSUMED_LIMITS, ClusterLogs, no_metadata
 from streaming.terminal.offline.doubts import missing_coordinators, refused, unread
-from streaming.terminal.offline.group_reading import groups_in, replay_groups, see_with_commits
+from streaming.terminal.offline.group_reading import RECALL_SECONDS, groups_in, replay_groups, see_with_commits
 from streaming.terminal.offline.offline_agent import OfflineAgent
 from streaming.terminal.offline.single_reading import SingleReading, agent_of, judged, names_of, see_twice, tails_of
 
@@ -46,6 +48,7 @@ def read_everything(log_dirs: LogDirs, settings: Settings, now_ms: int | None, p
     chosen = list[ClusterLogs]()
 
     def scope(cluster: ClusterView, _: LimitsOf) -> Scope:
+        cluster.recall(RECALL_SECONDS)
         chosen.append(ClusterLogs(cluster, _any))
         return Scope(wants=chosen[0], once=True)
 
@@ -94,17 +97,20 @@ def read_topics(
 def read_list(
     path: str, log_dirs: LogDirs, topics: Collection[str], settings: Settings, now_ms: int | None, progress: Progress = lambda _: None
 ) -> State:
-    """The same with what one list needs of some topics, none for all: open transactions or, at `RETENTION_PATH`, what is kept.
+    """The same with what one list needs of some topics, none for all: open transactions, what is kept, or what admins did.
 
     Whether a transaction ends the coordinators' logs show. Of what is kept, an open transaction holds back the cleaner, but no deletion: so
     what is open is needed of logs that are compacted alone.
     """
-    transactions, chosen = path == TRANSACTIONS_PATH, list[ClusterLogs]()
+    transactions, admins, chosen = path == TRANSACTIONS_PATH, path == EVENTS_PATH, list[ClusterLogs]()
 
     def is_about(topic: str, _partition: int) -> bool:
-        return not topics or topic in topics
+        return not admins and (not topics or topic in topics)
 
     def scope(cluster: ClusterView, limits_of: LimitsOf) -> Scope:
+        if not transactions:
+            cluster.recall(inf if admins else RECALL_SECONDS)
+
         def opens(log: LogKey) -> bool:
             return transactions or limits_of(log.broker, log.topic, cluster.configs(log)).compacts
 
@@ -119,7 +125,11 @@ def read_list(
             *unread(reading.agent, is_about, exported, chosen[0].listed),
             *refused(reading.agent, is_about),
             *chosen[0].doubts(),
-            *(_unclaimed(topics, settings, view, snapshot) if transactions else _without_limits(reading.agent, view, snapshot)),
+            *(
+                _unclaimed(topics, settings, view, snapshot)
+                if transactions
+                else _without_metadata(reading.agent, view, snapshot, admins=admins)
+            ),
         )
         return State.of_log_dirs(judged(reading, view, snapshot, settings, unknown=doubts))
 
@@ -157,13 +167,16 @@ def _without_unsought(view: View) -> View:
     return replace(view, logs=replace(view.logs, derived={**view.logs.derived, "last_stable_offset": known}))
 
 
-def _without_limits(agent: OfflineAgent, view: View, snapshot: Snapshot) -> Iterator[str]:
+def _without_metadata(agent: OfflineAgent, view: View, snapshot: Snapshot, *, admins: bool) -> Iterator[str]:
+    lacks = "what admins did is known from other copies at best" if admins else "its leaders and the limits of its topics are not known"
     for each in agent.host_status.brokers:
         if each.expected and not each.readable:
             yield (
-                f"the metadata log of broker {each.broker} cannot be read here, so its leaders and the limits of its topics are not known: "
+                f"the metadata log of broker {each.broker} cannot be read here, so {lacks}: "
                 "run as the broker's user, or name the log dir that has __cluster_metadata-0 too"
             )
+    if admins and agent.cluster.of_zookeeper:
+        yield no_metadata(agent.cluster, "what admins did is not known")
     if agent.cluster.of_zookeeper and any(limits is not None and limits.assumed for limits in view.logs.limits):
         yield no_metadata(agent.cluster, ASSUMED_LIMITS)
     for item, limits in enumerate(view.logs.limits):

@@ -150,8 +150,8 @@ def moments(replayed: Sequence[Replayed], high_watermarks: Sequence[int], ends: 
 _PARTS_OF_SECOND = 10
 """What is read in this part of a second by `read_rate` is little."""
 
-_RECALL_SECONDS = 2.0
-"""For so long it is looked up when leader epochs began: commits without one are held against that."""
+RECALL_SECONDS = 2.0
+"""For so long it is looked up when leader epochs began, which commits without one are held against, and what admins did."""
 
 _MORE_LOOKS = 2
 """So often logs are looked at again of which files were taken away while they were counted."""
@@ -204,7 +204,7 @@ def read_groups(
     reads, chosen = partial(_reads, before.needed, before.coordinators), list[ClusterLogs]()
 
     def scope(cluster: ClusterView, _: LimitsOf) -> Scope:
-        cluster.recall(_RECALL_SECONDS)
+        cluster.recall(RECALL_SECONDS)
         chosen.append(ClusterLogs(cluster, reads if names else lambda _topic, _partition: True))
         return Scope(wants=lambda partition: chosen[0](partition) and reads(partition.topic, partition.partition), once=True)
 

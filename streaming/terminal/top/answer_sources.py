@@ -11,7 +11,7 @@ from streaming.broker.protocol.listing_json import PARTITIONS_PATH, PartitionDet
 from streaming.broker.protocol.status_json import STATUS_PATH, EventPage, Status
 from streaming.common.units import format_time
 from streaming.errors import NotYetError, UsageError
-from streaming.pages.listings.declared_lists import LISTS, open_long
+from streaming.pages.listings.declared_lists import LISTS, admin_since, open_long
 from streaming.terminal.top.questions import Answer, Content, Detail, DetailAnswer, DetailQuestion, ListName, ListQuestion, Question, Rows
 
 if TYPE_CHECKING:  # it imports what reads the disk, which a job's screen does not need
@@ -104,7 +104,8 @@ def _notes(page: Message) -> Iterator[str]:
     if isinstance(page, GroupPage):
         yield from (f"{doubt}." for doubt in doubts_of_page(page))
     if isinstance(page, EventPage):
-        yield f"Changes since {format_time(page.since_ms)}." if page.since_ms >= 0 else "Only a running job sees what changes."
+        yield f"Changes since {format_time(page.since_ms)}." if page.since_ms >= 0 else "Only a running job sees what else changes."
+        yield admin_since(page)
 
 
 class DirSource:
