@@ -22,6 +22,7 @@ POLICIES = ("compact", "delete")
 _MAX_INT, _MAX_LONG = 2**31 - 1, 2**63 - 1
 _NUMBER = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
+_THROTTLED = re.compile(r" *(\*|none|([0-9]{1,10}:[0-9]{1,10}( *, *[0-9]{1,10}:[0-9]{1,10})*)?) *", re.ASCII)
 _TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
 
 
@@ -75,6 +76,13 @@ def _timestamp_type(text: str) -> str:
     if text not in _TIMESTAMP_TYPES:
         raise ValueError(text)
     return text
+
+
+def _throttled(text: str) -> str:
+    """Replicas as PARTITION:BROKER, or all of a topic (`ThrottledReplicaListValidator`)."""
+    if not _THROTTLED.fullmatch(text):
+        raise ValueError(text)
+    return text.replace(" ", "")
 
 
 def _policy(text: str) -> str:
@@ -157,7 +165,11 @@ ALL = (
     ConfigDefinition("min.insync.replicas", _whole(1, _MAX_INT), "1", (("min.insync.replicas", 1),)),
     ConfigDefinition("file.delete.delay.ms", _whole(0), "60000", (("log.segment.delete.delay.ms", 1),)),
     ConfigDefinition("message.timestamp.type", _timestamp_type, "CreateTime", (("log.message.timestamp.type", 1),)),
+    ConfigDefinition("leader.replication.throttled.replicas", _throttled, "", ()),
+    ConfigDefinition("follower.replication.throttled.replicas", _throttled, "", ()),
     # Only brokers have these. They have no name for topics, and are listed here because they are found in the same way.
+    _of_broker("leader.replication.throttled.rate", _whole(0), str(_MAX_LONG)),
+    _of_broker("follower.replication.throttled.rate", _whole(0), str(_MAX_LONG)),
     _of_broker("log.retention.check.interval.ms", _whole(1), "300000"),
     _of_broker("log.cleaner.enable", _flag, "true"),
     _of_broker("metadata.log.segment.bytes", _whole(1, _MAX_INT), str(1 << 30)),

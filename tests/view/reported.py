@@ -38,6 +38,7 @@ class Facts:
     adding_replicas: tuple[int, ...] = ()
     leader_metadata_version: int = -1
     configs: str = ""
+    epochs: bytes = b""
 
     def encode(self) -> bytes:
         """As the value of the column ``facts``."""
@@ -83,7 +84,7 @@ def _take(known: dict[str, dict[tuple[Any, ...], Row]], row: Row) -> None:
     for name, key, columns in (
         ("topics", topics, ("configs",)),
         ("partitions", partitions, _ASSIGNED),
-        ("logs", logs, ("high_watermark", "cleaner_checkpoint")),
+        ("logs", logs, ("high_watermark", "cleaner_checkpoint", "epochs")),
     ):
         values = {column: decided[column] for column in columns if column in decided}
         place = tuple(key.values())

@@ -167,19 +167,12 @@ def _damaged(circumstances: Circumstances) -> Iterator[Cases]:
     damaged: Flags = observed.columns["corrupt_batches"] > 0
     follows: Flags = ~observed.roles.leads & (observed.roles.leader != LEADER_UNKNOWN)
     for replica in circumstances.view.scrubbed:
-        items = items_of(circumstances, replica)
+        items = circumstances.items_of(replica)
         damaged[items] |= ~follows[items]
     topics = [observed.names[item] for item in np.flatnonzero(damaged).tolist()]
     damaged[damaged] = np.fromiter(map(circumstances.export.has_topic, topics), np.bool_, len(topics))
     yield _cases(kinds.LOG_CORRUPT, np.flatnonzero(damaged & ~follows))
     yield _cases(kinds.REPLICA_CORRUPT, np.flatnonzero(damaged & follows))
-
-
-def items_of(circumstances: Circumstances, replica: Replica) -> NDArray[np.intp]:
-    """The observed logs of a replica: none if it is not observed, two for a moment if its topic was created anew."""
-    columns, names = circumstances.view.observed.columns, circumstances.view.observed.names
-    hosted = np.flatnonzero((columns["broker"] == replica.broker) & (columns["partition"] == replica.partition))
-    return hosted[[names[item] == replica.topic for item in hosted.tolist()]] if len(hosted) else hosted
 
 
 def _elected(circumstances: Circumstances) -> Cases:
@@ -288,7 +281,7 @@ def _lacking(circumstances: Circumstances) -> Iterator[Cases]:
 
 def _unreadable(circumstances: Circumstances) -> Cases:
     named = [log for agent in circumstances.up for log in agent.unreadable_logs if circumstances.export.has_topic(log.topic)]
-    items = [item for log in named for item in items_of(circumstances, Replica(log.broker, log.topic, log.partition)).tolist()]
+    items = [item for log in named for item in circumstances.items_of(Replica(log.broker, log.topic, log.partition)).tolist()]
     return _cases(kinds.LOG_UNREADABLE, np.unique(np.array(items, np.int64)))
 
 

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from streaming.broker.protocol.cluster_messages import MetadataChanges
 from streaming.broker.protocol.status_json import Problem
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ProcessStatus
@@ -25,6 +28,7 @@ from streaming.cluster.view.disk_forecasts import ByDir
 from streaming.cluster.view.family import EVERYTHING, Export
 from streaming.cluster.view.host_families import is_checkpointed
 from streaming.cluster.view.observer import FAR_LAG_S, AgentStatus, watched_by
+from streaming.cluster.view.table import Replica
 from streaming.cluster.view.taillag import StartProgress
 from streaming.cluster.view.view import View
 from streaming.common.settings import Settings
@@ -161,6 +165,12 @@ class Circumstances:
     def processes(self) -> dict[int, ProcessStatus]:
         """What is known of the process of each broker."""
         return broker_processes(self.brokers)
+
+    def items_of(self, replica: Replica) -> NDArray[np.intp]:
+        """The observed logs of a replica: none if it is not observed, two for a moment if its topic was created anew."""
+        columns, names = self.view.observed.columns, self.view.observed.names
+        hosted = np.flatnonzero((columns["broker"] == replica.broker) & (columns["partition"] == replica.partition))
+        return hosted[[names[item] == replica.topic for item in hosted.tolist()]] if len(hosted) else hosted
 
     def process_state(self, broker: int) -> ProcessState:
         """Whether the process of a broker is there."""

@@ -16,8 +16,9 @@ from streaming.cluster.verdicts.circumstances import (
     partitions_of,
 )
 from streaming.cluster.verdicts.commands import Command
+from streaming.cluster.verdicts.out_of_sync import why_out_of_sync
 from streaming.cluster.view.broker_status import BrokerPhase, judged_counts, newest
-from streaming.common.units import format_count, format_duration, format_size, format_time
+from streaming.common.units import capitalized, format_count, format_duration, format_size, format_time
 from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.broker_process import ProcessState
 from streaming.rules.restart_cost import reading_seconds
@@ -185,6 +186,8 @@ def _replicas(circumstances: Circumstances) -> Iterator[LinkedProblem]:
                 named = partitions_of(topic.topic, [each.partition for each in those])
                 links = Links(partitions=named, lacks=_lacks(kind, those) if count == len(those) else -1)
                 detail = _detail(count, [described(each, clean) for each in those[:_MOST_DESCRIBED]], those)
+                if kind is not kinds.OFFLINE:
+                    detail += _why(circumstances, those[:_MOST_DESCRIBED])
                 yield found(kind, detail, topic=topic.topic, partition=partition, command=command, links=links)
 
 
@@ -199,6 +202,14 @@ def _detail(count: int, described: Sequence[str], those: Sequence[AffectedPartit
         return format_count(count, "partition")
     shown = "; ".join(f"{partitions_named([each.partition])}, {text}" for each, text in zip(those, described, strict=False))
     return shown + (f"; {count - _MOST_DESCRIBED:,} more" if count > _MOST_DESCRIBED else "")
+
+
+def _why(circumstances: Circumstances, those: Sequence[AffectedPartition]) -> str:
+    """Why these lack replicas, as far as the disks show it, each cause and each way out once."""
+    found = [why_out_of_sync(circumstances, each, broker) for each in those for broker in each.out_of_sync]
+    causes = [each for each in found if each is not None]
+    texts = dict.fromkeys(f". {capitalized(each.text)}" for each in causes)
+    return "".join((*texts, *dict.fromkeys(f". {each.way_out}" for each in causes if each.way_out)))
 
 
 def _who_must_return(partition: AffectedPartition, clean: frozenset[int]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from streaming.broker.protocol.group_messages import is_counted
 from streaming.cluster.verdicts import kinds
-from streaming.cluster.verdicts.cases import Cases, items_of, recent_elections
+from streaming.cluster.verdicts.cases import Cases, recent_elections
 from streaming.cluster.verdicts.circumstances import Circumstances, LinkedProblem, Links, found, only, partitions_named, partitions_of
 from streaming.cluster.verdicts.commands import FUTURE, NO_COMMAND, REMEDIES, Command, shows, wrong_unit
 from streaming.cluster.view.late_arrivals import worst
@@ -111,7 +111,7 @@ def _damaged(circumstances: Circumstances, logs: _Logs) -> _Said:
 def _damaged_elsewhere(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     """Logs in which the scrub has found something, and which are not read yet: whether they lead is not known."""
     for replica in sorted(circumstances.view.scrubbed):
-        if circumstances.export.has_topic(replica.topic) and not len(items_of(circumstances, replica)):
+        if circumstances.export.has_topic(replica.topic) and not len(circumstances.items_of(replica)):
             detail = f"{partitions_named([replica.partition])}, by the scrub"
             yield found(kinds.LOG_CORRUPT, detail, broker=replica.broker, topic=replica.topic, partition=replica.partition)
 

@@ -61,6 +61,8 @@ TOPIC_KEYS = frozenset(
 
 BROKER_KEYS = frozenset(
     {
+        "follower.replication.throttled.rate",
+        "leader.replication.throttled.rate",
         "log.cleaner.backoff.ms",
         "log.cleaner.delete.retention.ms",
         "log.cleaner.enable",
@@ -112,7 +114,7 @@ BROKER_KEYS = frozenset(
         "transactional.id.expiration.ms",
     }
 )
-"""The configurations of a broker that apply to a topic without its own, and those about logs, transactions and committed offsets."""
+"""The configurations of a broker that apply to a topic without its own, and those about logs, replication, transactions and offsets."""
 
 READABLE_KEYS = TOPIC_KEYS | BROKER_KEYS
 """Keys with values that are read. The value of every other key is skipped without being parsed."""
