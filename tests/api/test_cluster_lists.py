@@ -124,6 +124,27 @@ def test_the_skew_of_a_topic_is_its_largest_partition_against_the_mean_of_all_th
     assert skews({"orders": 4})["orders"] == (3.0, -1.0)
 
 
+def test_a_topic_that_a_group_in_use_reads_is_used_however_long_nobody_has_appended() -> None:
+    long_ago = NOW - 40 * DAY
+    table = new_table(*(log(topic, 0, last_append_ms=long_ago, **LED) for topic in ("orders", "bills", "dues", "left")))
+    table.set_context(topic_partitions=dict.fromkeys(("orders", "bills", "dues", "left", "__consumer_offsets"), 1))
+    old = {"commit_ms": long_ago}
+    groups = (
+        Group(name="ledger", partitions=[reads("orders", 0, **old)]),
+        Group(name="audit", partitions=[reads("bills", 0, **old)], facts={"members": 0, "state": "Empty", "state_ms": long_ago}),
+        Group(name="waits", partitions=[GroupPartition(topic="dues", partition=0, unknown="not_committed")]),
+    )
+    rows = {row.topic: row for row in Watched(table, *groups).state.topics().rows}
+    assert {name: (row.used, row.readers) for name, row in rows.items()} == {
+        "orders": ("yes", ["ledger"]),
+        "bills": ("unknown", []),
+        "dues": ("yes", ["waits"]),
+        "left": ("unknown", []),
+    }
+    assert (rows["bills"].last_commit_ms, rows["left"].last_commit_ms) == (long_ago, -1)
+    assert "not all coordinators' logs are read" in rows["left"].used_why
+
+
 def test_with_all_replicas_a_partition_counts_once() -> None:
     rows = [log("orders", 0, topic_id="o", broker=each, agent=f"a{each}", **LED) for each in (1, 2)]
     state = Watched(new_table(*rows, replicas="all")).state

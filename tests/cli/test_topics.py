@@ -59,6 +59,8 @@ def test_sums_by_prefix_are_those_of_the_topics_that_are_found(world: World) -> 
     assert summed.keys() == {"pay.", ""}
     assert summed["pay."]["replica_bytes"] == alone["pay.in"]["replica_bytes"] + alone["pay.out"]["replica_bytes"]  # type: ignore[operator]
     assert (summed["pay."]["topics"], summed["pay."]["partitions"], summed["pay."]["used"]) == (2, 5, "yes")
+    assert (alone["pay.in"]["topics"], topics(world, "--by-prefix", ".")[1].split()[:2]) == (None, ["Topic", "Topics"])
+    assert topics(world)[1].split()[:2] == ["Topic", "On"]
     assert summed["pay."]["last_append_ms"] == NOW - DAY
     status, out = topics(world, "--by-prefix", ".", "--unused", "30d", "--json")
     assert (status, rows(out)["pay."]["topics"], rows(out)["pay."]["used"]) == (3, 1, "no")

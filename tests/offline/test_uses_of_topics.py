@@ -12,9 +12,9 @@ from tests.tables import each_row
 from tests.worlds.topics import DAY, LONG_AGO, World
 
 
-def played(*steps: Callable[[World], object], partitions: int = 1) -> Callable[[Path], World]:
+def played(*steps: Callable[[World], object], partitions: int = 1, committed: bool = True) -> Callable[[Path], World]:
     def play(path: Path) -> World:
-        world = World(path, partitions)
+        world = World(path, partitions, committed=committed)
         for step in steps:
             step(world)
         return world
@@ -24,6 +24,7 @@ def played(*steps: Callable[[World], object], partitions: int = 1) -> Callable[[
 
 CASES = {
     "nobody": (played(), "no", ""),
+    "nobody has ever committed": (played(committed=False), "no", ""),
     "appended lately": (played(lambda world: world.append(NOW - DAY)), "yes", ""),
     "committed lately": (played(lambda world: world.commit(NOW - DAY)), "yes", ""),
     "committed long ago": (played(lambda world: world.commit(LONG_AGO)), "no", ""),
@@ -47,6 +48,7 @@ CASES = {
         "unknown",
         "for how long commits are kept is not known",
     ),
+    "a copy of 35 days ago": (played(World.copied), "unknown", "the files of its broker are as of 2023-10-10"),
     "a partition is not here": (played(partitions=2), "unknown", "not all of its partitions are seen"),
     "no coordinator's log": (played(lambda world: world.coordinator.remove()), "unknown", "commits are not known"),
     "no metadata log": (played(lambda world: rmtree(world.metadata.log.directory)), "unknown", "no metadata log can be read"),
@@ -79,6 +81,6 @@ def test_what_a_topic_costs_counts_on_all_replicas_and_by_the_batches_of_its_act
     size = world.orders.active.size
     assert (row.size_bytes, row.replica_bytes, row.replica_more, row.partition_bytes) == (size, size, False, size)
     assert (row.batch_bytes, row.codecs, row.last_append_ms, row.quiet_ms, row.last_commit_ms) == (size, ["none"], LONG_AGO, LONG_AGO, -1)
-    assert (row.readers, row.tiny, row.topics) == ([], "no", 1)
+    assert (row.readers, row.tiny, row.topics) == ([], "no", -1)
     assert not world.page("used=yes").rows
     assert {row.topic for row in world.page("internal=true").rows} >= {"orders", "__consumer_offsets"}

@@ -1,5 +1,6 @@
 """A broker with one coordinator and a topic that was last appended to long ago, for what is said of who uses topics."""
 
+import os
 from pathlib import Path
 from uuid import UUID
 
@@ -22,12 +23,14 @@ LONG_AGO = NOW - 40 * DAY
 class World:
     """A broker with one coordinator, and a topic that was appended to long ago."""
 
-    def __init__(self, path: Path, partitions: int = 1) -> None:
-        self.disk = log_dir(path)
+    def __init__(self, path: Path, partitions: int = 1, *, committed: bool = True) -> None:
+        self.disk, self.written = log_dir(path), False
         self.coordinator = partition(self.disk, "__consumer_offsets", topic_id=7, segment_bytes=400)
         self.orders = partition(self.disk, "orders", topic_id=8)
         self.metadata = MetadataCopy(self.disk.path)
-        self.metadata.write(topic_of("__consumer_offsets", 7, 1) + topic_of("orders", 8, partitions), NOW - 60 * DAY)
+        self.metadata.write((topic_of("__consumer_offsets", 7, 1) if committed else ()) + topic_of("orders", 8, partitions), NOW - 60 * DAY)
+        if not committed:
+            self.coordinator.remove()
         self.append(LONG_AGO)
 
     def append(self, at: int) -> None:
@@ -42,9 +45,20 @@ class World:
         self.coordinator.roll()
         clean(self.coordinator, (), NOW)
 
-    def page(self, query: str = "", settings: Settings = Settings()) -> TopicPage:  # noqa: B008 - read only
+    def copied(self) -> None:
+        """Nobody holds the locks of what was written 35 days ago at the latest."""
+        self.disk.release()
         self.disk.write_high_watermarks()
         self.disk.write_log_starts()
+        for path in self.disk.path.rglob("*"):
+            at = min(path.stat().st_mtime, (NOW - 35 * DAY) / 1000)
+            os.utime(path, (at, at))
+        self.written = True
+
+    def page(self, query: str = "", settings: Settings = Settings()) -> TopicPage:  # noqa: B008 - read only
+        if not self.written:
+            self.disk.write_high_watermarks()
+            self.disk.write_log_starts()
         return read_topics(open_log_dirs([self.disk.path]), (), settings, NOW).topics(f"internal=false&{query}")
 
     def row(self, query: str = "", settings: Settings = Settings()) -> TopicRow:  # noqa: B008 - read only

@@ -273,7 +273,8 @@ class TopicRow(PublicMessage):
     out_of_sync: Annotated[Count, Heading("Out of sync", 8, DESC, "U")] = -1  # replicas that are not in sync, of its partitions; `null`
     # where it is not known of one of them
     unread_more: Flag = False  # `unread_offsets` is a lower bound, as in `PartitionRow` of one of them
-    topics: Count = 1  # how many the row is about: with `by_prefix` all whose names begin with `topic`
+    topics: Annotated[Count, Heading("Topics", WIDE + 9, rare=True)] = -1  # with `by_prefix`: how many begin with `topic`; of a topic
+    # `null`
     replica_bytes: Annotated[Bytes, Heading("On all replicas", WIDE, DESC, "A")] = -1  # of all its replicas that are seen
     replica_more: Flag = False  # that is a lower bound: others are not seen
     growth_day: Annotated[Bytes, Heading("Growth a day", WIDE + 1, DESC, "R")] = -1  # appended a day, to one replica of each partition, by

@@ -109,14 +109,15 @@ def topic_commits(judged: JudgedLook) -> TopicCommits:
             readers[topic].add(group)
         elif use is GroupUse.UNKNOWN:
             perhaps[topic].add(group)
-    until_ms = _until(judged, {log.broker for log in snapshot.coordinators if log.topic == OFFSETS_TOPIC}, listed.judged.now_ms)
+    away, coordinators = _away(judged), (log.broker for log in snapshot.coordinators if log.topic == OFFSETS_TOPIC)
+    until_ms = min((away[broker] for broker in coordinators if broker in away), default=listed.judged.now_ms)
     from_ms, why = _since(judged, until_ms)
     return TopicCommits(from_ms=from_ms, until_ms=until_ms, why=why, last_ms=dict(last_ms), readers=readers, perhaps=perhaps)
 
 
-def _until(judged: JudgedLook, brokers: Collection[int], now_ms: int) -> int:
-    """Until when what these brokers hold is known: files of one without a process may be a copy."""
-    return min((each.last_ms for each in away_brokers(judged.circumstances.processes) if each.broker in brokers), default=now_ms)
+def _away(judged: JudgedLook) -> dict[int, int]:
+    """Until when the files of brokers without a process are known, Unix milliseconds: they may be a copy; -1 if that is not known."""
+    return {each.broker: min(each.last_ms, judged.look.now_ms) for each in away_brokers(judged.circumstances.processes)}
 
 
 def _since(judged: JudgedLook, until_ms: int) -> tuple[int, str]:
@@ -125,8 +126,10 @@ def _since(judged: JudgedLook, until_ms: int) -> tuple[int, str]:
     snapshot, partitions = judged.groups.snapshot, judged.look.snapshot.context.topic_partitions
     if partitions is None:
         return ABSENT, f"how many partitions {OFFSETS_TOPIC} has is not known"
+    if not partitions.get(OFFSETS_TOPIC):
+        return 0, ""  # it is made at the first commit
     unread = sum(snapshot.unread.values())
-    if unread or sum(log.observed for log in snapshot.coordinators if log.topic == OFFSETS_TOPIC) < partitions.get(OFFSETS_TOPIC, 0):
+    if unread or sum(log.observed for log in snapshot.coordinators if log.topic == OFFSETS_TOPIC) < partitions[OFFSETS_TOPIC]:
         return ABSENT, "not all coordinators' logs are read from a current replica, so commits are not known"
     if snapshot.omitted or any(snapshot.not_understood.values()):
         return ABSENT, "not all that coordinators' logs hold is read, so commits are not known"
@@ -138,7 +141,7 @@ def _since(judged: JudgedLook, until_ms: int) -> tuple[int, str]:
     since += [seen.since_ms] if seen is not None and seen.since_ms >= 0 else []
     if not since:
         return ABSENT, "for how long commits are kept is not known (offsets.retention.minutes)"
-    return min(since) if partitions.get(OFFSETS_TOPIC) else 0, ""
+    return min(since), ""
 
 
 def _kept_ms(judged: JudgedLook) -> int:
@@ -175,7 +178,7 @@ def topic_uses(judged: JudgedLook, topic: Longs, question: TopicQuestion) -> Top
     names, logs, shown = look.view.skews.names, look.view.logs, look.one_of_each
     count = len(names)
     at_ms = np.where(logs["last_append_ms"] >= 0, logs["last_append_ms"], logs["active_created_ms"])[shown]  # an empty log was made then
-    away = {each.broker: each.last_ms for each in away_brokers(judged.circumstances.processes)}
+    away = _away(judged)
     until_ms = np.fromiter((away.get(broker, look.now_ms) for broker in look.brokers[shown].tolist()), np.int64, len(shown))
     old = _number(topic, look.view.observed.read_ms[logs.items[shown]] < 0, count)
     undated = _number(topic, (at_ms < 0) | (until_ms < 0), count)
@@ -232,7 +235,7 @@ def _why_not(commits: TopicCommits, question: TopicQuestion, name: str) -> str:
 
 # --- the sums of topics with the same prefix.
 
-_SUMMED = ("topics", "partitions", "bytes_rate", "records_rate", "size_bytes", "replica_bytes", "growth_day", "out_of_sync")
+_SUMMED = ("partitions", "bytes_rate", "records_rate", "size_bytes", "replica_bytes", "growth_day", "out_of_sync")
 _LATEST = ("last_append_ms", "last_commit_ms", "quiet_ms")
 
 
@@ -256,6 +259,7 @@ def _summed(prefix: str, rows: Sequence[TopicRow]) -> TopicRow:
     uses = {row.used for row in rows}
     return replace(
         summed,
+        topics=len(rows),
         replica_more=any(row.replica_more for row in rows),
         partition_bytes=-1 if summed.size_bytes < 0 else summed.size_bytes // max(summed.partitions, 1),
         codecs=list(dict.fromkeys(codec for row in rows for codec in row.codecs)),

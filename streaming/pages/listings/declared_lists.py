@@ -261,7 +261,7 @@ TOPICS = Listing(
     default="kind",
     off_page=("records_skew", "growth_day", "partition_bytes", "batch_bytes", "codecs", "readers", "quiet_ms"),
     cells={
-        "topic": lambda row, _: topic_cell(row.topic),
+        "topic": lambda row, _: Cell(text=word(row.topic)) if row.topics >= 0 else topic_cell(row.topic),
         "unread_offsets": lambda row, _: Cell(text=at_least(row.unread_offsets, more=row.unread_more)),
         **_LIMITS,
         **_USES,

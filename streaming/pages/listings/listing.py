@@ -231,7 +231,7 @@ class Listing:
         column = next((each for each in reversed(extras) if isinstance(each, Heading)), Heading())
         if self.heads:
             rank = 1 + list(self.heads).index(name) if name in self.heads else 0
-            column = Heading(self.heads.get(name, ""), rank, least=16 if rank == 1 else 0)
+            column = replace(column, heading=self.heads.get(name, ""), rank=rank, least=16 if rank == 1 else column.least)
         return Field(**{each.name: getattr(column, each.name) for each in fields(Heading)}, name=name, unit=unit, cell=self.cells.get(name))
 
     @cached_property

@@ -10,7 +10,7 @@ from streaming.broker.protocol.listing_json import ALL_ROWS, NO, TOPICS_PATH, UN
 from streaming.common.settings import Settings
 from streaming.common.units import format_count, format_duration, format_list, format_name, format_size, format_time
 from streaming.pages.listings.declared_lists import TOPICS
-from streaming.pages.listings.listing import Cell, Listing, Times, word
+from streaming.pages.listings.listing import Listing, Times
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.cli.lists import Answer, ListRequest, ListSource, print_list, with_list
 from streaming.terminal.cli.source import EXIT_STATUS, FOUND, NOT_KNOWN, NOTHING_FOUND
@@ -23,11 +23,22 @@ _USES = Listing(
     heads={
         name: next(each.heading for each in TOPICS.fields if each.name == name)
         for name in (
-            *("topic", "replica_bytes", "growth_day", "used", "quiet_ms", "last_append_ms", "last_commit_ms", "readers", "partitions"),
+            *(
+                "topic",
+                "topics",
+                "replica_bytes",
+                "growth_day",
+                "used",
+                "quiet_ms",
+                "last_append_ms",
+                "last_commit_ms",
+                "readers",
+                "partitions",
+            ),
             *("partition_bytes", "size_skew", "codecs", "batch_bytes"),
         )
     },
-    cells={**TOPICS.cells, "topic": lambda row, _: Cell(text=word(row.topic))},
+    cells=TOPICS.cells,
 )
 """What each topic costs, and who uses it: what people who look for that read first."""
 
