@@ -8,6 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from streaming.simulator.log import PartitionLog
 from tests.builders import batch, commit, log_dir, partition
+from tests.docs.documented import blocks
 
 pytestmark = pytest.mark.spark
 
@@ -28,6 +29,34 @@ def test_a_view_of_sql_needs_no_python(spark: SparkSession, log: PartitionLog) -
     (row,) = spark.sql("SELECT bytes, codec_bytes['none'] AS plain, markers[0].kind AS marker, is_leader FROM ranges").collect()
     assert (row.bytes, row.marker, row.is_leader) == (log.active.size, "commit", None)
     assert row.plain == log.active.size - log.active.entries[2].size
+
+
+def test_a_table_and_a_path_are_read_as_people_know_them(spark: SparkSession, log: PartitionLog) -> None:
+    where = str(log.directory.parent)
+    spark.sql(f"CREATE TABLE of_sql USING segtail OPTIONS (log_dirs '{where}', relation 'batches')")
+    spark.catalog.createTable("of_catalog", path=where, source="segtail", relation="batches")
+    for table in ("of_sql", "of_catalog"):
+        assert spark.table(table).count() == 4
+        assert [row.codec for row in spark.table(table).select("codec").distinct().collect()] == ["none"]
+        assert spark.read.option("topics", "orders").table(table).count() == 4
+        spark.sql(f"DROP TABLE {table}")
+    spark.sql("CREATE TABLE with_columns (topic STRING) USING segtail OPTIONS (log_dirs '/a')")
+    with pytest.raises(Exception, match="the data source segtail needs the option agents"):
+        spark.table("with_columns").collect()
+    spark.sql("DROP TABLE with_columns")
+    for path in (where, [where], f"{Path(where).parent}/*"):
+        assert spark.read.format("segtail").option("relation", "batches").load(path).count() == 4
+
+
+def test_the_documented_questions_have_answers(spark: SparkSession, log: PartitionLog) -> None:
+    (text,) = (text for path, text in blocks("sql") if path.name == "spark.md" and text.startswith("SELECT topic"))
+    for relation in ("records", "batches", "transactions"):
+        more = ", isolation 'read_uncommitted', until 'end'" if relation == "records" else ""
+        where = f"log_dirs '{log.directory.parent}', relation '{relation}'{more}"
+        spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {relation} USING segtail OPTIONS ({where})")
+    answers = [spark.sql(question).collect() for question in text.strip().rstrip(";").split(";\n")]
+    assert len(answers) == 5
+    assert [(row.producer_id, row.topic) for row in answers[-1]] == [(8, "orders")]
 
 
 def test_all_that_is_read_arrives_whether_filters_are_pushed_or_not(spark: SparkSession, log: PartitionLog) -> None:

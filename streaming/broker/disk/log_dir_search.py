@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from glob import has_magic
 from pathlib import Path
 
 from streaming.broker.disk.availability import LogDir, LogDirs, open_log_dirs, read_identity
@@ -58,7 +59,7 @@ def find_log_dirs(paths: Iterable[Path]) -> FoundLogDirs:
     found: dict[Path, Path] = {}
     above: list[Path] = []
     unsearched: dict[Path, None] = {}
-    for path in paths:
+    for path in _matched(paths):
         search = _Search()
         search.look(path, _DEEPEST)
         below = [each for each in search.found if each != path]
@@ -68,6 +69,13 @@ def find_log_dirs(paths: Iterable[Path]) -> FoundLogDirs:
         for each in sorted(below or [path], key=lambda each: (each.is_symlink(), each)) if below or not hidden else ():
             found.setdefault(each.resolve(), each)
     return FoundLogDirs(tuple(found.values()), tuple(above), tuple(unsearched))
+
+
+def _matched(paths: Iterable[Path]) -> Iterator[Path]:
+    """The paths, and in place of a pattern such as ``/mnt/*/kafka``, if nothing has that name, what fits it."""
+    for path in paths:
+        fitting = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor)))) if has_magic(str(path)) and not path.exists() else []
+        yield from fitting or [path]
 
 
 def open_below(paths: Iterable[Path]) -> LogDirs:

@@ -11,6 +11,7 @@ import numpy as np
 
 from streaming.broker.disk.availability import UNKNOWN_BROKER, read_identity
 from streaming.broker.disk.locate import BatchBoundary, beginning, find_offset, start_near, walk_on, window, without_replaced
+from streaming.broker.disk.log_dir_search import find_log_dirs, unsearched_words
 from streaming.broker.disk.logdirs import LogDir, Partition, list_partitions, load_offset_checkpoint, read_topic_id
 from streaming.broker.disk.opening import INDEX_BYTES, read_small
 from streaming.broker.disk.scanning import written_end
@@ -244,12 +245,15 @@ _INDEXES_NAMED = 3
 
 
 def open_given_dirs(paths: Sequence[Path]) -> tuple[LogDir, ...]:
-    """The log dirs at these paths, each once. One without ``meta.properties``, a copy, counts if it has directories of partitions.
+    """The log dirs at or below these paths, each once. One without ``meta.properties``, a copy, counts if it has directories of partitions.
 
     Raises:
         LogDirError: one does not exist, cannot be read or is no log dir, or they are of several clusters; names the option ``log_dirs``.
     """
-    found = tuple({path.resolve(): _open(path) for path in paths}.values())
+    below = find_log_dirs(paths)
+    if below.unsearched:
+        raise LogDirError(f"option log_dirs: {unsearched_words(below.unsearched)}")
+    found = tuple({path.resolve(): _open(path) for path in below.paths}.values())
     if len(known_clusters(each.cluster_id for each in found)) > 1:
         named = ", ".join(f"{each.path} is of {each.cluster_id}" for each in found if each.cluster_id)
         raise LogDirError(f"option log_dirs: give log dirs of one cluster; {named}")

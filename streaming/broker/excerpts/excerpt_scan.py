@@ -271,5 +271,5 @@ def _open_before(log_dirs: Sequence[LogDir], excerpt: Excerpt, event: Event, bef
     except OSError as error:
         raise AgentError(f"{name_of(excerpt)} cannot be read: {error}") from error
     for doubt in there.doubts:
-        log.warning("what is open in a log is not certain", extra={"error": doubt})
+        log.warning("what is open in %s is not certain: %s", directory, doubt)
     return there.opened if there.whole else before

@@ -5,8 +5,8 @@ that is asked for, the last batch. Readers of committed records stop before the 
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
@@ -125,7 +125,8 @@ ENDLESS = 2**63 - 1
 class WantedRecords:
     """What to read. ``timestamp``: begin at the first record of this time or later, Unix milliseconds, -1 for ``start_from``;
     ``committed``: of committed transactions only; ``to_end``: beyond the high watermark where no broker runs;
-    ``fails_on_loss``: whether a log dir that was copied in part is an error.
+    ``fails_on_loss``: whether a log dir that was copied in part is an error; ``begins``, ``ends``: offsets of each topic and partition that
+    bound what is read, below 0 for none.
     """
 
     log_dirs: tuple[Path, ...]
@@ -135,6 +136,21 @@ class WantedRecords:
     committed: bool
     to_end: bool
     fails_on_loss: bool
+    begins: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    ends: Mapping[tuple[str, int], int] = field(default_factory=dict)
+
+    def check_named(self, partitions: Iterable[Partition]) -> None:
+        """Check that offsets are given of exactly these partitions, or of none.
+
+        Raises:
+            UsageError: of others, or not of all; names some.
+        """
+        there = {(each.topic, each.partition) for each in partitions}
+        for option, given in (("startingOffsets", self.begins), ("endingOffsets", self.ends)):
+            for wrong, why in ((given.keys() - there, "is not there, or not selected"), (there - given.keys(), "has no offset")):
+                if given and wrong:
+                    names = format_list([f"{topic}-{number}" for topic, number in sorted(wrong)], _NAMED)
+                    raise UsageError(f"option {option}: {names} {why}; give one of each partition that is read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +174,9 @@ def plan_records(wanted: WantedRecords) -> tuple[RecordRange, ...]:
     log_dirs = open_given_dirs(wanted.log_dirs)
     ends = {log_dir.path: _ends(log_dir, to_end=wanted.to_end) for log_dir in log_dirs}
     buffer, ranges, unknown, unwritten, after = window(), list[RecordRange](), list[str](), list[Path](), list[str]()
-    for partition in choose_replicas(wanted_partitions(log_dirs, wanted.selection)):
+    partitions = choose_replicas(wanted_partitions(log_dirs, wanted.selection))
+    wanted.check_named(partitions)
+    for partition in partitions:
         own = ends[partition.log_dir.path]
         stop = ENDLESS if own.high_watermarks is None else own.high_watermarks.of(partition)
         try:
@@ -240,8 +258,10 @@ def _ranges(wanted: WantedRecords, partition: Partition, start: int, stop: int, 
     segments = without_replaced(list_segments(partition.path), buffer)
     if not segments or wanted.start_from is StartFrom.LATEST:
         return
-    start = max(start, log_start_offset(partition.path, tuple(segments)))
+    name = partition.topic, partition.partition
+    start = max(start, log_start_offset(partition.path, tuple(segments)), wanted.begins.get(name, -1))
     end = _end(wanted, partition, segments, stop, buffer)
+    end = min(end, bound) if (bound := wanted.ends.get(name, -1)) >= 0 else end
     begin = _begin(wanted, segments, start, end, buffer)
     for segment, following in pairwise([*segments, None]):
         assert segment is not None

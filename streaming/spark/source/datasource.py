@@ -4,15 +4,19 @@ Every Spark session of a Python that has segtail imports this module, whatever i
 bring the rest.
 """
 
+import json
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 if TYPE_CHECKING:
     from streaming.spark.source.public_options import PublicOptions
 
 FORMAT = "segtail"
+
+_OPTIONS = "segtail.options"
+"""In the metadata of the first column of a table: its options as JSON. Spark gives them to `schema` when it is made, not to readers."""
 
 
 class SegtailDataSource(DataSource):
@@ -32,7 +36,11 @@ class SegtailDataSource(DataSource):
         from streaming.spark.source.relations import schema_of
 
         options = self._parsed()
-        return schema_of(options.relation, options.columns)
+        found = schema_of(options.relation, options.columns)
+        if "provider" not in self.options:
+            return found
+        first, *others = found.fields
+        return StructType([StructField(first.name, first.dataType, first.nullable, {_OPTIONS: json.dumps(dict(self.options))}), *others])
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of what is there now.
@@ -42,8 +50,8 @@ class SegtailDataSource(DataSource):
         """
         from streaming.spark.source.relations import Relation
 
-        options = self._parsed(at_once=True)
-        self._check(schema)
+        options = self._parsed(schema, at_once=True)
+        self._check(schema, options)
         if options.relation is Relation.RECORDS:
             from streaming.spark.source.local_reader import RecordsReader
 
@@ -64,8 +72,8 @@ class SegtailDataSource(DataSource):
         from streaming.spark.source.relations import Relation
 
         try:
-            options = self._parsed()
-            self._check(schema)
+            options = self._parsed(schema)
+            self._check(schema, options)
             if options.relation is Relation.RECORDS:
                 raise UsageError("option relation: records are read at once, by spark.read")
             if options.log_dirs:
@@ -77,20 +85,23 @@ class SegtailDataSource(DataSource):
         public: DataSourceStreamReader = PublicStreamReader(options)
         return public
 
-    def _parsed(self, *, at_once: bool = False) -> "PublicOptions":
+    def _parsed(self, schema: StructType | None = None, *, at_once: bool = False) -> "PublicOptions":
         from streaming.spark.source.public_options import parse_public_options
 
-        return parse_public_options(self.options, at_once=at_once)
+        of_table = schema.fields[0].metadata.get(_OPTIONS, "{}") if schema and schema.fields else "{}"
+        return parse_public_options({**json.loads(of_table), **self.options}, at_once=at_once)
 
-    def _check(self, schema: StructType) -> None:
+    @staticmethod
+    def _check(schema: StructType, options: "PublicOptions") -> None:
         """Check the schema that Spark wants the rows to have: a user may have named one.
 
         Raises:
             UsageError: it is another one than the relation's; the message names the columns that differ.
         """
         from streaming.errors import UsageError
+        from streaming.spark.source.relations import schema_of
 
-        own = {field.name: field.dataType.simpleString() for field in self.schema().fields}
+        own = {field.name: field.dataType.simpleString() for field in schema_of(options.relation, options.columns).fields}
         wanted = {field.name: field.dataType.simpleString() for field in schema.fields}
         if list(own.items()) == list(wanted.items()):
             return

@@ -115,6 +115,8 @@ class RecordsReader(DataSourceReader):
             committed=given.isolation is Isolation.READ_COMMITTED,
             to_end=given.until is Until.END,
             fails_on_loss=given.fails_on_loss,
+            begins=given.starting_offsets,
+            ends=given.ending_offsets,
         )
         return [RecordsTask(each) for each in pack_ranges(plan_records(wanted))] or [RecordsTask([])]
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
@@ -15,11 +16,12 @@ from streaming.common.targets import FORM, Target
 from streaming.common.units import SIZE_FORM, format_list, parse_size
 from streaming.errors import UsageError
 from streaming.spark.client.address_lookup import ClientFiles, addresses
+from streaming.spark.source.kafka_options import EARLIEST, LATEST, Offsets, own_options, parse_offsets
 from streaming.spark.source.relations import SCHEMAS, Relation
 
 AGENT_FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")
 AGENT_OPTIONS = ("agents", "cluster_id", *AGENT_FILES)
-RECORDS_OPTIONS = ("isolation", "mode", "until", "failOnDataLoss")
+RECORDS_OPTIONS = ("isolation", "mode", "until", "failOnDataLoss", "startingOffsets", "endingOffsets")
 STREAM_OPTIONS = ("consumer", "maxBytesPerTrigger")
 WITH_COLUMNS = (Relation.RECORDS, Relation.BATCHES)
 KNOWN = (
@@ -56,9 +58,10 @@ class PublicOptions:
     """What to read, and from where: ``agents``, or ``log_dirs`` that this Spark can open itself.
 
     ``starting_position``: None where it is not given (a stream begins at the latest, a read at the earliest). ``starting_timestamp``: Unix
-    milliseconds, -1 none. ``max_bytes``: of logs in one micro-batch. ``consumer``: the name under which agents keep what was not read yet,
-    "" for a reader that holds up nothing. ``columns``: those that are wanted, () for all. ``fails_on_loss``: whether a query of records
-    fails if what it has planned is deleted before it is read.
+    milliseconds, -1 none. ``starting_offsets``, ``ending_offsets``: of each partition of records, below 0 for that end of the log; {} for
+    none. ``max_bytes``: of logs in one micro-batch. ``consumer``: the name under which agents keep what was not read yet, "" for a reader
+    that holds up nothing. ``columns``: those that are wanted, () for all. ``fails_on_loss``: whether a query of records fails if what it
+    has planned is deleted before it is read.
     """
 
     relation: Relation
@@ -69,6 +72,8 @@ class PublicOptions:
     selection: Selection
     starting_position: StartFrom | None
     starting_timestamp: int
+    starting_offsets: Offsets
+    ending_offsets: Offsets
     max_bytes: int
     consumer: str
     columns: tuple[str, ...]
@@ -91,8 +96,9 @@ def parse_public_options(options: Mapping[str, str], *, at_once: bool = False) -
     Raises:
         UsageError: one is unknown, not valid, or contradicts another one; the message names it.
     """
-    given = {name.lower(): value for name, value in options.items()}
-    for name in options:
+    named = own_options(options)
+    given = {name.lower(): value for name, value in named.items()}
+    for name in named:
         if name.lower() not in _BY_LOWER:
             near = [_BY_LOWER[each] for each in get_close_matches(name.lower(), _BY_LOWER, n=1)]
             mean = f", did you mean {near[0]}?" if near else f"; it knows {', '.join(KNOWN)}"
@@ -109,7 +115,9 @@ def parse_public_options(options: Mapping[str, str], *, at_once: bool = False) -
         log_dirs=tuple(_each(given, "log_dirs", _absolute, "absolute paths of log dirs, separated by commas")),
         selection=_selection(given),
         starting_position=_one_of(given, "startingposition", StartFrom, None) if "startingposition" in given else None,
-        starting_timestamp=_number(given, "startingtimestamp", -1),
+        starting_timestamp=_time(given, "startingtimestamp"),
+        starting_offsets=_offsets(given, "startingOffsets", EARLIEST),
+        ending_offsets=_offsets(given, "endingOffsets", LATEST),
         max_bytes=_size(given, "maxbytespertrigger", 2 << 30),
         consumer=_consumer(given),
         columns=tuple(_each(given, "columns", _column_of(relation), f"names of columns of {relation}, separated by commas")),
@@ -135,8 +143,9 @@ def _check_together(given: Mapping[str, str], relation: Relation) -> None:
         _refuse(given, RECORDS_OPTIONS, f"goes with the relation records, and {relation} is read")
     if relation not in WITH_COLUMNS:
         _refuse(given, ("columns",), f"goes with the relations {' and '.join(WITH_COLUMNS)}, and {relation} is read")
-    if "startingposition" in given and "startingtimestamp" in given:
-        raise UsageError("options startingPosition and startingTimestamp: give one of them")
+    begins = [name for name in ("startingPosition", "startingTimestamp", "startingOffsets") if name.lower() in given]
+    if len(begins) > 1:
+        raise UsageError(f"options {begins[0]} and {begins[1]}: give one of them")
     if "topics" in given and "topicspattern" in given:
         raise UsageError("options topics and topicsPattern: give one of them")
 
@@ -159,7 +168,7 @@ def _each(given: Mapping[str, str], name: str, parse: Callable[[str], object], f
 
 
 def _absolute(written: str) -> Path:
-    path = Path(written.removeprefix("file://"))
+    path = Path(re.sub("^file:(//)?", "", written))
     if not path.is_absolute():
         raise ValueError(written)
     return path
@@ -229,13 +238,23 @@ def _one_of(given: Mapping[str, str], name: str, values: type[_Name], default: _
     raise UsageError(f"option {_BY_LOWER[name]}: {value!r} is none of {', '.join(values)}")
 
 
-def _number(given: Mapping[str, str], name: str, default: int) -> int:
+def _time(given: Mapping[str, str], name: str) -> int:
     value = given.get(name)
     if value is None:
-        return default
-    if not (value.isascii() and value.isdigit() and len(value) <= 18):
-        raise UsageError(f"option {_BY_LOWER[name]}: {value!r} is not a number of milliseconds since 1970")
-    return int(value)
+        return -1
+    if value.isascii() and value.isdigit() and len(value) <= 18:
+        return int(value)
+    try:
+        moment = datetime.fromisoformat(value.strip())
+    except ValueError as error:
+        form = "milliseconds since 1970 or ISO 8601 (UTC unless it says otherwise), such as 2026-11-20T06:00:00Z"
+        raise UsageError(f"option {_BY_LOWER[name]}: {value!r} is neither {form}") from error
+    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+
+
+def _offsets(given: Mapping[str, str], name: str, unbounded: int) -> Offsets:
+    written = given.get(name.lower())
+    return {} if written is None else parse_offsets(name, written, unbounded)
 
 
 def _size(given: Mapping[str, str], name: str, default: int) -> int:
