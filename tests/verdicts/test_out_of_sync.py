@@ -68,9 +68,10 @@ def test_nobody_is_refused_whose_epoch_the_leader_can_place(leader: dict[int, in
 
 
 def test_a_replica_that_ends_before_its_leader_begins_has_to_begin_anew() -> None:
-    assert why(replica(1, log_start_offset=51), replica(2, log_end_offset=50)) == (
-        ". Broker 2 ends at 50, before the log start 51 of its leader, and has yet to drop its log and begin there"
-    )
+    anew = "; its log ends at 50, before the log start 51 of its leader: it will drop it and begin there, and has not yet"
+    replicas = replica(1, log_start_offset=51), replica(2, log_end_offset=50)
+    assert why(*replicas) == f". Broker 2 is 50 offsets behind{anew}"
+    assert why(*replicas, phase=Phase.DOWN) == f". Broker 2 is down{anew}"
     assert why(replica(1, log_start_offset=50), replica(2, log_end_offset=50)) == ". Broker 2 is 50 offsets behind"
 
 
@@ -110,12 +111,15 @@ def test_a_log_dir_that_is_full_or_away_keeps_its_replicas_out() -> None:
     assert "full" in why(replica(1), behind, log_dir("/data", 2, free=(1 << 20) - 1, checkpoint_ms=NOW_MS))
     assert "full" not in why(replica(1), behind, log_dir("/data", 2, free=1 << 20, checkpoint_ms=NOW_MS))
     assert "full" not in why(replica(1), behind, log_dir("/other", 2, free=0, checkpoint_ms=NOW_MS))
-    for away in ({"registered": False}, {"up": False, "problem": "gone"}, {"lock": LockState.FREE}):
+    for away in ({"registered": False}, {"lock": LockState.FREE}):
         gone = log_dir("/data", 2, free=FULL, checkpoint_ms=NOW_MS, **away)
         assert why(replica(1), behind, gone, lock="up").startswith(". Log dir /data of broker 2 is offline. Mend the disk")
-        assert why(replica(1), None, gone, lock="up") == (
-            ". Broker 2 has no log of it where that can be seen, and its log dir /data is away"
-        )
+        unseen = why(replica(1), None, gone, lock="up")
+        assert unseen.startswith(". No log of it is seen on broker 2; log dir /data of broker 2 is offline. Mend the disk")
+    given_up = why(replica(1), behind, log_dir("/data", 2, free=0, registered=False, checkpoint_ms=NOW_MS))
+    assert given_up.startswith(". Log dir /data of broker 2 is full: 0 B are free, and the broker has given it up. Free space there")
+    blind = log_dir("/data", 2, up=False, problem="Permission denied")
+    assert why(replica(1), behind, blind) == '. Log dir /data of broker 2 cannot be read here: "Permission denied"'
 
 
 def test_a_broker_that_is_not_there_is_the_cause_and_no_other_one_is_said() -> None:

@@ -12,7 +12,9 @@ from streaming.broker.watcher.found_events import CHECK_MS, partitions_of
 from streaming.common.catalog import EPOCHS, MOST_EPOCHS, UNREADABLE, Version, packed_epochs
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.metadata_partitions import PartitionState
+from streaming.kafka.formats.names import LEADER_EPOCH_CHECKPOINT
 from streaming.simulator.log import LogDir, PartitionLog
+from streaming.simulator.segment_writer import encode_leader_epochs, replace_file
 from tests.builders import batch, partition
 from tests.watcher.station import Station
 
@@ -173,6 +175,15 @@ def test_leader_epochs_are_reported_with_when_they_began(asker: Asker, station: 
     station.cluster.changes = 2
     assert epochs() == [(0, 0, 500), (1, 2, 900)]
     assert epochs() == []
+
+
+def test_a_leader_epoch_without_records_is_reported_as_its_checkpoint_has_it(asker: Asker, station: Station, log: PartitionLog) -> None:
+    """By it a replica is judged that its leader refuses."""
+    asker.changes(LOG)
+    replace_file(log.directory / LEADER_EPOCH_CHECKPOINT, encode_leader_epochs([(0, 0), (5, log.log_end_offset)]))
+    station.look()
+    (row,) = asker.changes(LOG)
+    assert np.frombuffer(row["epochs"], EPOCHS)["epoch"].tolist() == [0, 5]
 
 
 def test_of_many_leader_epochs_the_latest_are_reported_and_when_the_partition_was_created() -> None:

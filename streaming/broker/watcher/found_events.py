@@ -155,6 +155,10 @@ class LogRows:
             self._offsets[:, numbers] = self._read([self._tails[number] for number in numbers])
         self._read_epochs(numbers)
 
+    def led_anew(self) -> list[int]:
+        """The logs whose leader epochs are stored otherwise by now."""
+        return [number for number, (tail, (stored, _)) in enumerate(zip(self._tails, self._made_of, strict=True)) if tail.epochs != stored]
+
     def date_epochs(self) -> None:
         """Take over when leader epochs began: the metadata may show that by now."""
         self._read_epochs(range(len(self._tails)))
@@ -229,6 +233,8 @@ class LogCatalog:
             moving: as `streaming.broker.watcher.registry.LogRegistry.moving`.
         """
         others, version = tails is not self._tails, self._cluster.version()
+        if changed is not None and self._rows is not None and not others:  # an election may be known before the file that shows it
+            changed = {*changed, *self._rows.led_anew()}
         catalog, dated = self._catalog, version != self._version and self._rows is not None
         if others or version != self._version:
             ids = [tail.cursor.log for tail in tails]

@@ -30,37 +30,43 @@ class Cause(NamedTuple):
 
 def why_out_of_sync(circumstances: Circumstances, partition: AffectedPartition, broker: int) -> Cause | None:
     """Why the replica of a partition on a broker is not in sync, or how far it is behind; None where the disks do not show that."""
-    phase = circumstances.phases.get(broker)
+    observed, phase = circumstances.view.observed, circumstances.phases.get(broker)
+    follower, leader = (_item(circumstances, partition, each) for each in (broker, partition.leader))
     if phase is not None and phase.phase in _NOT_THERE:
-        return Cause(f"broker {broker} {_NOT_THERE[phase.phase]}")
+        anew = "" if follower is None or leader is None else _begins_anew(observed, leader, follower)
+        return Cause(f"broker {broker} {_NOT_THERE[phase.phase]}{anew}")
     if broker in circumstances.not_current or partition.leader in circumstances.not_current:
         return None
-    observed = circumstances.view.observed
-    follower, leader = (_item(circumstances, partition, each) for each in (broker, partition.leader))
     cause = _of_log_dir(circumstances, observed, follower, broker)
     if cause is not None or follower is None or leader is None:
         return cause
-    ends, number = observed.columns["log_end_offset"], partition.partition
-    end, start = int(ends[follower]), int(observed.columns["log_start_offset"][leader])
-    behind = int(ends[leader]) - end
-    refused = _refused(observed, leader, follower, broker)
-    if refused is not None:
-        return refused
-    if end < start:
-        return Cause(
-            f"broker {broker} ends at {end}, before the log start {start} of its leader, and has yet to drop its log and begin there"
-        )
-    if behind <= 0:
+    return _refused(observed, leader, follower, broker) or _behind(observed, leader, follower, partition, broker)
+
+
+def _behind(observed: Observed, leader: int, follower: int, partition: AffectedPartition, broker: int) -> Cause:
+    """How far a replica is behind, with what keeps it there."""
+    offsets = int(observed.columns["log_end_offset"][leader] - observed.columns["log_end_offset"][follower])
+    if offsets <= 0:
         return Cause(f"broker {broker} has all that its leader has")
-    throttled = _throttled(observed, follower, "follower", number, broker) or _throttled(
-        observed, leader, "leader", number, partition.leader
-    )
-    lag = f"broker {broker} is {format_count(behind, 'offset')} behind"
-    damaged = int(observed.columns["corrupt_batches"][leader])
+    lag = f"broker {broker} is {format_count(offsets, 'offset')} behind"
+    anew, damaged = _begins_anew(observed, leader, follower), int(observed.columns["corrupt_batches"][leader])
+    if anew:
+        return Cause(f"{lag}{anew}")
     if damaged > 0:
         what = f"{lag}; its leader's log has {format_count(damaged, 'damaged place')}, and no replica copies a damaged batch"
         return Cause(what, "`segtail dump --verify` on the leader's directory shows where; a replica that has it whole has to lead")
-    return Cause(f"{lag}; {throttled.text}", throttled.way_out) if throttled is not None else Cause(lag)
+    number = partition.partition
+    throttled = _throttled(observed, follower, "follower", number, broker)
+    throttled = throttled or _throttled(observed, leader, "leader", number, partition.leader)
+    return Cause(lag) if throttled is None else Cause(f"{lag}; {throttled.text}", throttled.way_out)
+
+
+def _begins_anew(observed: Observed, leader: int, follower: int) -> str:
+    """What is added where a replica ends before its leader's log begins."""
+    end, start = int(observed.columns["log_end_offset"][follower]), int(observed.columns["log_start_offset"][leader])
+    if end >= start:
+        return ""
+    return f"; its log ends at {end}, before the log start {start} of its leader: it will drop it and begin there, and has not yet"
 
 
 def _item(circumstances: Circumstances, partition: AffectedPartition, broker: int) -> int | None:
@@ -69,29 +75,28 @@ def _item(circumstances: Circumstances, partition: AffectedPartition, broker: in
 
 
 def _of_log_dir(circumstances: Circumstances, observed: Observed, follower: int | None, broker: int) -> Cause | None:
+    """What is wrong with the log dir of a replica; with any of its broker, where its log is in none that can be seen."""
     dirs = [each for each in circumstances.log_dirs if each.broker == broker]
-    away = [each for each in dirs if _is_away(circumstances, each)]
     if follower is None:
-        if not away:
-            return None
-        return Cause(
-            f"broker {broker} has no log of it where that can be seen, and its log dir {format_name(away[0].log_dir, 500)} is away"
-        )
+        causes = [cause for each in dirs if (cause := _of_dir(circumstances, each)) is not None]
+        return Cause(f"no log of it is seen on broker {broker}; {causes[0].text}", causes[0].way_out) if causes else None
     number = int(observed.columns["log_dir"][follower])
     its = [each for each in dirs if number >= 0 and each.log_dir == observed.log_dirs[number][1]]
-    if not its:
-        return None
-    name = f"log dir {format_name(its[0].log_dir, 500)} of broker {broker}"
-    if its[0] in away:
-        return Cause(f"{name} is offline", f"Mend the disk, and start broker {broker} again: it uses a log dir no more after an I/O error")
-    if its[0].capacity > 0 and 0 <= its[0].free < FULL_BYTES:
-        what = f"{name} is full: {format_size(its[0].free)} are free"
+    return _of_dir(circumstances, its[0]) if its else None
+
+
+def _of_dir(circumstances: Circumstances, log_dir: LogDirStatus) -> Cause | None:
+    broker = log_dir.broker
+    name = f"log dir {format_name(log_dir.log_dir, 500)} of broker {broker}"
+    if not log_dir.up:
+        return Cause(f"{name} cannot be read here: {format_name(log_dir.problem, 500)}")
+    given_up = log_dir.registered is False or is_given_up(log_dir, circumstances.processes)
+    if log_dir.capacity > 0 and 0 <= log_dir.free < FULL_BYTES:
+        what = f"{name} is full: {format_size(log_dir.free)} are free{', and the broker has given it up' if given_up else ''}"
         return Cause(what, f"Free space there (`segtail disk` shows what may go), and start broker {broker} again if it has given it up")
+    if given_up:
+        return Cause(f"{name} is offline", f"Mend the disk, and start broker {broker} again: it uses a log dir no more after an I/O error")
     return None
-
-
-def _is_away(circumstances: Circumstances, log_dir: LogDirStatus) -> bool:
-    return not log_dir.up or log_dir.registered is False or is_given_up(log_dir, circumstances.processes)
 
 
 def _refused(observed: Observed, leader: int, follower: int, broker: int) -> Cause | None:
