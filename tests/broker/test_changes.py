@@ -2,11 +2,13 @@
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]
     AdminClient,
     AlterConfigOpType,
@@ -16,7 +18,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     ResourceType,
 )
 
-from tests.broker.clients import create_topic, delete_topic
+from streaming.common.units import format_time
+from tests.broker.clients import create_topic, delete_topic, producer
 from tests.broker.kafka import CONTROLLER_ID, Kafka
 from tests.broker.kafka_tools import run_tool
 from tests.commands import run_command
@@ -171,3 +174,30 @@ def _rows(*where: str) -> list[dict[str, Any]]:
     """What the command lists; nothing of a job that starts."""
     done = run_command("changes", "--json", *where)
     return json.loads(done.stdout)["rows"] if done.stdout else []
+
+
+def test_a_retention_that_was_lowered_is_what_a_loss_began_with(kafka: Kafka, tmp_path: Path) -> None:
+    bootstrap, logs = f"127.0.0.1:{kafka.broker(1).port}", ",".join(map(str, kafka.broker(1).log_dirs))
+    create_topic(bootstrap, "short", 1, replicas=1, config={"retention.ms": "604800000"})
+    old_ms = time.time_ns() // 1_000_000 - 7_200_000
+    client = producer(bootstrap)
+    for number in range(100):
+        client.produce("short", b"x", partition=0, timestamp=old_ms + number)
+    client.flush(SECONDS)
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "readers"})
+    consumer.commit(offsets=[TopicPartition("short", 0, 30)], asynchronous=False)
+    consumer.close()
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    configure(admin, ResourceType.TOPIC, "short", "retention.ms", "3600000")
+    (change,) = _rows("--log-dirs", logs, "--topic", "short", "--filter", "7d to 1h")
+    said = f"retention.ms of short went from 7d to 1h at {format_time(change['at_ms'])}"
+
+    until("it is lost with the next check", lambda: "will be deleted" in run_command("why", "readers", "--log-dirs", logs).stdout)
+    why = " ".join(run_command("why", "readers", "--log-dirs", logs).stdout.split())
+    assert "70 records" in why
+    assert f"this began when {said}" in why
+    retention = run_command("retention", "--topic", "short", "--log-dirs", logs)
+    assert f"lowered: {said}" in retention.stdout
+    top = json.loads(run_command("top", "--json", "--log-dirs", logs).stdout)
+    (problem,) = (row for row in top["rows"] if row["group"] == "readers")
+    assert f"this began when {said}" in problem["what"]

@@ -173,6 +173,7 @@ class RetentionRow(PublicMessage):
     cleanup_policy: Annotated[Word, Heading("Policy", 13)] = ""  # `delete`, `compact` or both
     limit_source: Word = ""  # the level that sets the limit
     limits_assumed: Flag = False  # the limits are Kafka's defaults, because the real ones are not known
+    limit_lowered: Sentence = ""  # the last change of the limit that lets the first segment go, if it was lowered, in a sentence
     retention_limit_ms: Annotated[Duration, Heading("Time limit", 9, DESC, "M")] = -1  # its limit, `null` for none
     retention_limit_bytes: Annotated[Bytes, Heading("Size limit", 10, DESC, "Z")] = -1  # likewise
     retention_lag_ms: Annotated[Duration, Heading("Kept too long", 11, DESC, "L")] = -1  # how much older the oldest record is than the

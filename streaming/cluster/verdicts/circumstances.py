@@ -1,9 +1,9 @@
 """What problems are found in: a view of the table, what agents report, consumer groups, and from when on something is a problem."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from streaming.broker.protocol.cluster_messages import MetadataChanges
 from streaming.broker.protocol.status_json import Problem
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ProcessStatus
+from streaming.cluster.verdicts.admin_causes import AdminCauses
 from streaming.cluster.verdicts.commands import NO_COMMAND, Command, Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds, bounds_of
 from streaming.cluster.verdicts.group_judge import JudgedGroups
@@ -35,6 +36,7 @@ from streaming.common.settings import Settings
 from streaming.common.units import TimeWords
 from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.broker_process import AWAY, ProcessState
+from streaming.rules.config_values import ValueSource
 from streaming.rules.transaction_verdicts import AbortingClient
 
 TopicPartition = tuple[str, int]
@@ -153,8 +155,12 @@ class Circumstances:
     @cached_property
     def admin_changes(self) -> MetadataChanges | None:
         """What admins did, by the newest copy of the metadata log; None if none can be read."""
-        latest = newest(each for each in self.brokers if each.changes)
-        return None if latest is None else admin_changes(latest.changes)
+        return changes_of(self.brokers)
+
+    @cached_property
+    def causes(self) -> AdminCauses:
+        """What of that problems began with."""
+        return causes_of(self.admin_changes, self.view, self.topics)
 
     @cached_property
     def phases(self) -> dict[int, BrokerPhase]:
@@ -255,6 +261,23 @@ class Circumstances:
     def unseen(self) -> frozenset[int]:
         """Brokers with an agent that is away: what was certain of their transactions then stays so until somebody looks again."""
         return frozenset(broker for agent in self.agents if not agent.up for broker in agent.brokers) if self.live else frozenset()
+
+
+def changes_of(brokers: Iterable[BrokerStatus]) -> MetadataChanges | None:
+    """What admins did, by the newest copy of the metadata log; None if none can be read."""
+    latest = newest(each for each in brokers if each.changes)
+    return None if latest is None else admin_changes(latest.changes)
+
+
+def causes_of(known: MetadataChanges | None, view: View, topics: Sequence[str]) -> AdminCauses:
+    """What of these changes problems began with. ``topics``: as in `Circumstances`."""
+
+    @cache
+    def own() -> frozenset[str]:
+        numbers = zip(view.logs.columns["topic"].tolist(), view.logs.limits, strict=True)
+        return frozenset(topics[topic] for topic, limits in numbers if limits is not None and limits.source is ValueSource.TOPIC)
+
+    return AdminCauses(() if known is None else known.rows, lambda topic: topic in own())
 
 
 def found(

@@ -188,6 +188,8 @@ def _replicas(circumstances: Circumstances) -> Iterator[LinkedProblem]:
                 detail = _detail(count, [described(each, clean) for each in those[:_MOST_DESCRIBED]], those)
                 if kind is not kinds.OFFLINE:
                     detail += _why(circumstances, those[:_MOST_DESCRIBED])
+                if kind is kinds.UNDER_MIN_ISR:
+                    detail += circumstances.causes.of_min_isr(topic.topic, circumstances.times)
                 yield found(kind, detail, topic=topic.topic, partition=partition, command=command, links=links)
 
 

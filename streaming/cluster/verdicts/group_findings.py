@@ -16,6 +16,7 @@ from streaming.broker.protocol.group_json import (
 )
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.consumers.group_rebalances import Lately
+from streaming.cluster.verdicts.admin_causes import NO_CAUSES, AdminCauses
 from streaming.cluster.verdicts.commands import NO_COMMAND, Command, GroupCommands
 from streaming.cluster.verdicts.conditions import UNKNOWN_LAG, WholeLag
 from streaming.cluster.verdicts.group_bounds import CALM, SEVERITY, GroupBounds, order
@@ -129,6 +130,7 @@ class GroupFindings:
         doubts: what is not known of it if it is a streaming query, in sentences.
         away: the brokers that surely have no process.
         lasting: in sentences that are read later.
+        causes: what admins did that may have begun it.
     """
 
     summary: GroupSummary
@@ -142,6 +144,7 @@ class GroupFindings:
     doubts: Sequence[str] = ()
     away: Collection[int] = ()
     lasting: bool = False
+    causes: AdminCauses = NO_CAUSES
 
     def all_of(self, partitions: Sequence[JudgedPartition], about: Sequence[Judgement]) -> list[GroupFinding]:
         """All findings, the worst first; of those that are as bad as `order` says.
@@ -186,15 +189,22 @@ class GroupFindings:
     def _lost(self, partition: GroupPartition, _: GroupVerdict) -> tuple[str, Command]:
         if not partition.lost_offsets:
             return self._sentences.went_on(partition), NO_COMMAND
-        text = self._sentences.lost(partition, members=self.summary.members > 0)
+        text = self._sentences.lost(partition, self._began(partition, partition.lost_lately_ms), members=self.summary.members > 0)
         return text, _AFTER_IT if partition.held else self._after_loss(partition)
 
     def _will_lose(self, partition: GroupPartition, _: GroupVerdict) -> tuple[str, Command]:
-        text = self._sentences.will_lose(partition)
+        text = self._sentences.will_lose(partition, self._began(partition))
         if partition.held:
             return text, _BECAUSE
         command = _keep_longer(partition, self.commands, self.now_ms)
         return f"{text}. {command.changes}" if command.changes else text, command
+
+    def _began(self, partition: GroupPartition, before_ms: int = -1) -> str:
+        """What made retention delete earlier what is not read. Of what a client deletes, or what came too late, that is no cause."""
+        if deleted_by_client(partition) or partition.lost_expired or partition.next_expired_ms >= 0:
+            return ""
+        of = partition
+        return self.causes.of_deletion(of.topic, of.broker, self._times, by_size=of.loss_by_size, before_ms=before_ms)
 
     def _pending(self, partition: GroupPartition, _: GroupVerdict) -> tuple[str, Command]:
         waiting = [each for each in partition.pending if 0 <= each.since_ms < self.now_ms - self.bounds.pending_after_ms]
@@ -305,7 +315,8 @@ class GroupFindings:
             text = words.not_committed(partition)
         else:
             text = _CALM[verdict](words, partition)
-        return text + words.deleted_next(partition), NO_COMMAND
+        ended = self.causes.of_end(partition.topic, self._times) if partition.unknown == "topic_gone" else ""
+        return text + ended + words.deleted_next(partition), NO_COMMAND
 
     def _without_offsets(self) -> tuple[Judgement, GroupFinding]:
         judgement = without_offsets(self.summary, shares_unread=self.shares_unread)

@@ -243,6 +243,7 @@ def _problem(circumstances: Circumstances, judged: JudgedGroups, each: _Rows, fi
         now_ms=judged.now_ms,
         away=circumstances.away,
         lasting=circumstances.lasting,
+        causes=circumstances.causes,
     )
     finding = words.of_partition(first, judgements[0])
     partitions = [*(int(rows.partition[row]) for row in each.rows), *each.uncommitted]

@@ -84,8 +84,11 @@ class Sentences:
     state: str = ""
     state_ms: int = -1
 
-    def lost(self, partition: GroupPartition, *, members: bool = False) -> str:
-        """Records were deleted before they were read. ``members``: the group has some, and Kafka resets no offset of such a group."""
+    def lost(self, partition: GroupPartition, began: str = "", *, members: bool = False) -> str:
+        """Records were deleted before they were read, which ``began`` with something.
+
+        ``members``: the group has some, and Kafka resets no offset of such a group.
+        """
         count, now = _deleted(partition.lost_records, partition.lost_offsets)
         were = "was" if now == 1 else "were"
         reads = members and not self._shares
@@ -96,7 +99,7 @@ class Sentences:
         none = "" if partition.records_left or partition.held else "Nothing is left there, and no command brings back what was deleted. "
         return (
             f"already deleted: {count} between the {self._offset} {partition.committed} and the log start {partition.log_start} {were} "
-            f"deleted unread{fetched}{_CAME_SO if partition.lost_expired else ''}. {client}"
+            f"deleted unread{fetched}{_CAME_SO if partition.lost_expired else began}. {client}"
             f"{lately}{none}{self._resets.after_loss}{stop_first(members=reads)}"
         )
 
@@ -129,13 +132,13 @@ class Sentences:
             "now, or if members join or leave. What they do not have counts as lost when they go on at the log start"
         )
 
-    def will_lose(self, partition: GroupPartition) -> str:
-        """Retention deletes what is not read."""
+    def will_lose(self, partition: GroupPartition, began: str = "") -> str:
+        """Retention deletes what is not read, which ``began`` with something."""
         limit = " by retention.bytes" if partition.loss_by_size else ""
         assumed = " by limits that are assumed," if partition.limits_assumed else ""
         last = ", as of when its logs were read last," if partition.records_left < 0 and partition.lag_offsets < 0 else ""
         when = f"{self._checked(partition)}{last} unless they are read before"
-        return f"its oldest unread records will be deleted{limit}{assumed} {when}{self._stake(partition)}{_came_late(partition)}"
+        return f"its oldest unread records will be deleted{limit}{assumed} {when}{self._stake(partition)}{_came_late(partition)}{began}"
 
     def _checked(self, partition: GroupPartition) -> str:
         """When the check comes that deletes the next record."""

@@ -193,7 +193,8 @@ def _expired(circumstances: Circumstances, logs: _Logs) -> _Said:
 def _overdue(circumstances: Circumstances, logs: _Logs) -> _Said:
     size = int(_kept(circumstances, "retention_reclaimable_bytes", logs.items).sum())
     could = f"{format_size(size)} could go, the first of it for {format_duration((circumstances.now_ms - logs.since_ms) / 1000)}"
-    return _Said(f"; {could}{circumstances.if_idle(logs.broker)}")
+    began = circumstances.causes.of_deletion(logs.topic, logs.broker, circumstances.times)
+    return _Said(f"; {could}{began}{circumstances.if_idle(logs.broker)}")
 
 
 def _uncompacted(circumstances: Circumstances, logs: _Logs) -> _Said:

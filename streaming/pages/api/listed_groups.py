@@ -14,6 +14,7 @@ from streaming.cluster.consumers.group_details import GroupDetails
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_partitions import GroupPartitions, GroupTotals, group_totals
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
+from streaming.cluster.verdicts.admin_causes import NO_CAUSES, AdminCauses
 from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds, order
 from streaming.cluster.verdicts.group_findings import GroupFindings, JudgedPartition, with_damage, with_verdict, without_offsets
@@ -86,6 +87,7 @@ class ListedGroups:
     commands: Callable[[GroupSummary], Commands] = lambda _: Commands()  # for the cluster of a group
     read: ReadMoments | None = None  # when log dirs were read
     away: Collection[int] = ()  # the brokers that surely have no process
+    causes: AdminCauses = NO_CAUSES  # what admins did that may have begun something
     commits_seen: CommitsSeen | None = None  # by log dirs; a job keeps the commits that are there
 
     def rejudged(self, query: str) -> "ListedGroups":
@@ -226,6 +228,7 @@ class ListedGroups:
             storm=self.judged.storms.get(summary.group),
             doubts=self._query_doubts(summary.group),
             away=self.away,
+            causes=self.causes,
         )
 
     def _query_doubts(self, name: str) -> tuple[str, ...]:

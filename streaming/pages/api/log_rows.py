@@ -117,6 +117,9 @@ def retention_rows(judged: JudgedLook, items: Sequence[int]) -> list[RetentionRo
     columns = look.columns_of(RETENTION) | {"retention_overdue": judged.overdue}
     copied = {name: column[chosen].tolist() for name, column in columns.items()}
     rows = [_row(look, item, {name: values[place] for name, values in copied.items()}) for place, item in enumerate(items)]
+    of = judged.circumstances
+    lowered = [of.causes.lowered(row.topic, row.broker, of.times, by_size=row.next_deletion_by_size) for row in rows]
+    rows = [replace(row, limit_lowered=each) if each else row for row, each in zip(rows, lowered, strict=True)]
     return with_verdicts(rows, judged.retention_verdicts.of_rows(items))
 
 

@@ -199,6 +199,7 @@ class JudgedLooks:
             details=self._details,
             commands=lambda _: circumstances.commands,
             away=circumstances.away,
+            causes=circumstances.causes,
         )
 
 

@@ -15,6 +15,9 @@ from streaming.rules.cleaning import UNCLEANABLE
 from streaming.terminal.cli.assumed_limits import assumed_line
 from streaming.terminal.cli.printing import ShellCommand
 
+_MOST_LOWERED = 5
+"""So many changes of limits are named."""
+
 ALL_ACTIVE, UNLIMITED = "all_active", "unlimited"
 
 ADVICE = {
@@ -39,6 +42,8 @@ def report(rows: Sequence[RetentionRow], now_ms: int, width: int | None = None, 
     advice = list(_advice(rows))
     if assumed := [f"{row.topic}-{row.partition}" for row in rows if row.limits_assumed]:
         advice.append(assumed_line(assumed, settings))
+    lowered = dict.fromkeys(row.limit_lowered for row in rows if row.limit_lowered and row.retention_reclaimable_bytes > 0)
+    advice += (f"lowered: {each}." for each in [*lowered][:_MOST_LOWERED])
     if advice:
         yield ""
         yield from advice

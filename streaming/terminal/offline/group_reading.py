@@ -28,6 +28,7 @@ from streaming.cluster.consumers.group_questions import Question
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_tracker import GroupTracker, RoundView, currents
 from streaming.cluster.consumers.query_groups import PREFIX, QueryGroups, plain_name
+from streaming.cluster.verdicts.circumstances import causes_of, changes_of
 from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.group_bounds import bounds_of
 from streaming.cluster.verdicts.group_judge import judge_groups
@@ -327,6 +328,7 @@ def groups_in(
         messages=lambda: GroupPartitions(groups, logs, snapshot.topic_names),
         details=lambda messages: GroupDetails(messages, {NAME: agent}, ask_locally),
         commands=partial(_commands, reading.agent.cluster, groups),
+        causes=causes_of(changes_of(reading.agent.host_status.brokers), logs, snapshot.topic_names),
         read=moments(replayed, high_watermarks, ends),
         commits_seen=_commits_seen(replayed),
     )

@@ -1,0 +1,111 @@
+"""Which change a problem began with, and that others are not named."""
+
+from typing import Any
+
+from streaming.broker.protocol.cluster_messages import MetadataChange
+from streaming.broker.protocol.group_json import GroupPartition, GroupSummary, GroupVerdict
+from streaming.cluster.verdicts.admin_causes import AdminCauses
+from streaming.cluster.verdicts.commands import Commands
+from streaming.cluster.verdicts.group_bounds import GroupBounds
+from streaming.cluster.verdicts.group_findings import GroupFindings
+from streaming.cluster.verdicts.group_judge import Judgement
+from streaming.common.units import TimeWords
+from tests.tables import each_row
+
+NOW = 1_795_000_000_000
+HOUR = 3_600_000
+WEEK, DAY = 168 * HOUR, 24 * HOUR
+TIMES = TimeWords(NOW)
+LOWERED = "retention.ms of orders went from 7d to 1h at 2026-11-18T10:06:40Z (1h ago)"
+
+
+HOURS = "log.retention.hours of all brokers went from 168 to 1 at 2026-11-18T10:06:40Z (1h ago)"
+
+
+def config(name: str = "retention.ms", before: int | None = WEEK, now: int | None = HOUR, **others: Any) -> MetadataChange:
+    values = {"before": None if before is None else str(before), "now": None if now is None else str(now)}
+    about = {"topic": "orders", "offset": 5, "at_ms": NOW - HOUR, **others}
+    return MetadataChange(kind="config_changed", name=name, **values, **about)
+
+
+def created(offset: int, topic: str = "orders") -> MetadataChange:
+    return MetadataChange(kind="topic_created", topic=topic, offset=offset, at_ms=NOW - DAY)
+
+
+LATER = {"offset": 9, "at_ms": NOW - 1}
+OF_ALL = {"topic": "", "name": "log.retention.ms"}
+
+
+@each_row(
+    ("changes", "said"),
+    [
+        ([config()], LOWERED),
+        ([config(topic="other")], ""),
+        ([config(before=HOUR, now=WEEK)], ""),
+        ([config(), config(before=HOUR, now=WEEK, **LATER)], ""),  # it was put back
+        ([config(at_ms=NOW + 1)], ""),
+        ([config(), created(7)], ""),  # of a topic of the same name before
+        ([created(3), config()], LOWERED),
+        ([config(before=None)], LOWERED.replace("from 7d", "from not set (Kafka's default is 7d)")),
+        ([config(before=None, now=WEEK)], ""),
+        ([config(before=-1)], LOWERED.replace("7d", "unlimited")),
+        ([config(now=-1)], ""),
+        ([config("retention.bytes")], ""),
+        ([config(**OF_ALL)], LOWERED.replace("retention.ms of orders", "log.retention.ms of all brokers")),
+        ([config(**OF_ALL, broker=1)], LOWERED.replace("retention.ms of orders", "log.retention.ms of broker 1")),
+        ([config(**OF_ALL, broker=2)], ""),
+        ([config(**OF_ALL), config(before=WEEK, now=DAY)], LOWERED.replace("1h at", "1d at")),
+        (
+            [config("log.retention.hours", 168, 1, topic="")],
+            HOURS,
+        ),
+    ],
+)
+def test_a_limit_that_was_lowered_is_named_and_nothing_else(changes: list[MetadataChange], said: str) -> None:
+    causes = AdminCauses(changes)
+    assert causes.lowered("orders", 1, TIMES) == said
+    assert causes.of_deletion("orders", 1, TIMES) == (f"; this began when {said}" if said else "")
+
+
+def test_limits_of_brokers_do_not_count_for_a_topic_that_sets_its_own() -> None:
+    assert AdminCauses([config(**OF_ALL)], lambda topic: topic == "orders").lowered("orders", 1, TIMES) == ""
+    assert AdminCauses([config(**OF_ALL)], lambda topic: topic == "orders").lowered("other", 1, TIMES)
+
+
+def test_a_limit_of_size_counts_for_what_it_deletes() -> None:
+    causes = AdminCauses([config("retention.bytes", -1, 1 << 20)])
+    assert causes.lowered("orders", 1, TIMES, by_size=True).startswith("retention.bytes of orders went from unlimited to 1MiB at")
+
+
+def test_min_insync_replicas_that_were_raised_and_topics_that_were_deleted() -> None:
+    raised = config("min.insync.replicas", 1, 2)
+    assert (
+        AdminCauses([raised]).of_min_isr("orders", TIMES).startswith("; this began when min.insync.replicas of orders went from 1 to 2 at")
+    )
+    assert AdminCauses([config("min.insync.replicas", 2, 1)]).of_min_isr("orders", TIMES) == ""
+    deleted = MetadataChange(kind="topic_deleted", topic="orders", count=3, offset=5, at_ms=NOW - HOUR)
+    said = "; it was deleted at 2026-11-18T10:06:40Z (1h ago)"
+    assert (AdminCauses([deleted]).of_end("orders", TIMES), AdminCauses([deleted]).of_end("other", TIMES)) == (said, "")
+
+
+def finding(verdict: GroupVerdict, **fields: Any) -> str:
+    of = GroupPartition(topic="orders", partition=0, committed=10, log_start=10, high_watermark=90, broker=1, **fields)
+    words = GroupFindings(
+        summary=GroupSummary(group="billing", type="Classic"),
+        commands=Commands(server="kafka-1:9092").of_group("billing", "Classic"),
+        bounds=GroupBounds(),
+        now_ms=NOW,
+        causes=AdminCauses([config()]),
+    )
+    return words.of_partition(of, Judgement(1, verdict, NOW)).text
+
+
+def test_a_group_that_loses_records_is_told_what_that_began_with() -> None:
+    loses = finding(GroupVerdict.WILL_LOSE, loss_ms=NOW + HOUR, loss_latest_ms=NOW + HOUR, loss_records=80, loss_bytes=5000)
+    assert f"80 records, 4.9 KiB, with all that is due at the same check; this began when {LOWERED}" in loses
+    lost = finding(GroupVerdict.LOST, lost_records=5, lost_offsets=5, lost_lately_ms=NOW - 1)
+    assert f"were deleted unread; this began when {LOWERED}. " in lost
+    before = finding(GroupVerdict.LOST, lost_records=5, lost_offsets=5, lost_lately_ms=NOW - DAY)
+    assert "this began" not in before, "it was lost before the limit was lowered"
+    late = finding(GroupVerdict.LOST, lost_records=5, lost_offsets=5, lost_expired=True)
+    assert "this began" not in late, "it came too late"
