@@ -8,6 +8,7 @@ import pytest
 
 from streaming.broker.agent.cluster_view import LEADER_UNKNOWN, ClusterView
 from streaming.broker.disk.logdirs import list_partitions, open_log_dirs
+from streaming.broker.protocol.cluster_messages import MetadataChanges
 from streaming.broker.watcher.cursors import log_id
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.names import METADATA_TOPIC, DirState
@@ -19,6 +20,22 @@ from tests.frozen import NAMES, unpack
 from tests.record_batches import read_batches
 
 CLUSTERS = ["kafka_3_9", "node_down", "three_nodes", "transactions", "unclean_election", "with_snapshots"]
+
+
+def test_what_admins_did_before_the_newest_snapshot_is_read_little_by_little_and_sent_once(tmp_path: Path) -> None:
+    directory = log_dir(tmp_path)
+    metadata_of(directory, "with_snapshots")
+    log_dirs = open_log_dirs([directory.path])
+    once, view = ClusterView(log_dirs), ClusterView(log_dirs, recalls=True)
+    for each in (once, view, view):
+        each.refresh()
+    ((lately,), (status,)) = (once.statuses(), view.statuses())
+    assert [each.offset for each in MetadataChanges.unpack(lately.changes).rows] == [104, 105, 106]
+    whole = MetadataChanges.unpack(status.changes)
+    assert (len(whole.rows), whole.from_offset, status.changes_name == lately.changes_name) == (26, 0, False)
+    sent = status.with_packed(lambda name, packed: "" if name in status.packed else packed)
+    assert (sent.counts, sent.changes) == ("", "")
+    assert sent.with_packed(lambda name, packed: packed or status.packed[name]) == status
 
 
 def view_of(*directories: LogDir) -> ClusterView:

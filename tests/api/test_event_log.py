@@ -5,16 +5,18 @@ from dataclasses import replace
 
 import pytest
 
+from streaming.broker.protocol.cluster_messages import MetadataChange, MetadataChanges
 from streaming.broker.protocol.history_json import KeptChanges
 from streaming.broker.protocol.status_json import ClusterEvent, EventKind
 from streaming.cluster.verdicts.cluster_changes import SURE_MS
+from streaming.cluster.view.family import EVERYTHING, Export
 from streaming.errors import UsageError
 from streaming.pages.api.event_log import MOST_EVENTS, EventLog
 from streaming.pages.api.judged_look import JudgedLook
 from tests.api.looks import fine, judged
 from tests.tables import each_row
 from tests.worlds.incidents import stuck
-from tests.worlds.problems import CASES, MINUTE, NOW_MS, READING
+from tests.worlds.problems import CASES, MINUTE, NOW_MS, READING, agent, well
 
 HOUR = 60 * MINUTE
 _AGE = re.compile(r"\d[dhms]+ (ago|ahead)|\bin \d+(d|h|m|s|ms)\b")
@@ -52,6 +54,41 @@ def test_the_newest_change_is_first_and_a_filter_finds_one() -> None:
     assert [each for each, _ in kinds(events, "filter=orders&limit=1&offset=1")] == ["problem_began"]
     with pytest.raises(UsageError, match="sort"):
         events.page("sort=at_ms", judged(fine()))
+
+
+def by_admins(export: Export, *rows: MetadataChange) -> JudgedLook:
+    packed = MetadataChanges(list(rows), 7, NOW_MS - HOUR).pack()
+    look = judged(fine())
+    agents = (agent(replace(well(), changes=packed, changes_name="a")),)
+    return replace(look, circumstances=replace(look.circumstances, agents=agents, export=export))
+
+
+def test_what_admins_did_is_between_the_others_once_however_often_it_is_asked_and_after_a_restart() -> None:
+    made = MetadataChange(kind="topic_created", topic="orders", count=3, offset=9, at_ms=NOW_MS + MINUTE)
+    set_to = MetadataChange(kind="config_changed", topic="hidden", name="retention.ms", now="5", offset=8, at_ms=NOW_MS - HOUR)
+    everything, before, after = by_admins(EVERYTHING, made, set_to), EventLog(), EventLog()
+    before.notice(judged(fine(), NOW_MS - HOUR))
+    before.notice(judged(stuck(0), NOW_MS))
+    kept = before.kept()
+    assert kept is not None
+    after.recall(kept)
+    for events in (before, after):
+        for _ in range(2):
+            events.notice(everything)
+            assert [each.kind for each in events.page("", everything).rows][:3] == ["topic_created", "problem_began", "config_changed"]
+    page = before.page("admin=true&topic=orders", everything)
+    assert ([each.offset for each in page.rows], page.admin_since_offset, page.admin_since_ms) == ([9], 7, NOW_MS - HOUR)
+    assert [each.offset for each in before.page(f"admin=true&since_ms={NOW_MS}", everything).rows] == [9]
+    for query in ("admin=yes", "since_ms=x"):
+        with pytest.raises(UsageError):
+            before.page(query, everything)
+
+
+def test_what_admins_did_to_topics_that_are_not_exported_is_not_shown() -> None:
+    made = MetadataChange(kind="topic_created", topic="hidden", count=3, offset=9, at_ms=NOW_MS)
+    broker = MetadataChange(kind="broker_added", broker=2, offset=10, at_ms=NOW_MS)
+    look = by_admins(replace(EVERYTHING, exclude=re.compile("hid.*")), made, broker)
+    assert [each.kind for each in EventLog().page("", look).rows] == ["broker_added"]
 
 
 def test_what_was_seen_later_and_ended_before_is_below() -> None:

@@ -1,10 +1,11 @@
 """The last changes of a cluster, in memory that is bounded: what began, ended, moved and was started again while the job looked."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from threading import Lock
 
 import streaming
+from streaming.broker.protocol.cluster_messages import MetadataChanges
 from streaming.broker.protocol.history_json import KeptChanges
 from streaming.broker.protocol.listing_json import LARGEST_LIMIT
 from streaming.broker.protocol.status_json import ClusterEvent, EventKind, EventPage
@@ -106,12 +107,7 @@ class EventLog:
         topics, from_ms, known = topics_of(query), number_of(given, "since_ms", 0, 0, _LATEST_MS), judged.circumstances.admin_changes
         with self._lock:
             seen, since_ms = self._events[::-1], self._since_ms
-        by_admins = (
-            []
-            if known is None
-            else [event_of(each) for each in reversed(known.rows) if judged.circumstances.live or each.at_ms <= judged.at_ms]
-        )
-        events = [*by_admins, *([] if flag_of(given, "admin") else seen)]
+        events = [*_by_admins(known, judged), *([] if flag_of(given, "admin") else seen)]
         events.sort(key=lambda each: -each.at_ms)  # what a look finds may be of before what the look before has found
         _check_topics(topics, events, judged)
         matched = [
@@ -134,10 +130,19 @@ class EventLog:
         )
 
 
+def _by_admins(known: MetadataChanges | None, judged: JudgedLook) -> Iterator[ClusterEvent]:
+    """What admins did to what may be shown, the newest first; log dirs that are judged as of a time have nothing after it."""
+    of = judged.circumstances
+    for each in () if known is None else reversed(known.rows):
+        if (not each.topic or of.export.has_topic(each.topic)) and (of.live or each.at_ms <= judged.at_ms):
+            yield event_of(each)
+
+
 def _check_topics(topics: frozenset[str], events: Iterable[ClusterEvent], judged: JudgedLook) -> None:
     """Check that each topic is there, or that something is known of it. Raises UsageError: nothing is, and all topics are known."""
-    there = topic_partitions(newest(judged.circumstances.brokers))
-    missing = sorted(topics - {each.topic for each in events} - there.keys()) if there is not None else []
+    there, known = topic_partitions(newest(judged.circumstances.brokers)), {each.topic for each in events}
+    has = judged.circumstances.export.has_topic
+    missing = sorted(each for each in topics - known if there is not None and not (each in there and has(each)))
     if missing:
         raise UsageError(f"there is no topic {format_list([format_name(each) for each in missing], 5)}, and nothing is known of one before")
 

@@ -227,7 +227,9 @@ def source_of(settings: Settings, wanted: ListRequest, path: str) -> ListSource:
 
 def _identity(row: object) -> tuple[object, ...]:
     """What a row is about: one that has moved between two answers is there once."""
-    return tuple(getattr(row, name, None) for name in ("group", "topic", "partition", "broker", "log_dir", "producer_id", "first_offset"))
+    return tuple(
+        getattr(row, name, None) for name in ("group", "topic", "partition", "broker", "log_dir", "producer_id", "first_offset", "offset")
+    )
 
 
 def similar_words(missing: Iterable[str], others: Iterable[str]) -> str:
