@@ -119,6 +119,14 @@ def test_a_damaged_log_is_named_and_another_copy_answers(tmp_path: Path, folder:
     assert (status, len(rows), len(page["doubts"])) == (3, 26, 1)  # type: ignore[arg-type]
 
 
+def test_a_log_that_cannot_be_read_before_its_newest_snapshot_says_from_when_on_it_is_known(folder: Path) -> None:
+    data = (folder / SEGMENT).read_bytes()
+    (folder / SEGMENT).write_bytes(data[:3000])
+    done = run_command("changes", str(folder.parent))
+    assert (done.returncode, "Z, offset 103 of the metadata log." in done.stdout) == (4, True)
+    assert "- the metadata log of broker 1 cannot be read from before its newest snapshot, so less is known of admins: " in done.stdout
+
+
 def test_log_dirs_without_a_metadata_log_say_so(tmp_path: Path) -> None:
     directory: LogDir = log_dir(tmp_path / "a")
     done = run_command("changes", str(directory.path))

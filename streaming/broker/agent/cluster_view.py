@@ -385,6 +385,10 @@ class ClusterView:
         """Brokers whose metadata log is not there or cannot be read."""
         return [broker for broker, follower in list(self._followers.items()) if follower.image is None]
 
+    def past_errors(self) -> dict[int, str]:
+        """Why what was before the newest snapshot could not be read, of brokers whose metadata log is readable from there on."""
+        return {broker: each.past_error for broker, each in list(self._followers.items()) if each.past_error and each.image is not None}
+
     def statuses(self) -> list[BrokerStatus]:
         """The state of the cluster in each broker's copy of the metadata log."""
         return [follower.status(self._log_dirs_of(broker)) for broker, follower in list(self._followers.items())]
@@ -463,6 +467,7 @@ class _Follower:
         self._elections: list[UncleanElection] = []
         self._past: MetadataPast | None = None
         self.searched = False  # all former leaders that are on disk are in the image
+        self.past_error = ""  # why what was before the image could not be read
 
     def take_elections(self) -> list[UncleanElection]:
         """Unclean elections of this broker that were read since the last call."""
@@ -488,7 +493,7 @@ class _Follower:
                 "former leaders are not known: an older part of the metadata log cannot be read",
                 extra={"broker": self._broker, "error": str(error)},
             )
-            older = ClusterImage()
+            older, self.past_error = ClusterImage(), str(error)
         if older is not None:
             self.image.recall(older)
             self._take_elections_of(older)
@@ -517,6 +522,7 @@ class _Follower:
         if self.image is not None:
             self._take_elections_of(self.image)
         if self.image is not before:
+            self.past_error = ""
             self._end_search(searched=False)
             # it leads after an unclean election that a snapshot may have hidden
             if self.image is not None and any(state.recovering and state.leader == self._broker for state in self.image.partitions()):

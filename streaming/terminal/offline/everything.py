@@ -175,6 +175,8 @@ def _without_metadata(agent: OfflineAgent, view: View, snapshot: Snapshot, *, ad
                 f"the metadata log of broker {each.broker} cannot be read here, so {lacks}: "
                 "run as the broker's user, or name the log dir that has __cluster_metadata-0 too"
             )
+    for broker, error in agent.cluster.past_errors().items() if admins else ():
+        yield f"the metadata log of broker {broker} cannot be read from before its newest snapshot, so less is known of admins: {error}"
     if admins and agent.cluster.of_zookeeper:
         yield no_metadata(agent.cluster, "what admins did is not known")
     if agent.cluster.of_zookeeper and any(limits is not None and limits.assumed for limits in view.logs.limits):
