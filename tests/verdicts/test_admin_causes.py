@@ -1,8 +1,9 @@
 """Which change a problem began with, and that others are not named."""
 
+from dataclasses import replace
 from typing import Any
 
-from streaming.broker.protocol.cluster_messages import MetadataChange
+from streaming.broker.protocol.cluster_messages import MetadataChange, MetadataChanges
 from streaming.broker.protocol.group_json import GroupPartition, GroupSummary, GroupVerdict
 from streaming.cluster.verdicts.admin_causes import AdminCauses
 from streaming.cluster.verdicts.commands import Commands
@@ -11,6 +12,7 @@ from streaming.cluster.verdicts.group_findings import GroupFindings
 from streaming.cluster.verdicts.group_judge import Judgement
 from streaming.common.units import TimeWords
 from tests.tables import each_row
+from tests.worlds.problems import CASES, agent, only, well
 
 NOW = 1_795_000_000_000
 HOUR = 3_600_000
@@ -109,3 +111,19 @@ def test_a_group_that_loses_records_is_told_what_that_began_with() -> None:
     assert "this began" not in before, "it was lost before the limit was lowered"
     late = finding(GroupVerdict.LOST, lost_records=5, lost_offsets=5, lost_expired=True)
     assert "this began" not in late, "it came too late"
+
+
+@each_row(
+    ("kind", "change", "said"),
+    [
+        ("under_min_isr", config("min.insync.replicas", 1, 2), "min.insync.replicas of orders went from 1 to 2"),
+        ("retention_overdue", config(), "retention.ms of orders went from 7d to 1h"),
+    ],
+)
+def test_problems_name_what_they_began_with(kind: str, change: MetadataChange, said: str) -> None:
+    of = CASES[kind]()
+    packed = MetadataChanges([replace(change, at_ms=of.now_ms - HOUR)], 0, -1).pack()
+    statuses = tuple(replace(each, changes=packed) for each in of.agents[0].broker_statuses) if of.agents else ()
+    known = replace(of, agents=(agent(*(statuses or (well(changes=packed),))), *of.agents[1:]))
+    assert f"; this began when {said} at " in only(known, kind).what
+    assert "this began" not in only(of, kind).what
