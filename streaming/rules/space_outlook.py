@@ -206,7 +206,7 @@ def _goes_at_once(logs: SegmentColumns, timed: Floats, sized: Floats, now_ms: in
 def _rolls(logs: SegmentColumns, pace: Floats, active_first_ms: Longs, now_ms: int) -> tuple[Floats, Floats]:
     """When each active segment is rolled (`now_ms` if its log does not grow), and how long a segment is filled."""
     segment_bytes, segment_ms = logs.limit("segment_bytes"), logs.limit("roll_ms").astype(np.float64)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         full = np.where(pace > 0, np.maximum(segment_bytes - logs.size[logs.last], 0) / pace, NEVER)
         fill = np.where(pace > 0, np.minimum(segment_bytes / pace, segment_ms), 0.0)
     aged = np.where(active_first_ms >= 0, active_first_ms + segment_ms - now_ms, segment_ms)

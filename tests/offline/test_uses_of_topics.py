@@ -48,6 +48,11 @@ CASES = {
         "unknown",
         "for how long commits are kept is not known",
     ),
+    "nothing at all is left of it": (
+        played(lambda world: world.commit(NOW - 50 * DAY), World.compact, World.empty),
+        "unknown",
+        "for how long commits are kept is not known",
+    ),
     "a copy of 35 days ago": (played(World.copied), "unknown", "the files of its broker are as of 2023-10-10"),
     "a partition is not here": (played(partitions=2), "unknown", "not all of its partitions are seen"),
     "no coordinator's log": (played(lambda world: world.coordinator.remove()), "unknown", "commits are not known"),

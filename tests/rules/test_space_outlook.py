@@ -132,6 +132,13 @@ def test_an_active_segment_that_is_older_than_the_limit_goes_at_the_next_check_a
     assert found.appended_gone[0] == 1051 + 1000 + 1 + late(log)
 
 
+def test_an_idle_active_segment_beyond_a_limit_that_was_lowered_is_judged_without_a_warning():
+    """No byte is left of it, and a log that does not grow fills none."""
+    idle = log_facts([(0, 500, 10, 10)], segment_bytes=400)
+    with np.errstate(all="raise", divide="ignore"):
+        assert outlook(idle, 20).level.tolist() == outlook(replace(idle, limits=replace(idle.limits, segment_bytes=600)), 20).level.tolist()
+
+
 def test_what_waits_to_be_unlinked_is_free_soon():
     log = log_facts([(0, 100, 0, 0)], retention_ms=-1)
     found = outlook(log, 1000, 2.0)

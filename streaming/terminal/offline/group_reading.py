@@ -352,7 +352,7 @@ def _commits_seen(replayed: Sequence[Replayed]) -> CommitsSeen:
     for each in replayed:
         for topic, at_ms in each.noted.last_ms.items():
             last_ms[topic] = max(last_ms.get(topic, at_ms), at_ms)
-    since = [each.noted.since_ms for each in best.values()]
+    since = [-1 if each.end > each.upto else each.noted.since_ms for each in best.values()]  # what came before its last segment is gone
     return CommitsSeen(last_ms=last_ms, since_ms=-1 if min(since, default=0) < 0 else max(since, default=0))
 
 
