@@ -54,6 +54,11 @@ CASES = {
         "for how long commits are kept is not known",
     ),
     "a copy of 35 days ago": (played(World.copied), "unknown", "the files of its broker are as of 2023-10-10"),
+    "a broker that has written nothing for 35 days": (
+        played(lambda world: world.copied(held=True)),
+        "unknown",
+        "the files of its broker are as of 2023-10-10",
+    ),
     "a partition is not here": (played(partitions=2), "unknown", "not all of its partitions are seen"),
     "no coordinator's log": (played(lambda world: world.coordinator.remove()), "unknown", "commits are not known"),
     "no metadata log": (played(lambda world: rmtree(world.metadata.log.directory)), "unknown", "no metadata log can be read"),

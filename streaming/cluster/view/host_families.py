@@ -106,6 +106,15 @@ def is_checkpointed(each: LogDirStatus) -> bool:
     return each.checkpoint_ms >= 0 and each.hosts and each.registered is not False
 
 
+def last_written(brokers: Iterable[BrokerStatus], log_dirs: Iterable[LogDirStatus]) -> dict[int, int]:
+    """When each broker last wrote into its log dirs, Unix milliseconds, -1 not known: one that runs does so every five seconds."""
+    times = [(each.broker, each.appended_ms) for each in brokers]
+    found = dict[int, int]()
+    for broker, at_ms in (*times, *((each.broker, each.checkpoint_ms) for each in log_dirs if is_checkpointed(each))):
+        found[broker] = max(at_ms, found.get(broker, -1))
+    return found
+
+
 def unobserved(brokers: Iterable[BrokerStatus], watched: frozenset[int]) -> dict[int, int]:
     """How many partitions each broker leads, for brokers that no agent watches."""
     latest = newest(brokers)

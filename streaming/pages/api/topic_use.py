@@ -15,6 +15,7 @@ from streaming.broker.protocol.group_json import GroupUse
 from streaming.broker.protocol.listing_json import NO, UNKNOWN, YES, TopicRow
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.view.broker_status import away_brokers
+from streaming.cluster.view.host_families import last_written
 from streaming.common.arrays import Flags, Longs
 from streaming.common.units import format_count, format_list, format_name, format_time
 from streaming.errors import UsageError
@@ -109,15 +110,22 @@ def topic_commits(judged: JudgedLook) -> TopicCommits:
             readers[topic].add(group)
         elif use is GroupUse.UNKNOWN:
             perhaps[topic].add(group)
-    away, coordinators = _away(judged), (log.broker for log in snapshot.coordinators if log.topic == OFFSETS_TOPIC)
-    until_ms = min((away[broker] for broker in coordinators if broker in away), default=listed.judged.now_ms)
+    until, now_ms = _until(judged), listed.judged.now_ms
+    coordinators = (log.broker for log in snapshot.coordinators if log.topic == OFFSETS_TOPIC and log.observed)
+    until_ms = min((until.get(broker, now_ms) for broker in coordinators), default=now_ms)
     from_ms, why = _since(judged, until_ms)
     return TopicCommits(from_ms=from_ms, until_ms=until_ms, why=why, last_ms=dict(last_ms), readers=readers, perhaps=perhaps)
 
 
-def _away(judged: JudgedLook) -> dict[int, int]:
-    """Until when the files of brokers without a process are known, Unix milliseconds: they may be a copy; -1 if that is not known."""
-    return {each.broker: min(each.last_ms, judged.look.now_ms) for each in away_brokers(judged.circumstances.processes)}
+def _until(judged: JudgedLook) -> dict[int, int]:
+    """Until when the files of brokers are known, Unix milliseconds, of those of which it is not now; -1 if that is not known.
+
+    Log dirs show it until their broker last wrote: it may be gone, or they may be a copy. A job sees that a broker has no process.
+    """
+    of, now_ms = judged.circumstances, judged.look.now_ms
+    away = {each.broker: each.last_ms for each in away_brokers(of.processes)}
+    written = {} if of.live else last_written(of.brokers, [each for agent in of.agents for each in agent.log_dirs])
+    return {broker: min(at_ms, now_ms) for broker, at_ms in {**away, **written}.items()}
 
 
 def _since(judged: JudgedLook, until_ms: int) -> tuple[int, str]:
@@ -178,8 +186,8 @@ def topic_uses(judged: JudgedLook, topic: Longs, question: TopicQuestion) -> Top
     names, logs, shown = look.view.skews.names, look.view.logs, look.one_of_each
     count = len(names)
     at_ms = np.where(logs["last_append_ms"] >= 0, logs["last_append_ms"], logs["active_created_ms"])[shown]  # an empty log was made then
-    away = _away(judged)
-    until_ms = np.fromiter((away.get(broker, look.now_ms) for broker in look.brokers[shown].tolist()), np.int64, len(shown))
+    seen = _until(judged)
+    until_ms = np.fromiter((seen.get(broker, look.now_ms) for broker in look.brokers[shown].tolist()), np.int64, len(shown))
     old = _number(topic, look.view.observed.read_ms[logs.items[shown]] < 0, count)
     undated = _number(topic, (at_ms < 0) | (until_ms < 0), count)
     newest, until = np.full(count, ABSENT), np.full(count, look.now_ms)

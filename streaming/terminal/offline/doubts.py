@@ -12,7 +12,7 @@ from streaming.broker.ladder.positions import CountedLog
 from streaming.broker.watcher.tail import Tail
 from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.view.broker_status import newest
-from streaming.cluster.view.host_families import is_checkpointed
+from streaming.cluster.view.host_families import last_written
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.transaction_columns import CoordinatorView
 from streaming.common.log_key import LogKey
@@ -125,10 +125,7 @@ def silent(agent: AgentStatus, now_ms: int) -> Iterator[str]:
     latest = newest(agent.broker_statuses)
     if latest is None or {each.broker for each in latest.registered} <= {*agent.brokers}:
         return
-    for broker in sorted(agent.brokers):
-        written = [each.appended_ms for each in agent.broker_statuses if each.broker == broker]
-        written += [each.checkpoint_ms for each in agent.log_dirs if each.broker == broker and is_checkpointed(each)]
-        at_ms = max(written, default=-1)
+    for broker, at_ms in sorted(last_written(agent.broker_statuses, agent.log_dirs).items()):
         if 0 <= at_ms < now_ms - _SILENT_MS:
             yield f"broker {broker} has written nothing for {format_duration((now_ms - at_ms) / 1000)}: what its log dirs say may be old"
 
