@@ -6,7 +6,7 @@ from pathlib import Path
 DATA = Path(__file__).resolve().parents[1] / "data"
 _BROKER = DATA / "log_dirs" / "overdue" / "n1"
 PLACES = {"log_dirs": f"{_BROKER / 'd0'},{_BROKER / 'd1'}", "segments": str(DATA / "logs" / "transactions" / "pay-0")}
-WITH_EXTRA = frozenset({"demo", "run", "warm-up"})
+WITH_EXTRA = frozenset({"demo", "mcp", "run", "warm-up"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def test_every_command_that_starts_no_spark_works_without_the_extra(name: str, p
     assert "Traceback" not in done.stdout
 
 
-@pytest.mark.parametrize("name", sorted(WITH_EXTRA))
+@pytest.mark.parametrize("name", sorted(WITH_EXTRA - {"mcp"}))
 def test_the_others_name_the_command_that_installs_what_they_need(name: str, python: Path, tmp_path: Path) -> None:
     arguments = [name, "--set", f"log_dirs={PLACES['log_dirs']}", "--set", f"checkpoint={tmp_path / 'checkpoint'}"]
     done = run(str(python.with_name("segtail")), *arguments, folder=tmp_path)
@@ -78,6 +78,15 @@ def test_the_others_name_the_command_that_installs_what_they_need(name: str, pyt
         f"{', '.join(MODULES.values())}. Install it from the wheel ({INSTALL}), or in a checkout: pip install '.[spark]'\n",
     )
     assert not (tmp_path / "checkpoint").exists()
+
+
+def test_answers_for_assistants_name_the_extra_that_they_need(python: Path, tmp_path: Path) -> None:
+    done = run(str(python.with_name("segtail")), "mcp", PLACES["segments"], folder=tmp_path)
+    assert (done.returncode, done.stdout) == (
+        2,
+        "segtail: error: `segtail mcp` needs anyio, which is not installed: "
+        f"{INSTALL.replace('[spark]', '[mcp]')}, or in a checkout pip install '.[mcp]'\n",
+    )
 
 
 @pytest.mark.parametrize("name", ["segtail", "kafka-segment-tail"])

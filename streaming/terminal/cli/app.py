@@ -27,6 +27,7 @@ COMMANDS = {
     "dump": "Show the content of Kafka's files: batches, records, indexes, snapshots, checkpoints.",
     "export": "Write alerts, rules, dashboards, runbooks or examples into a folder, with the addresses of this installation.",
     "groups": "Show what consumer groups have left to read, exactly, and which of them need attention.",
+    "mcp": "Answer assistants by the Model Context Protocol, with what the commands say.",
     "page": "Serve the page of log dirs: what a job shows in a browser, from one reading, without Spark.",
     "restart-check": "Say whether a broker may be restarted now, and what that costs; it restarts nothing.",
     "retention": "Show what each partition keeps and for how long, what Kafka is about to delete, and what prevents that.",
@@ -40,7 +41,7 @@ COMMANDS = {
 }
 """The description of each command. It is not in the commands' files, so that ``--help`` imports none of them: some import Spark."""
 
-_MODULES = {"export": "export_files", "restart-check": "restarts", "warm-up": "warm_up"}
+_MODULES = {"export": "export_files", "mcp": "assistants", "restart-check": "restarts", "warm-up": "warm_up"}
 """The modules of commands whose names another module has, or none can have."""
 
 _EPILOG = """\
