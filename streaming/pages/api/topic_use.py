@@ -58,8 +58,8 @@ def question_of(query: str) -> TopicQuestion:
     if "by_prefix" in given and not 0 < len(given["by_prefix"]) <= _LONGEST_SEPARATOR:
         raise UsageError(f"by_prefix is no separator: 1 to {_LONGEST_SEPARATOR} characters")
     return TopicQuestion(
-        unused_ms=number_of(given, "unused_ms", USUAL.unused_ms, 1, _LARGEST),
-        tiny_bytes=number_of(given, "tiny_bytes", USUAL.tiny_bytes, 1, _LARGEST),
+        unused_ms=number_of(given, "unused_ms", USUAL.unused_ms, 0, _LARGEST),
+        tiny_bytes=number_of(given, "tiny_bytes", USUAL.tiny_bytes, 0, _LARGEST),
         internal=given.get("internal", "true") == "true",
         by_prefix=given.get("by_prefix", ""),
     )

@@ -16,28 +16,15 @@ from streaming.terminal.cli.lists import Answer, ListRequest, ListSource, print_
 from streaming.terminal.cli.source import EXIT_STATUS, FOUND, NOT_KNOWN, NOTHING_FOUND
 from streaming.terminal.cli.values import Duration, Size
 
+_FIRST = (
+    *("topic", "topics", "replica_bytes", "growth_day", "used", "quiet_ms", "last_append_ms", "last_commit_ms", "readers", "partitions"),
+    *("partition_bytes", "size_skew", "codecs", "batch_bytes"),
+)
 _USES = Listing(
     name="uses of topics",
     noun="topic",
     row=TopicRow,
-    heads={
-        name: next(each.heading for each in TOPICS.fields if each.name == name)
-        for name in (
-            *(
-                "topic",
-                "topics",
-                "replica_bytes",
-                "growth_day",
-                "used",
-                "quiet_ms",
-                "last_append_ms",
-                "last_commit_ms",
-                "readers",
-                "partitions",
-            ),
-            *("partition_bytes", "size_skew", "codecs", "batch_bytes"),
-        )
-    },
+    heads={name: next(each.heading for each in TOPICS.fields if each.name == name) for name in _FIRST},
     cells=TOPICS.cells,
 )
 """What each topic costs, and who uses it: what people who look for that read first."""
@@ -80,7 +67,8 @@ def command(
     """Show what each topic costs, when somebody last appended to it or committed in it, and who reads it.
 
     It reads all commits, and the segments of the topics: their names, sizes and times, and the batches of active segments. Or it asks a
-    running job. A plus sign marks bytes that are a lower bound: some replicas are not seen.
+    running job. A plus sign marks bytes that are a lower bound: some replicas are not seen. Used is what was used within 30 days, or within
+    the time of --unused.
 
     With --unused it finds the topics that nobody has appended to or committed in for so long, and that no group in use reads. What was not
     read for as long as that is not known: partitions that are not here, and commits that may have expired (offsets.retention.minutes)
@@ -92,22 +80,35 @@ def command(
     of |= {} if tiny is None else {"tiny_bytes": tiny, "tiny": f"{YES},{UNKNOWN}"}
     every = source.page(TOPICS_PATH, TopicPage, ALL_ROWS, **of)
     source.check_names(TOPICS_PATH, TopicPage, every.doubts)
-    is_choice = unused is not None or tiny is not None
-    doubtful = [row for row in every.rows if _is_doubtful(row, unused, tiny)]
-    found = replace(every, rows=[row for row in every.rows if row not in doubtful])
+    of_use = unused is not None
+    reasons = {row.topic: why for row in every.rows if (why := _why_not_known(row, of_use=of_use, of_size=tiny is not None))}
+    found = replace(every, rows=[row for row in every.rows if row.topic not in reasons])
+    unknown = [*_not_known(reasons)]
     page = every if wanted.form == "json" and by_prefix is None else found
     if by_prefix is not None:
         of |= {} if unused is None else {"used": NO}
         of |= {} if tiny is None else {"tiny": YES}
         page = replace(source.page(TOPICS_PATH, TopicPage, ALL_ROWS, **of, by_prefix=by_prefix), doubts=every.doubts)
-    print_list(page, wanted, _lines(page, found.rows, doubtful, unused, tiny, wanted.width), "")
-    if is_choice and found.rows:
+    if wanted.form == "json":
+        page = replace(page, doubts=[*page.doubts, *unknown])
+    print_list(page, wanted, [*_lines(page, found.rows, unused, tiny, wanted.width), *unknown], "")
+    if (of_use or tiny is not None) and found.rows:
         return FOUND
-    return NOT_KNOWN if every.doubts or doubtful else NOTHING_FOUND
+    return NOT_KNOWN if every.doubts or unknown else NOTHING_FOUND
 
 
-def _is_doubtful(row: TopicRow, unused: int | None, tiny: int | None) -> bool:
-    return (unused is not None and row.used == UNKNOWN) or (tiny is not None and row.tiny == UNKNOWN)
+def _why_not_known(row: TopicRow, *, of_use: bool, of_size: bool) -> str:
+    """Why it is not known whether a topic is one that is asked for, "" if it is."""
+    if of_use and row.used == UNKNOWN:
+        return row.used_why
+    return "not all of its partitions are seen" if of_size and row.tiny == UNKNOWN else ""
+
+
+def _not_known(reasons: Mapping[str, str]) -> Iterator[str]:
+    """A sentence without a period for each reason."""
+    for why in dict.fromkeys(reasons.values()):
+        topics = [format_name(topic, 249) for topic, of_topic in reasons.items() if of_topic == why]
+        yield f"Of {format_count(len(topics), 'topic')} it is not known: {format_list(topics, _NAMED)}: {why}"
 
 
 def _read(settings: Settings, wanted: ListRequest) -> Answer:
@@ -119,9 +120,7 @@ def _read(settings: Settings, wanted: ListRequest) -> Answer:
         return read_topics(open_below(settings.log_dirs), wanted.names, settings, wanted.at, progress.add).answer
 
 
-def _lines(
-    page: TopicPage, found: Sequence[TopicRow], doubtful: Sequence[TopicRow], unused: int | None, tiny: int | None, width: int | None
-) -> Iterator[str]:
+def _lines(page: TopicPage, found: Sequence[TopicRow], unused: int | None, tiny: int | None, width: int | None) -> Iterator[str]:
     if page.rows:
         yield from text_table(_USES, page.rows, Times(page.at_ms), width)
         yield ""
@@ -130,24 +129,16 @@ def _lines(
     partitions = format_count(sum(row.partitions for row in found), "partition")
     yield f"{format_count(len(found), 'topic')}{_chosen(unused, tiny)}, {partitions}, {format_size(sum(sizes))}{more} on all replicas"
     if unused is not None:
-        if page.commits_from_ms >= 0:
-            since = f"from {format_time(page.commits_from_ms)} on" if page.commits_from_ms else "that there ever were"
-            yield f"All commits {since} are seen, but those that were deleted by hand. {_NO_PROOF}"
-        else:
-            yield _NO_PROOF
-    for why, rows in _by_reason(doubtful).items():
-        names = format_list([format_name(row.topic, 249) for row in rows], _NAMED)
-        yield f"Of {format_count(len(rows), 'topic')} it is not known: {names}: {why}"
+        yield f"{_seen(page.commits_from_ms)}{_NO_PROOF}"
+
+
+def _seen(from_ms: int) -> str:
+    if from_ms <= 0:
+        return "" if from_ms else "All commits that there ever were are seen. "
+    return f"All commits from {format_time(from_ms)} on are seen, but those that were deleted by hand. "
 
 
 def _chosen(unused: int | None, tiny: int | None) -> str:
     words = [f"unused for {format_duration(unused / 1000)}"] if unused is not None else []
     words += [f"with less than {format_size(tiny)} a partition"] if tiny is not None else []
     return f" {' and '.join(words)}" if words else ""
-
-
-def _by_reason(rows: Sequence[TopicRow]) -> Mapping[str, list[TopicRow]]:
-    found: dict[str, list[TopicRow]] = {}
-    for row in rows:
-        found.setdefault(row.used_why or "not all of its partitions are seen", []).append(row)
-    return found
