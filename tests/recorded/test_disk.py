@@ -7,10 +7,12 @@ import pytest
 
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.disk_json import DiskAnswer
+from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.cluster.usage.disk_answer import answer_of
 from streaming.cluster.usage.reckoning import parse_trial
 from streaming.common.settings import Settings
 from streaming.terminal.offline.disk_reading import DiskQuestion, read_disk
+from streaming.terminal.offline.everything import read_topics
 from tests.broker.install import KAFKA_VERSION
 from tests.broker.oracle import sizes_in
 from tests.recorded.recordings import Disk, Replayed, replay
@@ -61,6 +63,14 @@ def test_sizes_are_those_of_the_broker(replayed: Replayed) -> None:
     rows = {(row.broker, row.topic, row.partition): row.segments for row in look(replayed.disk("before")).rows if row.topic in MINUTES}
     assert rows == {place: reported[place] for place in rows}
     assert len(rows) == len(MINUTES)
+
+
+def test_a_topic_costs_on_all_replicas_what_the_broker_said(replayed: Replayed) -> None:
+    reported, disk = sizes_in(replayed.text("sizes")), replayed.disk("before")
+    settings = Settings(server_properties=disk.properties)
+    rows = read_topics(open_log_dirs(disk.log_dirs), (), settings, disk.now_ms).topics(f"limit={ALL_ROWS}&internal=false").rows
+    found = {row.topic: (row.replica_bytes, row.replica_more) for row in rows if row.topic in MINUTES}
+    assert found == {topic: (sum(size for (_, name, _), size in reported.items() if name == topic), False) for topic in MINUTES}
 
 
 def test_what_is_freed_by_another_configuration_is_what_the_broker_then_deletes(replayed: Replayed) -> None:
