@@ -5,10 +5,11 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 # Where compiled modules are not kept, each process of the tests compiles all of them: twelve seconds of CPU.
 export PYTHONDONTWRITEBYTECODE :=
-.PHONY: help setup demo test test-all test-live record mutations check lint hooks fuzz soak hunt format conf bench compare-alerts lock clean dashboards shared-dashboards docs man pictures chart image sbom payload deb rpm release tools cluster-check
+.PHONY: help setup demo test test-all test-live record mutations check lint hooks fuzz soak hunt format conf bench compare-alerts lock clean dashboards shared-dashboards docs man pictures chart image sbom payload deb rpm pyz install release tools cluster-check
 
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+INTO = $(or $(PREFIX),/usr/local)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 PYTHONS := $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11
 
@@ -138,6 +139,17 @@ deb: payload ## Build the Debian package into build/deb: agent and offline comma
 
 rpm: payload ## Build the same as an RPM into build/rpm, for RHEL 9 on x86_64 (needs rpmbuild)
 	@install/rpm/build
+
+pyz: setup ## Build one file to copy to a host, for its Python: build/pyz/segtail-...pyz; FOR="3.12 aarch64" is another Python and machine
+	@install/pyz/build build/pyz $(FOR)
+
+install: setup ## Install the commands and the agent into PREFIX (/usr/local), from lib/segtail; SPARK=yes for the job, too
+	@$(BIN)/python -m build --wheel --no-isolation --outdir build/install . >/dev/null
+	@$$($(BIN)/python -c 'import sys; print(sys._base_executable)') -m venv --clear $(INTO)/lib/segtail
+	@$(INTO)/lib/segtail/bin/pip --disable-pip-version-check --quiet install --requirement requirements-$(if $(SPARK),run,agent).txt
+	@$(INTO)/lib/segtail/bin/pip --disable-pip-version-check --quiet install --no-deps build/install/*.whl
+	@mkdir -p $(INTO)/bin && ln -sf ../lib/segtail/bin/segtail $(INTO)/bin/segtail
+	@echo "segtail is in $(INTO)/bin. To remove it: rm -r $(INTO)/lib/segtail $(INTO)/bin/segtail"
 
 release: setup ## Build everything of a release into build/release and check it from outside; publishes nothing (as root; needs what deb, rpm, image and tools do)
 	@install/release/build

@@ -44,6 +44,8 @@ ELSEWHERE = (
     Elsewhere("systemctl enable --now segtail-agent", "it needs systemd and the package", "tests/install/test_bare_machine.py"),
     Elsewhere("uvx", "it asks an index for packages", "tests/install/test_base_install.py"),
     Elsewhere("pipx", "it asks an index for packages", "tests/install/test_base_install.py"),
+    Elsewhere("scp", "it needs another host", "tests/install/test_bare_machine.py"),
+    Elsewhere("ssh", "it needs another host", "tests/install/test_bare_machine.py"),
     Elsewhere("git checkout", "it changes the working tree"),
     Elsewhere("sed -i", "it changes the working tree"),
     Elsewhere("time make check", "it runs the tests", "tests/check/test_nearest.py"),

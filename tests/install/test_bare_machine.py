@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import streaming
-from tests.install.built import build_versions
+from tests.install.built import ROOT, build_versions
 from tests.install.debian import WHEELS, extracted, in_bare_debian, require_package
 from tests.install.offline_commands import DATA, OFFLINE, answers
-from tests.tools import require_tool
+from tests.tools import missing, require_tool
 
 pytestmark = [pytest.mark.image, pytest.mark.slow, pytest.mark.xdist_group("image")]
 
@@ -47,6 +47,30 @@ def test_the_wheel_works_in_a_new_environment_without_a_java() -> None:
 
     assert done.returncode == 0, done.stderr
     answers(done.stdout + done.stderr)
+
+
+def test_one_file_that_was_copied_works_for_a_user_without_a_home() -> None:
+    require_package()
+    found = sorted((ROOT / "build" / "pyz").glob("segtail-*-py311-x86_64.pyz"))
+    if len(found) != 1:
+        missing("there is no file to take along in build/pyz (make pyz)")
+    script = (
+        "cat >/usr/bin/segtail <<'E'\n#!/bin/sh\nexec python3 /segtail.pyz \"$@\"\nE\nchmod 755 /usr/bin/segtail\n"
+        f"cat >/tmp/run <<'E'\n{OFFLINE}E\n"
+        "su -s /bin/sh nobody -c 'sh -e /tmp/run; ls /tmp/segtail-*'\n"
+    )
+    done = in_bare_debian(script, f"{found[0]}:/segtail.pyz", f"{DATA}:/kafka")
+    assert done.returncode == 0, done.stderr
+    answers(done.stdout + done.stderr)
+
+
+def test_make_install_does_what_people_expect_of_it(tmp_path: Path) -> None:
+    make = subprocess.run(["make", "-C", ROOT, "install", f"PREFIX={tmp_path}"], capture_output=True, text=True, check=False)
+    assert make.returncode == 0, make.stderr
+    done = subprocess.run([tmp_path / "bin" / "segtail", "--version"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == f"segtail {streaming.__version__}\n"
+    for line in make.stdout.splitlines()[-1].partition("rm -r ")[2].split():
+        assert Path(line).exists()
 
 
 def test_the_package_is_of_this_checkout(files: Path) -> None:

@@ -1,0 +1,74 @@
+"""The beginning of ``segtail.pyz``: unpacks the file once into a folder that is the user's alone, and runs the command from there.
+
+Compiled libraries cannot be loaded out of an archive. Whatever Python is at hand runs this, so it is written for an old one, too.
+"""
+
+import json
+import os
+import platform
+import shutil
+import stat
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+UNPACKED = "SEGTAIL_UNPACKED"
+"""An environment variable: where to unpack."""
+
+
+def folders() -> "list[Path]":
+    """Where it may be unpacked, the first choice first."""
+    if os.environ.get(UNPACKED):
+        return [Path(os.environ[UNPACKED])]
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return [Path(cache).expanduser() / "segtail", Path(tempfile.gettempdir()) / f"segtail-{os.geteuid()}"]
+
+
+def unpacked(archive: zipfile.ZipFile, folder: Path, digest: str) -> Path:
+    """The packages, unpacked below a folder if they are not there.
+
+    Raises:
+        OSError: it cannot be written, or others could put code into it.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        raise PermissionError(0, "others may write there", str(folder))
+    target = folder / digest
+    if not target.is_dir():
+        scratch = Path(tempfile.mkdtemp(dir=str(folder)))
+        try:
+            archive.extractall(str(scratch), [name for name in archive.namelist() if name.startswith("site/")])
+            scratch.rename(target)
+        except OSError:
+            shutil.rmtree(str(scratch), ignore_errors=True)
+            if not target.is_dir():  # another process was not first either
+                raise
+    return target / "site"
+
+
+def main() -> str:
+    """Run the command in place of this process. Returns why it cannot."""
+    with zipfile.ZipFile(sys.argv[0]) as archive:
+        built = json.loads(archive.read("built.json").decode())
+        python = "{}.{}".format(*sys.version_info)
+        if (python, platform.machine(), sys.platform) != (built["python"], built["machine"], "linux"):
+            wanted = f"Python {built['python']} on linux {built['machine']}"
+            return f"this file is for {wanted}, and this is Python {python} on {sys.platform} {platform.machine()}"
+        refused = []
+        for folder in folders():
+            try:
+                site = unpacked(archive, folder, built["digest"])
+            except OSError as error:
+                refused.append(f"{folder}: {error.strerror or error}")
+            else:
+                run = [sys.executable, "-m", "streaming.terminal.cli", *sys.argv[1:]]
+                alone = {"PYTHONPATH": str(site), "PYTHONSAFEPATH": "1", "PYTHONNOUSERSITE": "1"}  # no code from where it is run
+                os.execve(sys.executable, run, dict(os.environ, **alone))
+    return f"there is no place to unpack 240 MB ({'; '.join(refused)}): name one by {UNPACKED}=DIR"
+
+
+if __name__ == "__main__":
+    sys.stderr.write(f"segtail: error: {main()}\n")
+    sys.exit(2)

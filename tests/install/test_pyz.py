@@ -1,0 +1,73 @@
+"""One file that is taken along: where it unpacks itself, and what it says where it cannot. What it holds: test_bare_machine.py."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.install.built import ROOT
+
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+PRINTS = "import sys; print(sys.argv[1:], __file__)"
+
+
+def made(path: Path, **built: str) -> Path:
+    """A file like the real one, whose command prints its arguments and where it lies."""
+    facts = {"python": PYTHON, "machine": platform.machine(), "version": "1", "digest": "abc", **built}
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.write(ROOT / "install" / "pyz" / "unpack.py", "__main__.py")
+        archive.writestr("built.json", json.dumps(facts))
+        for package in ("streaming", "streaming/terminal", "streaming/terminal/cli"):
+            archive.writestr(f"site/{package}/__init__.py", "")
+        archive.writestr("site/streaming/terminal/cli/__main__.py", PRINTS)
+    return path
+
+
+def run(file: Path, *arguments: str, **environ: Path) -> subprocess.CompletedProcess[str]:
+    given = {name: str(value) for name, value in environ.items()}
+    command = [sys.executable, str(file), *arguments]
+    return subprocess.run(command, env={"PATH": os.environ["PATH"], **given}, capture_output=True, text=True, check=False)
+
+
+def test_it_unpacks_itself_once_into_the_user_s_cache(tmp_path: Path) -> None:
+    file, home = made(tmp_path / "segtail.pyz"), tmp_path / "home"
+    place = home / ".cache" / "segtail" / "abc" / "site" / "streaming" / "terminal" / "cli" / "__main__.py"
+    for _ in range(2):
+        done = run(file, "topics", "--unused", "30d", HOME=home, TMPDIR=tmp_path)
+        assert (done.returncode, done.stdout) == (0, f"['topics', '--unused', '30d'] {place}\n")
+    assert [each.name for each in place.parents[4].parent.iterdir()] == ["abc"]
+    assert place.parents[5].stat().st_mode & 0o777 == 0o700
+    newer = made(tmp_path / "newer.pyz", digest="def")
+    assert "/def/" in run(newer, HOME=home, TMPDIR=tmp_path).stdout
+
+
+def test_without_a_home_that_can_be_written_it_takes_the_temporary_folder(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.touch()
+    done = run(made(tmp_path / "segtail.pyz"), HOME=home, TMPDIR=tmp_path)
+    assert done.returncode == 0
+    assert f"{tmp_path}/segtail-{os.geteuid()}/abc/" in done.stdout
+
+
+def test_a_folder_into_which_others_write_is_not_used(tmp_path: Path) -> None:
+    mine = tmp_path / "open"
+    mine.mkdir()
+    mine.chmod(0o777)
+    done = run(made(tmp_path / "segtail.pyz"), SEGTAIL_UNPACKED=mine)
+    assert (done.returncode, done.stdout) == (2, "")
+    reason = f"there is no place to unpack 240 MB ({mine}: others may write there): name one by SEGTAIL_UNPACKED=DIR"
+    assert done.stderr == f"segtail: error: {reason}\n"
+    assert [*mine.iterdir()] == []
+
+
+@pytest.mark.parametrize("built", [{"python": "3.99"}, {"machine": "s390x"}])
+def test_another_python_or_machine_is_told_in_a_sentence(built: dict[str, str], tmp_path: Path) -> None:
+    done = run(made(tmp_path / "segtail.pyz", **built), HOME=tmp_path)
+    wanted = f"Python {built.get('python', PYTHON)} on linux {built.get('machine', platform.machine())}"
+    here = f"Python {PYTHON} on linux {platform.machine()}"
+    assert (done.returncode, done.stderr) == (2, f"segtail: error: this file is for {wanted}, and this is {here}\n")
