@@ -259,7 +259,10 @@ TOPICS = Listing(
     path=TOPICS_PATH,
     page=TopicPage,
     default="kind",
-    off_page=("records_skew", "growth_day", "partition_bytes", "batch_bytes", "codecs", "readers", "quiet_ms"),
+    off_page=(
+        *("records_skew", "growth_day", "partition_bytes", "batch_bytes", "codecs", "readers", "quiet_ms"),
+        *("oldest_record_ms", "retention_limit_bytes"),  # which the list of retention has
+    ),
     cells={
         "topic": lambda row, _: Cell(text=word(row.topic)) if row.topics >= 0 else topic_cell(row.topic),
         "unread_offsets": lambda row, _: Cell(text=at_least(row.unread_offsets, more=row.unread_more)),
