@@ -178,25 +178,16 @@ EVENTS_PATH = "/api/v1/events"
 
 
 class EventKind(StrEnum):
-    """What has changed."""
+    """What has changed, besides what admins did (`streaming.kafka.formats.admin_changes.ChangeKind`)."""
 
     PROBLEM_BEGAN = "problem_began"
     PROBLEM_WORSENED = "problem_worsened"
     PROBLEM_ENDED = "problem_ended"
     BROKER_RESTARTED = "broker_restarted"
-    BROKER_ADDED = "broker_added"
-    BROKER_REMOVED = "broker_removed"
     AGENT_RESTARTED = "agent_restarted"
     LEADERS_CHANGED = "leaders_changed"
     CONTROLLER_CHANGED = "controller_changed"
     JOB_STARTED = "job_started"
-    TOPIC_CREATED = "topic_created"
-    TOPIC_DELETED = "topic_deleted"
-    PARTITIONS_ADDED = "partitions_added"
-    CONFIG_CHANGED = "config_changed"
-    REASSIGNMENT_BEGAN = "reassignment_began"
-    REASSIGNMENT_ENDED = "reassignment_ended"
-    FEATURE_CHANGED = "feature_changed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,6 +47,7 @@ from streaming.common.units import (
     format_time,
     format_word,
 )
+from streaming.kafka.formats.admin_changes import ChangeKind
 from streaming.pages.listings.listing import (
     MOST_NAMES,
     Cell,
@@ -98,29 +99,29 @@ def since_or_due(row: Problem, times: Times) -> Cell:
     return Cell(text=f"due {times.deadline(row.deadline_ms)}", at_ms=row.deadline_ms)
 
 
-_WORDS = {
+_WORDS: dict[str, str] = {
     EventKind.PROBLEM_BEGAN: "began",
     EventKind.PROBLEM_WORSENED: "worse",
     EventKind.PROBLEM_ENDED: "ended",
     EventKind.BROKER_RESTARTED: "restart",
-    EventKind.BROKER_ADDED: "new",
-    EventKind.BROKER_REMOVED: "gone",
+    ChangeKind.BROKER_ADDED: "new",
+    ChangeKind.BROKER_REMOVED: "gone",
     EventKind.AGENT_RESTARTED: "restart",
     EventKind.LEADERS_CHANGED: "election",
     EventKind.CONTROLLER_CHANGED: "election",
     EventKind.JOB_STARTED: "restart",
-    EventKind.TOPIC_CREATED: "created",
-    EventKind.TOPIC_DELETED: "deleted",
-    EventKind.PARTITIONS_ADDED: "partitions",
-    EventKind.CONFIG_CHANGED: "config",
-    EventKind.REASSIGNMENT_BEGAN: "reassignment",
-    EventKind.REASSIGNMENT_ENDED: "reassignment",
-    EventKind.FEATURE_CHANGED: "feature",
+    ChangeKind.TOPIC_CREATED: "created",
+    ChangeKind.TOPIC_DELETED: "deleted",
+    ChangeKind.PARTITIONS_ADDED: "partitions",
+    ChangeKind.CONFIG_CHANGED: "config",
+    ChangeKind.REASSIGNMENT_BEGAN: "reassignment",
+    ChangeKind.REASSIGNMENT_ENDED: "reassignment",
+    ChangeKind.FEATURE_CHANGED: "feature",
 }
 
 
 def _change(row: ClusterEvent, _: Times) -> Cell:
-    word = _WORDS.get(row.kind, row.kind)  # type: ignore[call-overload]
+    word = _WORDS.get(row.kind, row.kind)
     return Cell(text=f"{word} ({row.severity})" if row.severity else word)
 
 
