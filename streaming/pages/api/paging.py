@@ -151,11 +151,11 @@ def filter_of(given: Mapping[str, str]) -> str:
     return text
 
 
-def flag_of(given: Mapping[str, str], name: str) -> bool:
-    """A parameter that is true or false, which it is where it is not given. Raises UsageError if it is neither."""
+def flag_of(given: Mapping[str, str], name: str, *, default: bool = False) -> bool:
+    """A parameter that is true or false. Raises UsageError if it is neither."""
     if given.get(name, "") not in ("", "true", "false"):
         raise UsageError(f"{name} is not true or false")
-    return given.get(name) == "true"
+    return given[name] == "true" if given.get(name) else default
 
 
 def offset_of(given: Mapping[str, str]) -> int:

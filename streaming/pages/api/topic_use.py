@@ -21,7 +21,7 @@ from streaming.common.units import format_count, format_list, format_name, forma
 from streaming.errors import UsageError
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.pages.api.judged_look import JudgedLook
-from streaming.pages.api.paging import number_of
+from streaming.pages.api.paging import flag_of, number_of
 
 # --- by what topics are judged, and the parameters of a query that say it.
 
@@ -53,14 +53,12 @@ def question_of(query: str) -> TopicQuestion:
         UsageError: one of them is not understood.
     """
     given = {name: value for name, value in parse_qsl(query, keep_blank_values=True) if name in ASKED_BY}
-    if given.get("internal", "true") not in ("true", "false"):
-        raise UsageError("internal is not true or false")
     if "by_prefix" in given and not 0 < len(given["by_prefix"]) <= _LONGEST_SEPARATOR:
         raise UsageError(f"by_prefix is no separator: 1 to {_LONGEST_SEPARATOR} characters")
     return TopicQuestion(
         unused_ms=number_of(given, "unused_ms", USUAL.unused_ms, 0, _LARGEST),
         tiny_bytes=number_of(given, "tiny_bytes", USUAL.tiny_bytes, 0, _LARGEST),
-        internal=given.get("internal", "true") == "true",
+        internal=flag_of(given, "internal", default=True),
         by_prefix=given.get("by_prefix", ""),
     )
 
