@@ -19,7 +19,7 @@ Pairs = Iterable[tuple[str, str]]
 
 POLICIES = ("compact", "delete")
 
-_MAX_INT, _MAX_LONG = 2**31 - 1, 2**63 - 1
+_MAX_INT, MAX_LONG = 2**31 - 1, 2**63 - 1
 _NUMBER = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 _THROTTLED = re.compile(r" *(\*|none|([0-9]{1,10}:[0-9]{1,10}( *, *[0-9]{1,10}:[0-9]{1,10})*)?) *", re.ASCII)
@@ -51,7 +51,7 @@ class Setting:
     source: ValueSource
 
 
-def _whole(lowest: int, largest: int = _MAX_LONG) -> Callable[[str], str]:
+def _whole(lowest: int, largest: int = MAX_LONG) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if not _NUMBER.fullmatch(text) or not lowest <= int(text) <= largest:
             raise ValueError(text)
@@ -136,7 +136,7 @@ def _of_broker(name: str, parse: Callable[[str], str], default: str) -> ConfigDe
 
 _HOURS, _MINUTES = 3_600_000, 60_000
 _WEEK = str(168 * _HOURS)
-_ANY = -_MAX_LONG - 1
+_ANY = -MAX_LONG - 1
 
 ALL = (
     ConfigDefinition("cleanup.policy", _policy, "delete", (("log.cleanup.policy", 1),)),
@@ -160,7 +160,7 @@ ALL = (
         ("internal.segment.bytes", "segment.bytes"),  # the first one is Kafka's own, for tests: it allows less than the minimum size
     ),
     ConfigDefinition("min.compaction.lag.ms", _whole(0), "0", (("log.cleaner.min.compaction.lag.ms", 1),)),
-    ConfigDefinition("max.compaction.lag.ms", _whole(1), str(_MAX_LONG), (("log.cleaner.max.compaction.lag.ms", 1),)),
+    ConfigDefinition("max.compaction.lag.ms", _whole(1), str(MAX_LONG), (("log.cleaner.max.compaction.lag.ms", 1),)),
     ConfigDefinition("min.cleanable.dirty.ratio", _ratio, "0.5", (("log.cleaner.min.cleanable.ratio", 1),)),
     ConfigDefinition("min.insync.replicas", _whole(1, _MAX_INT), "1", (("min.insync.replicas", 1),)),
     ConfigDefinition("file.delete.delay.ms", _whole(0), "60000", (("log.segment.delete.delay.ms", 1),)),
@@ -168,8 +168,8 @@ ALL = (
     ConfigDefinition("leader.replication.throttled.replicas", _throttled, "", ()),
     ConfigDefinition("follower.replication.throttled.replicas", _throttled, "", ()),
     # Only brokers have these. They have no name for topics, and are listed here because they are found in the same way.
-    _of_broker("leader.replication.throttled.rate", _whole(0), str(_MAX_LONG)),
-    _of_broker("follower.replication.throttled.rate", _whole(0), str(_MAX_LONG)),
+    _of_broker("leader.replication.throttled.rate", _whole(0), str(MAX_LONG)),
+    _of_broker("follower.replication.throttled.rate", _whole(0), str(MAX_LONG)),
     _of_broker("log.retention.check.interval.ms", _whole(1), "300000"),
     _of_broker("log.cleaner.enable", _flag, "true"),
     _of_broker("metadata.log.segment.bytes", _whole(1, _MAX_INT), str(1 << 30)),

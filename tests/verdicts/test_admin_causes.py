@@ -6,11 +6,13 @@ from typing import Any
 from streaming.broker.protocol.cluster_messages import MetadataChange, MetadataChanges
 from streaming.broker.protocol.group_json import GroupPartition, GroupSummary, GroupVerdict
 from streaming.cluster.verdicts.admin_causes import AdminCauses
+from streaming.cluster.verdicts.admin_events import value_text
 from streaming.cluster.verdicts.commands import Commands
 from streaming.cluster.verdicts.group_bounds import GroupBounds
 from streaming.cluster.verdicts.group_findings import GroupFindings
 from streaming.cluster.verdicts.group_judge import Judgement
 from streaming.common.units import TimeWords
+from streaming.rules.config_values import MAX_LONG
 from tests.tables import each_row
 from tests.worlds.problems import CASES, agent, only, well
 
@@ -127,3 +129,16 @@ def test_problems_name_what_they_began_with(kind: str, change: MetadataChange, s
     known = replace(of, agents=(agent(*(statuses or (well(changes=packed),))), *of.agents[1:]))
     assert f"; this began when {said} at " in only(known, kind).what
     assert "this began" not in only(of, kind).what
+
+
+@each_row(
+    ("name", "value", "said"),
+    [
+        ("leader.replication.throttled.rate", None, "not set (Kafka's default is unlimited)"),
+        ("max.compaction.lag.ms", str(MAX_LONG), "unlimited"),
+        ("retention.bytes", "-1", "unlimited"),
+        ("segment.bytes", "-1", "-1"),
+    ],
+)
+def test_the_largest_number_is_no_limit(name: str, value: str | None, said: str) -> None:
+    assert value_text(name, value) == said

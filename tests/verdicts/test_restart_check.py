@@ -15,13 +15,13 @@ from streaming.cluster.verdicts.restart_check import HANGS_MS, QUIET_MS, STANDS_
 from streaming.common.rows import SEGMENTS
 from streaming.errors import UsageError
 from streaming.rules.broker_process import LOCKS_NOT_SEEN, ProcessState
-from streaming.rules.coordinator_state import ONGOING, STATES
 from streaming.rules.limits import KAFKA_3_7
 from tests.view.reported import Facts
 from tests.view.rows import new_table
 from tests.worlds.hosts import log_dir
 from tests.worlds.problems import MINUTE, NOW_MS, READING, agent, around, group
 from tests.worlds.restarts import BROKERS, NEW, check, cluster, registered, replicas
+from tests.worlds.transactions import coordinator
 
 
 def codes(row: RestartRow) -> list[str]:
@@ -73,7 +73,7 @@ def test_what_is_offline_already_is_told_besides() -> None:
 
 def test_a_log_dir_of_a_broker_that_is_not_seen_is_named_as_one() -> None:
     row = check(replicas("t", BROKERS), of_broker={"log_dirs": ["a", "b"]}).row(1)
-    assert (row.verdict, row.doubts) == (UNKNOWN, ["some log dirs of broker 1, 2, 3 are not seen"])
+    assert (row.verdict, row.doubts) == (UNKNOWN, ["some log dirs of brokers 1, 2, 3 are not seen"])
 
 
 def test_a_replica_on_a_broker_that_is_down_does_not_count() -> None:
@@ -114,7 +114,7 @@ def test_brokers_and_partitions_that_nobody_sees_make_it_unknown_and_never_safe(
     row = check(replicas("t", BROKERS, on=(1,)), away=(2, 3)).row(1)
     assert (row.verdict, row.doubts) == (
         UNKNOWN,
-        ["the log dirs of broker 2, 3 are not seen", "what the next leader of 1 partition has copied is not seen: t-0"],
+        ["the log dirs of brokers 2, 3 are not seen", "what the next leader of 1 partition has copied is not seen: t-0"],
     )
     unseen = PartitionCounts([TopicCounts(topic="t", partitions=3)], []).pack()
     assert check(replicas("t", BROKERS), of_broker={"counts": unseen}).row(1).doubts == ["of 2 partitions no replica is seen: t-1, t-2"]
@@ -163,7 +163,7 @@ def test_records_that_only_a_replica_that_hangs_would_lead_without_are_lost() ->
             {"of_broker": {"process": ProcessStatus(state=ProcessState.UNKNOWN, why="changed lately", free=["x"])}},
             "whether broker 1, 2, 3 runs is not known: nobody holds the locks of its log dirs, and it wrote a moment ago",
         ),
-        ({"of_broker": {"readable": False}}, "the log dirs of broker 1, 2, 3 are not seen"),
+        ({"of_broker": {"readable": False}}, "the log dirs of brokers 1, 2, 3 are not seen"),
         ({"of_broker": {"counts": ""}}, "no metadata log can be read"),
     ],
 )
@@ -181,14 +181,15 @@ def test_where_min_isr_is_not_known_and_counts_it_is_doubted() -> None:
 
 
 def test_open_transactions_and_copies_between_log_dirs_cost() -> None:
-    coordinated = replicas("__transaction_state", BROKERS)
-    of = check(coordinated)
-    counts = {1: tuple(3 if at == ONGOING else 0 for at in range(len(STATES)))}
-    observed = of.circumstances.view.observed
-    observed = replace(observed, coordinators=replace(observed.coordinators, counts=counts))
-    of = replace(of, circumstances=replace(of.circumstances, view=replace(of.circumstances.view, observed=observed)))
-    assert "another broker coordinates 3 open transactions" in [each.what for each in of.row(1).costs]
+    states = ("Ongoing", "Ongoing", "Empty")
+    entries = [{"transactional_id": f"t{at}", "producer_id": at, "state": state} for at, state in enumerate(states)]
+    packed = {"coordinator": coordinator(*entries)["coordinator"]}
+    of = check([row | packed for row in replicas("__transaction_state", BROKERS)])
+    assert "another broker coordinates 2 open transactions" in [each.what for each in of.row(1).costs]
     assert [each.code for each in of.row(2).costs] == []
+    follower = [row | packed for row in replicas("__transaction_state", BROKERS, leader=3, on=(1,))]
+    led = [row | {"partition": 1} for row in replicas("__transaction_state", BROKERS)]
+    assert [each.code for each in check(follower, led, away=(2, 3)).row(1).costs] == ["leaders"], "of a log that it only follows"
 
 
 def test_a_reason_counts_more_than_a_doubt() -> None:
@@ -255,6 +256,10 @@ def test_how_much_a_replica_is_behind_is_told_in_bytes() -> None:
     sizes = {"listed_bytes": 1000, "last_segment": 60, "last_bytes": 400, "active_segment": 60, "active_position": 400}
     rows = [row | {"facts": facts} | sizes for row in replicas("t", (1, 2), ends={3: 80})]
     assert [each.what for each in check(rows).row(3).behind] == ["1 replica not in sync (200 B behind): t-0"]
+    unseen = replicas("u", (1, 2), on=(3,))
+    assert [each.what for each in check(rows, unseen).row(3).behind] == ["2 replicas not in sync (at least 200 B behind): t-0, u-0"]
+    whole = [row | {"facts": facts} | sizes for row in replicas("t", (1, 2))]
+    assert [each.what for each in check(whole, unseen).row(3).behind] == ["2 replicas not in sync: t-0, u-0"]
 
 
 def test_moves_and_what_a_start_after_a_kill_reads_cost() -> None:
@@ -277,7 +282,7 @@ def test_the_order_of_all_has_the_active_controller_last_and_says_what_to_wait_f
     page = restart_page(check(replicas("t", (1, 2), least=2)))
     assert (page.order, page.next_step) == ([3], "Restart broker 3 now, then wait until this check says the same of the next one.")
     page = restart_page(check(replicas("t", (1, 2), least=2), replicas("u", (3,), leader=3)))
-    assert (page.order, page.next_step) == ([], "Restart none now: wait until broker 1, 2, 3 has caught up.")
+    assert (page.order, page.next_step) == ([], "Restart none now: wait until brokers 1, 2, 3 have caught up.")
 
 
 def test_the_one_that_has_run_longest_is_first_and_one_that_is_stopped_is_started_before() -> None:

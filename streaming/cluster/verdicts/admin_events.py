@@ -6,7 +6,7 @@ from streaming.broker.protocol.cluster_messages import MetadataChange
 from streaming.broker.protocol.status_json import ClusterEvent
 from streaming.common.units import format_count, format_name, write_duration, write_size
 from streaming.kafka.formats.admin_changes import ChangeKind
-from streaming.rules.config_values import BY_NAME, UNLIMITED
+from streaming.rules.config_values import BY_NAME, MAX_LONG, UNLIMITED
 
 ADMIN_KINDS = frozenset(map(str, ChangeKind))
 """The kinds of events that are made here."""
@@ -70,7 +70,7 @@ def value_text(name: str, value: str | None) -> str:
         default = BY_NAME[name].default if name in BY_NAME else ""
         return f"not set (Kafka's default is {value_text(name, default)})" if default else "not set"
     number = int(value) if value.removeprefix("-").isdecimal() and len(value) < 20 else None
-    if number == UNLIMITED and name in _UNLIMITED:
+    if number == MAX_LONG or (number == UNLIMITED and name in _UNLIMITED):
         return "unlimited"
     if number is not None and 0 <= number < _LONGEST_MS:
         if name.endswith(".ms"):

@@ -22,13 +22,14 @@ from streaming.cluster.view.broker_status import newest, reassignments, topic_pa
 from streaming.cluster.view.decisions import NOWHERE
 from streaming.cluster.view.exported import Observed
 from streaming.cluster.view.observer import watched_by
+from streaming.cluster.view.transaction_columns import entries
 from streaming.common.arrays import Flags, Longs
 from streaming.common.units import format_be, format_count, format_duration, format_list, format_name, format_size
 from streaming.errors import UsageError, quoted
 from streaming.kafka.formats.metadata_records import Phase
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, TRANSACTION_TOPIC, coordinator_partition
 from streaming.rules.broker_process import LOCKS_NOT_SEEN, ProcessState
-from streaming.rules.coordinator_state import ONGOING
+from streaming.rules.coordinator_state import ONGOING, count_states
 from streaming.rules.copying import bytes_behind
 from streaming.rules.limits import LimitsOf, effective_min_isr
 from streaming.rules.restart_cost import reading_seconds
@@ -374,10 +375,11 @@ class RestartCheck:
     def _coordinated(self, broker: int, led: Longs) -> Iterator[RestartFact]:
         """What another broker coordinates meanwhile."""
         partitions_of = [*self._partitions_of(self._rows[led])]
-        counts = self._observed.coordinators.counts.get(broker, ())
-        if counts and counts[ONGOING] and any(topic == TRANSACTION_TOPIC for topic, _ in partitions_of):
-            what = f"another broker coordinates {format_count(counts[ONGOING], 'open transaction')}"
-            yield RestartFact(code="transactions", what=what)
+        own = self._logs_of(_Pairs(place=led, broker=self._leader[led])).tolist()  # what it follows another coordinates
+        logs = (item for item, (topic, _) in zip(own, partitions_of, strict=True) if item >= 0 and topic == TRANSACTION_TOPIC)
+        ongoing = sum(count_states(entries(self._observed.carried[item]))[ONGOING] for item in logs)
+        if ongoing:
+            yield RestartFact(code="transactions", what=f"another broker coordinates {format_count(ongoing, 'open transaction')}")
         groups = self.circumstances.groups
         partitions = (topic_partitions(self._latest) or {}).get(OFFSETS_TOPIC, 0)
         if groups is not None and partitions:
@@ -415,7 +417,7 @@ class RestartCheck:
         sizes = [self._bytes_behind(*logs) for logs in zip(leaders.tolist(), own.tolist(), strict=True)]
         known = [size for size in sizes if size >= 0]
         least = "" if len(known) == len(sizes) else "at least "
-        size = f" ({least}{format_size(sum(known))} behind)" if known else ""
+        size = f" ({least}{format_size(sum(known))} behind)" if sum(known) or (known and not least) else ""
         yield from self._fact("out_of_sync", behind, f"{{}} not in sync{size}", "replica")
         first = np.unique(self._assigned.place, return_index=True)[1]
         preferred = self._assigned.broker[first] == broker
@@ -457,15 +459,15 @@ class RestartCheck:
         seen = {each.broker for each in circumstances.brokers if each.readable}
         missing = sorted((self.alive | {broker}) - seen)
         if missing:
-            yield f"the log dirs of broker {_ids(missing)} are not seen"
+            yield f"the log dirs of {_named(missing)} are not seen"
         watched = watched_by(circumstances.agents)
         parted = unwatched_log_dirs(circumstances.brokers, watched.directories, watched.unnamed)
         partly = sorted(each for each in (self.alive | {broker}) - {*missing} if parted.get(each))
         if partly:
-            yield f"some log dirs of broker {_ids(partly)} are not seen"
+            yield f"some log dirs of {_named(partly)} are not seen"
         late = sorted((circumstances.not_current & self.alive) - {*missing})
         if late:
-            yield f"what is known of broker {_ids(late)} is old"
+            yield f"what is known of {_named(late)} is old"
         if self._lacking is None:
             yield "no metadata log can be read"
         elif self._lacking:
@@ -511,6 +513,10 @@ def _ids(brokers: Sequence[int]) -> str:
     return format_list([str(each) for each in brokers], _NAMED)
 
 
+def _named(brokers: Sequence[int]) -> str:
+    return f"broker{'s' if len(brokers) > 1 else ''} {_ids(brokers)}"
+
+
 def restart_page(check: RestartCheck, broker: str = "", accepted: Sequence[str] = ()) -> RestartPage:
     """The answer about one broker, or about all.
 
@@ -551,11 +557,11 @@ def _next(rows: Sequence[RestartRow], order: Sequence[int]) -> str:
         return "No broker is known."
     away = [row.broker for row in rows if not row.running and not row.hangs]
     if away:
-        return f"Restart none now: first start broker {_ids(away)}."
+        return f"Restart none now: first start {_named(away)}."
     if order:
         after = "then wait until this check says the same of the next one" if len(rows) > 1 else "then look whether it has caught up"
         return f"Restart broker {order[0]} now, {after}."
     behind = [row.broker for row in rows if any(each.code == "out_of_sync" for each in row.behind)]
     if behind:
-        return f"Restart none now: wait until broker {_ids(behind)} has caught up."
+        return f"Restart none now: wait until {_named(behind)} {'have' if len(behind) > 1 else 'has'} caught up."
     return "Restart none now."

@@ -222,7 +222,7 @@ def coordinator_view(
         clocks_ahead_ms: by how much the clocks of coordinators are ahead of the job's, by which their entries are judged.
     """
     own = [item for item, name in enumerate(names) if name == TRANSACTION_TOPIC]
-    tables = {item: _table(carried[item]) for item in own}
+    tables = {item: entries(carried[item]) for item in own}
     whole = (logs["settled"] == 1) & (logs["coordinator_upto"] >= logs["log_end_offset"]) & (read_ms >= 0)
     replicas: dict[int, list[int]] = {}
     for item in own:
@@ -281,7 +281,7 @@ def _counts(brokers: dict[int, int], tables: dict[int, pa.Table]) -> dict[int, t
     return counts
 
 
-def _table(carried: Carried) -> pa.Table:
+def entries(carried: Carried) -> pa.Table:
     """The entries of one log, the newest of each transactional id: the fold keeps no others."""
     return newest(()) if carried.coordinator is None else pa.Table.from_batches([carried.coordinator])
 
