@@ -21,8 +21,12 @@ def folders() -> "list[Path]":
     """Where it may be unpacked, the first choice first."""
     if os.environ.get(UNPACKED):
         return [Path(os.environ[UNPACKED])]
-    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return [Path(cache).expanduser() / "segtail", Path(tempfile.gettempdir()) / f"segtail-{os.geteuid()}"]
+    temporary = Path(tempfile.gettempdir()) / f"segtail-{os.geteuid()}"
+    try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    except RuntimeError:  # a user without a name, as in a container, has no home
+        return [temporary]
+    return [cache / "segtail", temporary]
 
 
 def unpacked(archive: zipfile.ZipFile, folder: Path, digest: str) -> Path:
@@ -35,6 +39,8 @@ def unpacked(archive: zipfile.ZipFile, folder: Path, digest: str) -> Path:
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
         raise PermissionError(0, "others may write there", str(folder))
+    if os.statvfs(str(folder)).f_flag & os.ST_NOEXEC:
+        raise PermissionError(0, "mounted with noexec, so no library can be loaded from there", str(folder))
     target = folder / digest
     if not target.is_dir():
         scratch = Path(tempfile.mkdtemp(dir=str(folder)))
@@ -65,7 +71,8 @@ def main() -> str:
             else:
                 run = [sys.executable, "-m", "streaming.terminal.cli", *sys.argv[1:]]
                 alone = {"PYTHONPATH": str(site), "PYTHONSAFEPATH": "1", "PYTHONNOUSERSITE": "1"}  # no code from where it is run
-                os.execve(sys.executable, run, dict(os.environ, **alone))
+                others = {name: value for name, value in os.environ.items() if name != UNPACKED}  # which is no setting of segtail's
+                os.execve(sys.executable, run, dict(others, **alone))
     return f"there is no place to unpack 240 MB ({'; '.join(refused)}): name one by {UNPACKED}=DIR"
 
 

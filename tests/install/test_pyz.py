@@ -13,7 +13,7 @@ import pytest
 from tests.install.built import ROOT
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-PRINTS = "import sys; print(sys.argv[1:], __file__)"
+PRINTS = "import os, sys; print(sys.argv[1:], __file__, *sorted(name for name in os.environ if name.startswith('SEGTAIL_')))"
 
 
 def made(path: Path, **built: str) -> Path:
@@ -54,6 +54,21 @@ def test_without_a_home_that_can_be_written_it_takes_the_temporary_folder(tmp_pa
     assert f"{tmp_path}/segtail-{os.geteuid()}/abc/" in done.stdout
 
 
+def test_where_to_unpack_is_no_setting_of_the_command(tmp_path: Path) -> None:
+    done = run(made(tmp_path / "segtail.pyz"), SEGTAIL_UNPACKED=tmp_path / "there", SEGTAIL_LISTEN=Path("127.0.0.1:1"))
+    assert done.stdout.endswith("/cli/__main__.py SEGTAIL_LISTEN\n")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user: run the tests as root")
+def test_a_user_of_no_name_has_no_home(tmp_path: Path) -> None:
+    somebody = ("setpriv", "--reuid=54321", "--inh-caps=+dac_override", "--ambient-caps=+dac_override")  # who reads this checkout
+    command = [*somebody, sys.executable, str(made(tmp_path / "segtail.pyz"))]
+    environ = {"PATH": os.environ["PATH"], "TMPDIR": str(tmp_path)}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"{tmp_path}/segtail-54321/abc/" in done.stdout
+
+
 def test_a_folder_into_which_others_write_is_not_used(tmp_path: Path) -> None:
     mine = tmp_path / "open"
     mine.mkdir()
@@ -63,6 +78,17 @@ def test_a_folder_into_which_others_write_is_not_used(tmp_path: Path) -> None:
     reason = f"there is no place to unpack 240 MB ({mine}: others may write there): name one by SEGTAIL_UNPACKED=DIR"
     assert done.stderr == f"segtail: error: {reason}\n"
     assert [*mine.iterdir()] == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount: run the tests as root")
+def test_a_folder_from_which_nothing_may_run_is_not_used(tmp_path: Path) -> None:
+    (home := tmp_path / "home").mkdir()
+    mounted = 'mount -t tmpfs -o noexec,mode=700 tmpfs "$SEGTAIL_UNPACKED" && exec "$@"'
+    command = ["unshare", "--mount", "sh", "-c", mounted, "sh", sys.executable, str(made(tmp_path / "segtail.pyz"))]
+    environ = {**os.environ, "SEGTAIL_UNPACKED": str(home)}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{home}: mounted with noexec, so no library can be loaded from there" in done.stderr
 
 
 @pytest.mark.parametrize("built", [{"python": "3.99"}, {"machine": "s390x"}])
