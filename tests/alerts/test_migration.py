@@ -103,8 +103,8 @@ EXPECTED: dict[str, Samples] = {
         **_partitions("klag_partition_log_start_offset", 10, 5),
         **_partitions("klag_consumer_committed_offset", 90, 50, 'consumer_group="g", '),
         **_partitions("klag_consumer_lag", 10, 0, 'consumer_group="g", '),
-        'klag_consumer_lag_sum{consumer_group="g", job="j", topic="t"}': 10,
-        'klag_consumer_lag_max{consumer_group="g", job="j", topic="t"}': 10,
+        'klag_consumer_lag_sum{consumer_group="g", job="j"}': 10,
+        'klag_consumer_lag_max{consumer_group="g", job="j"}': 10,
         'klag_consumer_lag_ms{consumer_group="g", job="j", topic="t"}': 60_000,
     },
     "burrow": {
