@@ -1,7 +1,9 @@
 """``segtail mcp``, asked by the protocol's own client: answers are the commands', names are no instructions, a flood is told to wait."""
 
 import json
+import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -86,7 +88,38 @@ def test_a_tool_answers_what_its_command_prints_and_names_the_command(disk: Path
 def test_a_name_is_data_and_never_an_option_or_a_command(name: str, disk: Path) -> None:
     refused, text = asked(disk, lambda client: text_of(client, "why", group=name))
     assert refused
-    assert text.endswith(f"there is no group {format_name(name)}")
+    assert f"there is no group {format_name(name)}" in text
+
+
+@each_row(
+    ("given", "message"),
+    [
+        ({"group": "a\0b"}, "the question cannot be asked: embedded null byte"),
+        ({"group": "x" * 200_000}, "the question cannot be asked: "),
+    ],
+)
+def test_what_no_command_can_be_given_is_told_so(given: dict[str, str], message: str, disk: Path) -> None:
+    refused, text = asked(disk, lambda client: text_of(client, "groups", **given))
+    assert refused
+    assert message in text
+
+
+def test_no_broker_has_an_id_below_that_of_all(disk: Path) -> None:
+    refused, text = asked(disk, lambda client: text_of(client, "restart_check", broker=-7))
+    assert refused
+    assert "greater than or equal to -1" in text
+
+
+def test_ctrl_c_ends_it_while_the_client_is_still_there(disk: Path) -> None:
+    command = [sys.executable, "-m", "streaming.terminal.cli", "mcp", str(disk)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+        server.stdin.flush()
+        assert server.stdout.readline()
+        server.send_signal(signal.SIGINT)
+        assert server.wait(60) == -signal.SIGINT
 
 
 def test_runbooks_and_how_to_use_it_are_resources(disk: Path) -> None:
@@ -140,3 +173,11 @@ def test_what_cannot_be_served_is_refused(words: list[str], message: str) -> Non
     done = run_command("mcp", *words)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_a_port_in_use_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run_command("mcp", "--listen", f"127.0.0.1:{port}")
+    assert done.returncode == 2
+    assert f"cannot listen on 127.0.0.1:{port}: stop the process that uses it" in done.stderr

@@ -7,6 +7,7 @@ payload. Protocol: modelcontextprotocol.io, by its official SDK, the extra ``mcp
 
 import json
 import shlex
+import signal
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -79,15 +80,19 @@ def command(paths: tuple[str, ...], job: str | None, server_properties: str | No
         why = f"`segtail mcp` needs {error.name}, which is not installed: {extra}, or in a checkout pip install '.[mcp]'"
         raise UsageError(why) from error
     if listen is None:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # else it would wait for the next line of stdin, and the client may have none
         server.run("stdio")
-    else:
+        return
+    try:
         server.run("streamable-http", host=host, port=int(port))
+    except SystemExit as error:  # the reason stands above it
+        raise UsageError(f"cannot listen on {listen}: stop the process that uses it, or choose another port with --listen") from error
 
 
 _Topic = Annotated[str, Field(description="a whole name of a topic; empty for all")]
 _Group = Annotated[str, Field(description="a whole name of a consumer group; empty for all")]
 _Setting = Annotated[str, Field(description="[TOPIC:]NAME=VALUE, such as orders:retention.ms=2d: what it would free; empty for none")]
-_Broker = Annotated[int, Field(description="a broker's id; -1 for all, in an order")]
+_Broker = Annotated[int, Field(ge=-1, description="a broker's id; -1 for all, in an order")]
 _Since = Annotated[str, Field(description="ISO 8601 in UTC; empty for all that is known")]
 _Unused = Annotated[str, Field(description="such as 30d: only topics that nobody has used for so long; empty for all")]
 
@@ -180,6 +185,8 @@ def _asked(words: list[str], source: list[str]) -> dict[str, Any]:
     run = [sys.executable, "-m", "streaming.terminal.cli", *words, "--json", *source]
     try:
         done = subprocess.run(run, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False)
+    except (OSError, ValueError) as error:  # a name that no process can be given, or no memory is left to start one
+        raise UsageError(f"the question cannot be asked: {error}") from error
     except subprocess.TimeoutExpired as error:
         raise UsageError(f"no answer within {_SECONDS:.0f} s: ask about one topic or group") from error
     if done.returncode not in _MEANS:
