@@ -136,7 +136,8 @@ def _check_together(given: Mapping[str, str], relation: Relation) -> None:
     if relation is Relation.RECORDS and not from_dirs:
         raise UsageError("option relation: records are read of log_dirs alone, because keys and values never go over an agent")
     if not from_dirs and not from_agents:
-        raise UsageError(f"the data source segtail needs the option agents ({FORM}, separated by commas) or log_dirs")
+        table = "" if given else "; a table gets its options only if CREATE TABLE names no columns"
+        raise UsageError(f"the data source segtail needs the option agents ({FORM}, separated by commas) or log_dirs{table}")
     if from_dirs:
         _refuse(given, (*AGENT_OPTIONS, *STREAM_OPTIONS), "goes with agents, and log_dirs are given")
     if relation is not Relation.RECORDS:
