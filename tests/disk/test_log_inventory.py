@@ -470,6 +470,15 @@ def test_the_active_segment_is_as_old_as_the_snapshot_of_its_roll_or_as_its_log(
     assert look(log).active_created_ms == -1
 
 
+def test_an_empty_segment_whose_snapshot_a_start_removed_is_as_old_as_its_file(log: PartitionLog) -> None:
+    for old in log.directory.glob("*.log"):
+        old.unlink()
+    empty = log.directory / f"{50:020d}.log"
+    empty.write_bytes(b"")
+    os.utime(empty, ns=(0, 7_000_000))
+    assert look(log).active_created_ms == 7
+
+
 def test_a_log_dir_that_cannot_be_asked_does_not_say_that_its_broker_was_shut_down_cleanly(tmp_path: Path) -> None:
     (here,) = open_log_dirs([log_dir(tmp_path).path])
     assert not was_shut_down_cleanly(here.path)

@@ -525,13 +525,18 @@ def _created_ms(directory: Path, base_offset: int) -> int:
     """When a segment was created, -1 if that is not known.
 
     A roll writes a producer snapshot with the same name, which is not written again while the log grows (`UnifiedLog.roll`). The first
-    segment is as old as the log.
+    segment is as old as the log. A start after a kill removes the snapshot of an empty log, whose segment nobody has written to since.
     """
     beside = directory / (names.PARTITION_METADATA if base_offset == 0 else f"{base_offset:020d}.snapshot")
     try:
         return beside.stat().st_mtime_ns // 1_000_000
     except OSError:  # before Kafka 2.8 there is none for the first segment
+        pass
+    try:
+        segment = (directory / f"{base_offset:020d}.log").stat()
+    except OSError:  # it was deleted meanwhile
         return -1
+    return -1 if segment.st_size else segment.st_mtime_ns // 1_000_000
 
 
 def _leftovers(directory: Path) -> tuple[int, int]:
