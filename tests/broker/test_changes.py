@@ -143,8 +143,8 @@ def test_each_thing_that_an_admin_does_is_told_once_and_nothing_else(kafka: Kafk
     assert sorted((row["kind"], row["offset"], row["at_ms"]) for row in rows) == expected
     mine = [row["what"] for row in reversed(rows)][done_before:]
     assert mine == [
-        "Topic orders was created with 2 partitions and retention.ms=604800000",
-        "Topic gone was created with 1 partition",
+        "Topic orders was created with 2 partitions, 1 replica each and retention.ms=604800000",
+        "Topic gone was created with 1 partition, 1 replica",
         "Topic orders got 1 more partition: 3 instead of 2",
         "retention.ms of orders went from 7d to 1h",
         "retention.ms of orders went from 1h to not set (Kafka's default is 7d)",
@@ -152,7 +152,7 @@ def test_each_thing_that_an_admin_does_is_told_once_and_nothing_else(kafka: Kafk
         "log.retention.ms of all brokers went from not set to 2h",
         "listener.name.plaintext.ssl.keystore.password of broker 1 was set; its value may be secret and is not read",
         "Topic gone was deleted with 1 partition",
-        "Topic gone was created with 1 partition",
+        "Topic gone was created with 1 partition, 1 replica",
         "Feature transaction.version went from level 2 to level 1",
         "Broker 2 is new in the cluster",
         "A reassignment of orders-0 began: it adds broker 2 and removes broker 1",

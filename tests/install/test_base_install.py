@@ -84,7 +84,7 @@ def test_answers_for_assistants_name_the_extra_that_they_need(python: Path, tmp_
     done = run(str(python.with_name("segtail")), "mcp", PLACES["segments"], folder=tmp_path)
     assert (done.returncode, done.stdout) == (
         2,
-        "segtail: error: `segtail mcp` needs anyio, which is not installed: "
+        "segtail: error: `segtail mcp` needs mcp, which is not installed: "
         f"{INSTALL.replace('[spark]', '[mcp]')}, or in a checkout pip install '.[mcp]'\n",
     )
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streaming.broker.protocol.cluster_messages import PartitionCounts, Reassignment, TopicCounts
@@ -330,10 +330,11 @@ def partitions(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+@example([{"of": BROKERS, "isr": (1, 2), "eligible": (3,), "leader": 1, "least": 2, "version": NEW}], (2,))
 @given(st.lists(partitions(), min_size=1, max_size=6), st.sampled_from([(), (2,), (3,)]))
 def test_the_sets_of_partitions_are_those_of_a_plain_reckoning(every: list[dict[str, Any]], down: tuple[int, ...]) -> None:
     found = check(*(replicas(f"t{number}", **each) for number, each in enumerate(every)), down=down).row(1)
-    offline, refused = [], []
+    offline, alone, refused = [], [], []
     for number, each in enumerate(every):
         up = {*each["isr"]} - {*down}
         others = (up | {*each["eligible"]}) - {*down} - {1}
@@ -341,8 +342,8 @@ def test_the_sets_of_partitions_are_those_of_a_plain_reckoning(every: list[dict[
         if each["leader"] < 0 or 1 not in {*each["isr"], *each["eligible"]}:
             continue
         if not others:
-            offline += [f"t{number}-0"]
-        elif 1 in each["isr"] and len(up - {1}) < least:
+            (alone if len(each["of"]) == 1 else offline).append(f"t{number}-0")
+        elif 1 in each["isr"] and max(len(up - {1}), 1) < least:  # an eligible one that is elected is in sync alone
             refused += [f"t{number}-0"]
     told = {each.code: each.partitions for each in found.reasons}
-    assert (told.get("offline", []), told.get("under_min_isr", [])) == (offline, refused)
+    assert [told.get(code, []) for code in ("offline", "single_replica", "under_min_isr")] == [offline, alone, refused]

@@ -37,7 +37,8 @@ def _sentence(change: MetadataChange) -> str:
     count = format_count(change.count, "partition")
     match change.kind:
         case ChangeKind.TOPIC_CREATED:
-            return f"Topic {topic} was created with {count}" + (f" and {change.now}" if change.now else "")
+            replicas = format_count(change.replicas, "replica") + (" each" if change.count > 1 else "")
+            return f"Topic {topic} was created with {count}, {replicas}" + (f" and {change.now}" if change.now else "")
         case ChangeKind.TOPIC_DELETED:
             return f"Topic {topic} was deleted with {count}"
         case ChangeKind.PARTITIONS_ADDED:

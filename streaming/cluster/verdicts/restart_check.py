@@ -195,8 +195,9 @@ class RestartCheck:
         """Partitions that fall or stay under min ISR without a broker, and those of which that is not known."""
         least, known = self._min_isr
         serving = self._serving(self._in_sync)
-        left = np.bincount(serving.place, minlength=len(self._rows)) - 1
-        goes_on = (left[serving.place] > 0) & (self._leader[serving.place] >= 0)
+        electable = np.bincount(self._serving(self._may_lead).place, minlength=len(self._rows))
+        left = np.maximum(np.bincount(serving.place, minlength=len(self._rows)) - 1, 1)  # an eligible one that is elected is in sync alone
+        goes_on = (electable[serving.place] > 1) & (self._leader[serving.place] >= 0)
         under = left < least
         unsure = ~known & ~under & (left < self._all_replicas)
         return serving.where(goes_on & under[serving.place]), serving.where(goes_on & unsure[serving.place])

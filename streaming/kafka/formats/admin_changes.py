@@ -35,7 +35,7 @@ class AdminChange:
     ``before``, ``now``: its values, None where it was not set; ``hidden``: they may be secret, are not read, and "". Of added partitions
     they are how many there were and are; of a reassignment that began the brokers that it removes and adds, of one that ended the
     replicas of the one partition; of a new topic ``now`` is what it sets itself. ``partition``: -1 where there are none or several,
-    ``count`` of them.
+    ``count`` of them. ``replicas``: of a new topic, how many each of its partitions has.
     """
 
     kind: str
@@ -45,6 +45,7 @@ class AdminChange:
     topic_id: str = ""
     partition: int = -1
     count: int = 0
+    replicas: int = 0
     broker: int = -1
     name: str = ""
     before: str | None = None
@@ -129,7 +130,7 @@ class AdminLog:
             return
         created = (ChangeKind.TOPIC_CREATED, record.topic_id)
         if created in self._batch:
-            self._batch[created] = replace(self._batch[created], count=self._batch[created].count + 1)
+            self._batch[created] = replace(self._batch[created], count=self._batch[created].count + 1, replicas=len(record.replicas))
             return
         added = (ChangeKind.PARTITIONS_ADDED, record.topic_id)
         self._note(added, ChangeKind.PARTITIONS_ADDED, topic=topic, topic_id=record.topic_id, before=str(before))
