@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from streaming.broker.protocol.restart_json import SAFE, UNSAFE
-from tests.broker.clients import create_topic, producer
+from tests.broker.clients import create_topic, delete_topic, producer
 from tests.broker.kafka import Kafka
-from tests.broker.restarts import ALL_UP, HANGS, KILLED, KINDS, MOVES, NO_CONTROLLER, ROBUST, Restarts
+from tests.broker.restarts import ALL_UP, HANGS, KILLED, KINDS, MOVES, ROBUST, Restarts
 from tests.docs.documented import blocks
 from tests.job_without_spark import WITHOUT_SPARK
 from tests.limits import SECONDS
@@ -21,16 +21,18 @@ from tests.tools import require_tool
 
 @pytest.fixture
 def kafka(kafka_with_quorum: Kafka) -> Kafka:
-    """All of them up, and everything replicated."""
+    """All of them up, everything replicated, and no topic of a test before: one with a single replica lets no loop end."""
     if kafka_with_quorum.down:
         kafka_with_quorum.start(*kafka_with_quorum.down)
+    for topic in {topic for topic, _ in partitions(kafka_with_quorum) if not topic.startswith("__")}:
+        delete_topic(kafka_with_quorum.bootstrap, topic)
     await_replicated(kafka_with_quorum)
     return kafka_with_quorum
 
 
 @pytest.mark.parametrize(
     ("kinds", "of", "verdicts"),
-    [(KINDS, (KILLED, HANGS), {UNSAFE: 2}), (KINDS, (MOVES,), {UNSAFE: 2}), (ROBUST, (ALL_UP,), {SAFE: 2}), (ROBUST, (NO_CONTROLLER,), {})],
+    [(KINDS, (KILLED, HANGS), {UNSAFE: 2}), (KINDS, (MOVES,), {UNSAFE: 2}), (ROBUST, (ALL_UP,), {SAFE: 2})],
 )
 def test_what_is_said_before_a_restart_is_what_happens(
     kafka: Kafka, kinds: dict[int, tuple[int, ...]], of: tuple[str, ...], verdicts: dict[str, int]
