@@ -252,11 +252,8 @@ def counted(page: Page) -> Page:
 
     Records are counted by agents while a job runs: a job with --once has none of them.
     """
-    kept, left_out = (
-        ("segtail_partition_", "segtail_topic_", "segtail_skipped_"),
-        ("segtail_partition_records", "segtail_topic_records_skew_ratio"),
-    )
-    found = {series: value for series, value in page.items() if series.name.startswith(kept) and series.name not in left_out}
+    kept, left_out = ("segtail_partition_", "segtail_topic_", "segtail_skipped_"), "segtail_partition_records"
+    found = {series: value for series, value in page.items() if series.name.startswith(kept) and series.name != left_out}
     return {series: value for series, value in found.items() if not _CLOCKS.search(series.name) and not WATCHED.search(series.name)}
 
 

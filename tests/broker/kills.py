@@ -168,7 +168,9 @@ def _compare_live(running: Mapping[str, Service], url: str, undisturbed: Page) -
         page = scrape(url)
         if page is None:
             return False
-        different[:] = differences(counted(read_page(page)), wanted)
+        found = counted(read_page(page))
+        # a run with --once counts no records, so it has no skew of them
+        different[:] = differences({each: found[each] for each in found if each.name != "segtail_topic_records_skew_ratio"}, wanted)
         return not different
 
     try:
