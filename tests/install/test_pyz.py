@@ -18,7 +18,7 @@ PRINTS = "import os, sys; print(sys.argv[1:], __file__, *sorted(name for name in
 
 def made(path: Path, **built: str) -> Path:
     """A file like the real one, whose command prints its arguments and where it lies."""
-    facts = {"python": PYTHON, "machine": platform.machine(), "version": "1", "digest": "abc", **built}
+    facts = {"python": PYTHON, "machine": platform.machine(), "digest": "abc", **built}
     with zipfile.ZipFile(path, "w") as archive:
         archive.write(ROOT / "install" / "pyz" / "unpack.py", "__main__.py")
         archive.writestr("built.json", json.dumps(facts))

@@ -6,7 +6,6 @@ acks=all are refused if too few are left in sync, and what the next leader lacks
 follower would have copied a moment later.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -170,10 +169,15 @@ class RestartCheck:
         return found
 
     @cached_property
-    def _goes_offline(self) -> _Pairs:
+    def _electable(self) -> tuple[_Pairs, Longs]:
+        """The replicas that serve and may lead, and how many each partition has."""
         electable = self._serving(self._may_lead)
-        alone = np.bincount(electable.place, minlength=len(self._rows)) == 1
-        return electable.where(alone[electable.place] & (self._leader[electable.place] >= 0))
+        return electable, np.bincount(electable.place, minlength=len(self._rows))
+
+    @cached_property
+    def _goes_offline(self) -> _Pairs:
+        electable, count = self._electable
+        return electable.where((count[electable.place] == 1) & (self._leader[electable.place] >= 0))
 
     @cached_property
     def _min_isr(self) -> tuple[Longs, Flags]:
@@ -195,9 +199,8 @@ class RestartCheck:
         """Partitions that fall or stay under min ISR without a broker, and those of which that is not known."""
         least, known = self._min_isr
         serving = self._serving(self._in_sync)
-        electable = np.bincount(self._serving(self._may_lead).place, minlength=len(self._rows))
         left = np.maximum(np.bincount(serving.place, minlength=len(self._rows)) - 1, 1)  # an eligible one that is elected is in sync alone
-        goes_on = (electable[serving.place] > 1) & (self._leader[serving.place] >= 0)
+        goes_on = (self._electable[1][serving.place] > 1) & (self._leader[serving.place] >= 0)
         under = left < least
         unsure = ~known & ~under & (left < self._all_replicas)
         return serving.where(goes_on & under[serving.place]), serving.where(goes_on & unsure[serving.place])
@@ -273,7 +276,8 @@ class RestartCheck:
     def row(self, broker: int) -> RestartRow:
         """Everything about one broker."""
         running = broker in self.alive
-        reasons, accepted = [*self._reasons(broker, running=running)], [*self._reasons(broker, running=running, accepted=True)]
+        every = [*self._reasons(broker, running=running)]
+        reasons, accepted = ([each for each in every if (each.code in self.accepted) is taken] for taken in (False, True))
         doubts = list(self._doubts(broker, running=running))
         return RestartRow(
             broker=broker,
@@ -289,15 +293,13 @@ class RestartCheck:
     def verdict_of(self, broker: int) -> tuple[str, str]:
         """The verdict about one broker, and the code of the first reason, "" if there is none."""
         running = broker in self.alive
-        reason = next(self._reasons(broker, running=running), None)
+        reason = next((each for each in self._reasons(broker, running=running) if each.code not in self.accepted), None)
         if reason is not None:
             return UNSAFE, reason.code
         return SAFE if next(self._doubts(broker, running=running), None) is None else UNKNOWN, ""
 
-    def _reasons(self, broker: int, *, running: bool, accepted: bool = False) -> Iterator[RestartFact]:
-        """What speaks against it, and is not accepted, or what is."""
-        every = self._reasons_not_to_restart(broker) if running else self._reasons_not_to_start(broker)
-        return (each for each in every if (each.code in self.accepted) is accepted)
+    def _reasons(self, broker: int, *, running: bool) -> Iterator[RestartFact]:
+        return self._reasons_not_to_restart(broker) if running else self._reasons_not_to_start(broker)
 
     def _reasons_not_to_restart(self, broker: int) -> Iterator[RestartFact]:
         offline, refused = self._goes_offline.of(broker), self._refused[0].of(broker)
@@ -461,9 +463,7 @@ class RestartCheck:
         missing = sorted((self.alive | {broker}) - seen)
         if missing:
             yield f"the log dirs of {_named(missing)} are not seen"
-        watched = watched_by(circumstances.agents)
-        parted = unwatched_log_dirs(circumstances.brokers, watched.directories, watched.unnamed)
-        partly = sorted(each for each in (self.alive | {broker}) - {*missing} if parted.get(each))
+        partly = sorted(each for each in (self.alive | {broker}) - {*missing} if self._unwatched.get(each))
         if partly:
             yield f"some log dirs of {_named(partly)} are not seen"
         late = sorted((circumstances.not_current & self.alive) - {*missing})
@@ -476,14 +476,19 @@ class RestartCheck:
             yield f"of {format_count(len(self._lacking), 'partition')} no replica is seen: {which}"
 
     @cached_property
+    def _unwatched(self) -> dict[int, int]:
+        """How many log dirs of each broker are not seen."""
+        watched = watched_by(self.circumstances.agents)
+        return unwatched_log_dirs(self.circumstances.brokers, watched.directories, watched.unnamed)
+
+    @cached_property
     def _lacking(self) -> list[str] | None:
         """The partitions of the cluster that have no replica here, None if no metadata log can be read."""
-        every, seen = topic_partitions(self._latest), {*self._partitions_of(self._rows)}
+        every = topic_partitions(self._latest)
         if every is None:
             return None
-        counts = Counter(topic for topic, _ in seen)
-        some = sorted((topic, count) for topic, count in every.items() if counts[topic] < count)
-        return [f"{topic}-{number}" for topic, count in some for number in range(count) if (topic, number) not in seen]
+        seen = {*self._partitions_of(self._rows)}
+        return [f"{topic}-{number}" for topic, count in sorted(every.items()) for number in range(count) if (topic, number) not in seen]
 
     def _unsure(self, broker: int) -> Iterator[str]:
         unsure = self._names(self._refused[1].of(broker))

@@ -8,7 +8,14 @@ from typing import TypeVar
 
 from prometheus_client import Metric as Samples
 
-from streaming.broker.protocol.cluster_messages import AffectedPartition, MetadataChanges, PartitionCounts, Reassignment, Registered
+from streaming.broker.protocol.cluster_messages import (
+    AffectedPartition,
+    MetadataChanges,
+    PackedMessage,
+    PartitionCounts,
+    Reassignment,
+    Registered,
+)
 from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.broker.protocol.status_messages import BrokerStatus, LogDirStatus, ProcessStatus, ScrubStatus
 from streaming.cluster.view.family import EVERYTHING, Export
@@ -226,6 +233,7 @@ def _same(each: Registered, other: Registered) -> bool:
 
 
 _Report = TypeVar("_Report", LogDirStatus, ScrubStatus)
+_Packed = TypeVar("_Packed", bound=PackedMessage)
 
 
 def each_broker(statuses: Iterable[BrokerStatus]) -> list[BrokerStatus]:
@@ -348,22 +356,20 @@ def topic_ids(newest: BrokerStatus | None) -> dict[str, str] | None:
 @lru_cache(maxsize=4)
 def _unpacked(packed: str) -> PartitionCounts | None:
     """The counts; None if there are none, or if they are not understood."""
-    if not packed:
-        return None
-    try:
-        return PartitionCounts.unpack(packed)
-    except AgentError as error:
-        log.error("counts of partitions are not understood: is the agent of another version?", extra={"error": str(error)})
-        return None
+    return _understood(PartitionCounts, packed, "counts of partitions")
 
 
 @lru_cache(maxsize=4)
 def admin_changes(packed: str) -> MetadataChanges | None:
     """What admins did; None if that is not known, or not understood."""
+    return _understood(MetadataChanges, packed, "changes of the metadata log")
+
+
+def _understood(kind: type[_Packed], packed: str, what: str) -> _Packed | None:
     try:
-        return MetadataChanges.unpack(packed) if packed else None
+        return kind.unpack(packed) if packed else None
     except AgentError as error:
-        log.error("changes of the metadata log are not understood: is the agent of another version?", extra={"error": str(error)})
+        log.error("%s are not understood: is the agent of another version?", what, extra={"error": str(error)})
         return None
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -118,8 +118,13 @@ def retention_rows(judged: JudgedLook, items: Sequence[int]) -> list[RetentionRo
     copied = {name: column[chosen].tolist() for name, column in columns.items()}
     rows = [_row(look, item, {name: values[place] for name, values in copied.items()}) for place, item in enumerate(items)]
     of = judged.circumstances
-    lowered = [of.causes.lowered(row.topic, row.broker, of.times, by_size=row.next_deletion_by_size) for row in rows]
-    rows = [replace(row, limit_lowered=each) if each else row for row, each in zip(rows, lowered, strict=True)]
+
+    @cache
+    def lowered(topic: str, broker: int, by_size: bool) -> str:
+        return of.causes.lowered(topic, broker, of.times, by_size=by_size)
+
+    whys = [lowered(row.topic, row.broker, row.next_deletion_by_size) for row in rows]  # the same for all partitions of a topic there
+    rows = [replace(row, limit_lowered=why) if why else row for row, why in zip(rows, whys, strict=True)]
     return with_verdicts(rows, judged.retention_verdicts.of_rows(items))
 
 
