@@ -10,7 +10,7 @@ import pytest
 from streaming.broker.protocol.restart_json import SAFE, UNSAFE
 from tests.broker.clients import create_topic, delete_topic, producer
 from tests.broker.kafka import Kafka
-from tests.broker.restarts import ALL_UP, HANGS, KILLED, KINDS, MOVES, ROBUST, Restarts
+from tests.broker.restarts import ALL_UP, HANGS, KILLED, KINDS, MOVES, NO_CONTROLLER, ROBUST, Restarts
 from tests.docs.documented import blocks
 from tests.job_without_spark import WITHOUT_SPARK
 from tests.limits import SECONDS
@@ -32,7 +32,7 @@ def kafka(kafka_with_quorum: Kafka) -> Kafka:
 
 @pytest.mark.parametrize(
     ("kinds", "of", "verdicts"),
-    [(KINDS, (KILLED, HANGS), {UNSAFE: 2}), (KINDS, (MOVES,), {UNSAFE: 2}), (ROBUST, (ALL_UP,), {SAFE: 2})],
+    [(KINDS, (KILLED, HANGS), {UNSAFE: 2}), (KINDS, (MOVES,), {UNSAFE: 2}), (ROBUST, (ALL_UP,), {SAFE: 2}), (ROBUST, (NO_CONTROLLER,), {})],
 )
 def test_what_is_said_before_a_restart_is_what_happens(
     kafka: Kafka, kinds: dict[int, tuple[int, ...]], of: tuple[str, ...], verdicts: dict[str, int]

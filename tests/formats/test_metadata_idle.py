@@ -14,6 +14,7 @@ from streaming.kafka.formats.records import read_batch
 from streaming.simulator.batch_writer import encode
 from streaming.simulator.metadata_writer import (
     Listener,
+    leader_change_batch,
     metadata_batch,
     no_op_record,
     register_broker_record,
@@ -40,8 +41,14 @@ class Log:
 
     def write(self, *values: bytes, later_ms: int = 0) -> None:
         self.now += later_ms
-        data = encode(metadata_batch(values, self.now), self._offset)
-        self._offset += len(values)
+        self._append(encode(metadata_batch(values, self.now), self._offset), len(values))
+
+    def elect(self, later_ms: int) -> None:
+        self.now += later_ms
+        self._append(encode(leader_change_batch(1, self.now), self._offset), 1)
+
+    def _append(self, data: bytes, records: int) -> None:
+        self._offset += records
         assert self.image.apply(memoryview(data)) == len(data)
 
     def idle(self, batches: int, every_ms: int = 500) -> None:
@@ -101,6 +108,16 @@ def test_a_controller_that_writes_and_is_never_idle_any_more_has_no_pace() -> No
     assert log.image.idle_interval_ms is None
     log.idle(2)
     assert log.image.idle_interval_ms == 500
+
+
+def test_a_controller_that_is_elected_late_is_as_idle_as_the_one_before_until_it_has_had_the_time_to_be() -> None:
+    log = Log()
+    log.idle(5)
+    log.elect(later_ms=15_000)
+    log.register(5, later_ms=2_000)  # as at the start of a controller that dies again at once
+    assert log.image.idle_interval_ms == 500
+    log.register(6, later_ms=9_000)
+    assert log.image.idle_interval_ms is None
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 60_000)), max_size=30))

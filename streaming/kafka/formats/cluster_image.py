@@ -13,7 +13,7 @@ import numpy as np
 
 from streaming.errors import FormatError
 from streaming.kafka.formats.admin_changes import AdminLog
-from streaming.kafka.formats.control import KRaftVoters, SnapshotFooter, SnapshotHeader, read_control
+from streaming.kafka.formats.control import KRaftVoters, LeaderChange, SnapshotFooter, SnapshotHeader, read_control
 from streaming.kafka.formats.layout import HEADER_BYTES, LENGTH_AT, PREFIX_BYTES
 from streaming.kafka.formats.metadata_partitions import (
     Begun,
@@ -79,11 +79,13 @@ class IdleRun(NamedTuple):
 class IdlePace:
     """How often the controller writes idle batches, measured at those that were read last.
 
-    If the controller writes something else after ten seconds without an idle batch, it writes no idle batches.
+    If the controller writes something else after ten seconds without an idle batch, it writes no idle batches. The time before a
+    controller is elected does not count: nobody writes then.
     """
 
     def __init__(self) -> None:
         self._last_ms = -1
+        self._quiet_from_ms = -1
         self._gaps: deque[int] = deque(maxlen=_GAPS)
 
     @property
@@ -97,12 +99,16 @@ class IdlePace:
             self._gaps.append(max(0, first_ms - self._last_ms))
         if batches > 1:
             self._gaps.append(max(0, last_ms - first_ms) // (batches - 1))
-        self._last_ms = last_ms
+        self._last_ms = self._quiet_from_ms = last_ms
+
+    def elected(self, at_ms: int) -> None:
+        """Note that a controller was elected at ``at_ms``."""
+        self._last_ms, self._quiet_from_ms = -1, at_ms
 
     def other(self, at_ms: int) -> None:
         """Note that a batch of records was read, which the controller wrote at ``at_ms``."""
-        if self._last_ms >= 0 and at_ms - self._last_ms > _OFF_AFTER_MS:
-            self._last_ms = -1
+        if self._quiet_from_ms >= 0 and at_ms - self._quiet_from_ms > _OFF_AFTER_MS:
+            self._last_ms = self._quiet_from_ms = -1
             self._gaps.clear()
 
 
@@ -359,6 +365,8 @@ class ClusterImage:
                     self._voters = tuple(each.voter_id for each in control.voters)
                 elif isinstance(control, SnapshotHeader):
                     self.admin.from_ms = control.last_contained_log_timestamp or -1
+                elif isinstance(control, LeaderChange):
+                    self._pace.elected(batch.max_timestamp)
             return
         self._written_ms = batch.max_timestamp
         self._pace.other(batch.max_timestamp)
