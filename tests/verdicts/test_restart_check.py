@@ -160,6 +160,11 @@ def test_records_that_only_a_replica_that_hangs_would_lead_without_are_lost() ->
             "no metadata log has grown for 10s: there is no active controller, or these are copies",
         ),
         (
+            {"of_broker": {"appended_ms": -1}},
+            "whether a controller is active, and whether a broker hangs, is not known: the metadata log does not grow while nothing"
+            " changes (metadata.max.idle.interval.ms)",
+        ),
+        (
             {"of_broker": {"process": ProcessStatus(state=ProcessState.UNKNOWN, why="changed lately", free=["x"])}},
             "whether broker 1, 2, 3 runs is not known: nobody holds the locks of its log dirs, and it wrote a moment ago",
         ),

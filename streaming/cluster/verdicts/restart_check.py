@@ -456,6 +456,9 @@ class RestartCheck:
         if newest_ms >= 0 and circumstances.now_ms - newest_ms > QUIET_MS and not quiet_metadata(circumstances):
             age = format_duration((circumstances.now_ms - newest_ms) / 1000)
             yield f"no metadata log has grown for {age}: there is no active controller, or these are copies"
+        if newest_ms < 0 and self._lacking is not None:
+            grows_not = "the metadata log does not grow while nothing changes (metadata.max.idle.interval.ms)"
+            yield f"whether a controller is active, and whether a broker hangs, is not known: {grows_not}"
         if self._perhaps_ended:
             names = _ids(self._perhaps_ended)
             yield f"whether broker {names} runs is not known: nobody holds the locks of its log dirs, and it wrote a moment ago"
