@@ -1,7 +1,9 @@
 """The command ``segtail``: finds the subcommand, and converts errors to a message and an exit status."""
 
 import importlib
+import os
 import sys
+import threading
 from difflib import get_close_matches
 
 import click
@@ -103,11 +105,19 @@ def _refuse_repeated(context: click.Context, words: list[str]) -> None:
 
 @click.command(cls=CommandGroup, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(__version__, prog_name="segtail", message="%(prog)s %(version)s")
-def segtail() -> None:
+@click.option("--child", is_flag=True, hidden=True, help="End at once when standard input does; for what only reads.")
+def segtail(child: bool) -> None:
     """Watches Kafka's log segments on the broker's disk and exports what is appended, partition by partition, as Prometheus metrics.
 
     It opens Kafka's files read-only and needs no Kafka client, no ACLs and no JMX.
     """
+    if child:
+        threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    os.read(0, 1)
+    os._exit(INTERRUPTED)
 
 
 def main() -> None:
