@@ -88,7 +88,9 @@ class Agent:
             ladders=self.ladders,
             redact=self._redact,
         )
-        self.service = Service(self.name, self.journal, self.consumers, lambda: host_watch, self.polls, about_groups=about_groups)
+        self.service = Service(
+            self.name, self.journal, self.consumers, lambda: host_watch, self.polls, about_groups=about_groups, redact=self._redact or str
+        )
 
     def _watcher(self) -> Watcher:
         return Watcher(

@@ -216,6 +216,18 @@ COORDINATOR = pa.schema(
 """Newest entries of `__transaction_state`, at most one for each transactional.id."""
 
 
+PRODUCER_OWNERS = pa.schema(
+    [
+        ("broker", _INT),
+        ("partition", _INT),  # of `__transaction_state`
+        ("offset", _LONG),  # of a record that says so
+        ("producer_id", _LONG),
+        ("transactional_id", _TEXT),  # as it may leave the host
+    ]
+)
+"""The transactional ids that producer ids were given to. A producer id is never given to another one, so a record says it for good."""
+
+
 class Change(StrEnum):
     """The kind of a state row."""
 

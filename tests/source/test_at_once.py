@@ -297,7 +297,7 @@ EXCERPT = Excerpt(1, "/d", "orders", 0, "", 0, 0, TASK_BYTES // 2, TASK_BYTES //
 
 def tasks(relation: Relation, *excerpts: Excerpt) -> list[tuple[list[tuple[int, int]], bool]]:
     made = reader({"log_dirs": "/d", "relation": relation})
-    return [([(each.partition, each.segment) for each in task.excerpts], task.ongoing) for task in made._tasks("", excerpts)]
+    return [([(each.partition, each.segment) for each in task.excerpts], task.ongoing) for task in made._tasks("", excerpts, "")]
 
 
 def test_excerpts_share_tasks_up_to_a_size() -> None:

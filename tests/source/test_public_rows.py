@@ -153,9 +153,11 @@ def test_transactions() -> None:
                 | {"start_ms": -1, "end_ms": MS},
             ],
             TRANSACTION_ROWS,
-        )
+        ),
+        lambda producer_ids: pa.array([{7: "app-1"}.get(each) for each in producer_ids.to_pylist()]),
     )
     assert made.schema.equals(ARROW[Relation.TRANSACTIONS])
+    assert made["transactional_id"].to_pylist() == ["app-1"] * 3
     named = ("kind", "first_offset", "last_offset", "marker_offset", "bytes", "begin", "end", "begin_source", "missing_bytes")
     assert [tuple(row[name] for name in named) for row in made.to_pylist()] == [
         ("committed", 0, 3, 5, 9, TIME, TIME, "recorded", 0),

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from streaming.broker.agent.excerpt_answers import ScanRoom, excerpt_messages, scan_messages
+from streaming.broker.agent.excerpt_answers import ScanRoom, excerpt_messages, owner_messages, scan_messages
 from streaming.broker.agent.reader_service import ReaderService
 from streaming.broker.agent.service import Service
 from streaming.broker.journal.consumers import Readers
@@ -20,7 +20,7 @@ from streaming.broker.protocol.consumer_messages import (
     ReaderRange,
     Register,
 )
-from streaming.broker.protocol.excerpt_messages import ExcerptsRequest, Scan, ScanRequest
+from streaming.broker.protocol.excerpt_messages import ExcerptsRequest, OwnersRequest, Scan, ScanRequest
 from streaming.broker.protocol.group_messages import BatchRequest, GroupsRequest, PositionsRequest, RecordsRequest
 from streaming.broker.protocol.group_stream import row_messages
 from streaming.broker.protocol.json_message import Message
@@ -75,6 +75,7 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
         Call.READER_ROWS: reader_rows,
         Call.READER_COMMIT: _one(ReaderCommit, to_readers.committed),
         Call.EXCERPTS: lambda body, _: _few(excerpt_messages(log_dirs, _decoded(ExcerptsRequest, body)), slow),
+        Call.OWNERS: lambda body, _: _few(owner_messages(log_dirs.available, _decoded(OwnersRequest, body), service.redact), slow),
         Call.SCAN: lambda body, principal: scan_messages(log_dirs.available, _decoded(ScanRequest, body), principal, scans),
     }
     if about_groups is not None:

@@ -13,12 +13,14 @@ from streaming.broker.agent.service import serve_only
 from streaming.broker.disk.logdirs import LogDir, LogDirs
 from streaming.broker.excerpts.excerpt_listing import excerpts_of, partitions_with_start, topics_of
 from streaming.broker.excerpts.excerpt_scan import scan_excerpts
+from streaming.broker.excerpts.producer_owners import owners_in
 from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import Selection
 from streaming.broker.protocol.excerpt_messages import (
     MOST_EXCERPTS,
     Excerpts,
     ExcerptsRequest,
+    OwnersRequest,
     Scan,
     ScanEnd,
     ScanRequest,
@@ -26,6 +28,7 @@ from streaming.broker.protocol.excerpt_messages import (
     UnreadPart,
 )
 from streaming.broker.protocol.group_stream import row_messages
+from streaming.common.rows import PRODUCER_OWNERS
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, quoted
 
@@ -116,6 +119,20 @@ def scan_messages(
     with room.taken(principal):
         yield from row_messages(rows())
         yield ScanEnd(unread=unread).encode()
+
+
+def owner_messages(log_dirs: Sequence[LogDir], request: OwnersRequest, redact: Callable[[str], str]) -> Iterator[pa.Buffer]:
+    """Which transactional ids producer ids were given to.
+
+    Raises:
+        AgentError: a log dir cannot be read.
+        VersionError: its sender is of a version that cannot read the answer.
+    """
+    serve_only(request.protocol)
+    place = PRODUCER_OWNERS.get_field_index("transactional_id")
+    for rows in owners_in(log_dirs, request.known):
+        names = pa.array(map(redact, rows.column(place).to_pylist()), pa.string())
+        yield from row_messages([rows.set_column(place, PRODUCER_OWNERS.field(place), names)])
 
 
 def _one_of(value: str, kind: Callable[[str], _Name]) -> _Name:

@@ -43,6 +43,7 @@ class Call(StrEnum):
     COMMITTED = "committed"
     EXCERPTS = "excerpts"
     SCAN = "scan"
+    OWNERS = "owners"
     GROUPS = "groups"
     POSITIONS = "positions"
     RECORDS = "records"

@@ -110,6 +110,23 @@ class ScanRequest(Message):
     protocol: int = PROTOCOL
 
 
+@dataclass(frozen=True, slots=True)
+class ReadUpto(Message):
+    """A log of `__transaction_state` of which everything before an offset is known."""
+
+    broker: Small
+    partition: Small
+    offset: Natural
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnersRequest(Message):
+    """Asks for `streaming.common.rows.PRODUCER_OWNERS` in the coordinators' logs that the agent has, from where they are ``known`` on."""
+
+    known: list[ReadUpto] = field(default_factory=list)
+    protocol: int = PROTOCOL
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadPart(Message):
     """What of the excerpt ``item`` of a request was not there to be read: ``bytes`` from ``position`` on.

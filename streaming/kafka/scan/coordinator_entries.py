@@ -17,6 +17,9 @@ from streaming.kafka.scan.walk import Bytes
 # The fields of a record before its key: its length in one or two bytes, attributes, timestamp and offset delta, the length of its key.
 _BEFORE_KEY = 6
 
+# What follows the key up to the end of the producer id: the length of the value in one or two bytes, its version, the id.
+_TO_PRODUCER_ID = 2 + 2 + 8
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorEntry:
@@ -71,6 +74,28 @@ def coordinator_entries(batches: Batches, buffer: Bytes) -> CoordinatorEntries:
     return CoordinatorEntries(tuple(_entry(*found) for found in newest.items()), unreadable)
 
 
+def producer_owners(batches: Batches, buffer: Bytes) -> list[tuple[int, int, str]]:
+    """The offset of a record, a producer id and the short transactional id that it was given to, for each that the sound batches name.
+
+    Not only the newest records count: whoever had a producer id once has it for good. What cannot be read is left out.
+    """
+    found: dict[int, tuple[int, int, str]] = {}
+    for item in _worth_opening(batches, buffer, beyond_key=_TO_PRODUCER_ID):
+        position = int(batches.positions[item])
+        try:
+            for record in read_entry_records(buffer.data[position : position + int(batches.size[item])]) or ():
+                transactional_id = read_transaction_key(record.key or b"")
+                if transactional_id is None or record.value is None:
+                    continue
+                value = read_transaction_value(record.value)
+                for producer_id in (value.producer_id, value.previous_producer_id, value.next_producer_id):
+                    if producer_id >= 0:
+                        found[producer_id] = (record.offset, producer_id, short_name(transactional_id))
+        except FormatError:
+            continue
+    return list(found.values())
+
+
 def _open(entry: memoryview) -> tuple[dict[str, Record], int]:
     """The newest record of each id in a batch, in the order of offsets, and how many keys are not understood.
 
@@ -94,8 +119,10 @@ def _open(entry: memoryview) -> tuple[dict[str, Record], int]:
     return found, unknown
 
 
-def _worth_opening(batches: Batches, buffer: Bytes) -> list[int]:
+def _worth_opening(batches: Batches, buffer: Bytes, beyond_key: int = 0) -> list[int]:
     """The data batches, without those whose only record a later one of the range replaces: a busy coordinator mostly writes such batches.
+
+    ``beyond_key``: one replaces another only if so many bytes after their keys are equal, too.
 
     A coordinator writes uncompressed batches of one record with deltas of 0. So the key is at a fixed position and can be read without
     parsing the batch.
@@ -113,7 +140,7 @@ def _worth_opening(batches: Batches, buffer: Bytes) -> list[int]:
     usual = single & (fields[:, 0] < 0x80) & ~fields[:, 1:4].any(axis=1) & (key_size < 0x80) & (key_size & 1 == 0)
     begins = (at + longer + 5)[usual].tolist()
     newest = {
-        bytes(buffer.data[begin : begin + size]): item
+        bytes(buffer.data[begin : begin + size + beyond_key]): item
         for item, begin, size in zip(data[usual].tolist(), begins, (key_size[usual] >> 1).tolist(), strict=True)
     }
     return sorted([*data[~usual].tolist(), *newest.values()])

@@ -31,7 +31,16 @@ from streaming.broker.protocol.consumer_messages import (
     ReaderRange,
     Register,
 )
-from streaming.broker.protocol.excerpt_messages import Excerpt, Excerpts, ExcerptsRequest, Scan, ScanEnd, ScanRequest, UnreadPart
+from streaming.broker.protocol.excerpt_messages import (
+    Excerpt,
+    Excerpts,
+    ExcerptsRequest,
+    OwnersRequest,
+    Scan,
+    ScanEnd,
+    ScanRequest,
+    UnreadPart,
+)
 from streaming.broker.protocol.group_json import BatchCheck
 from streaming.broker.protocol.group_messages import (
     MOST_POSITIONS,
@@ -51,7 +60,7 @@ from streaming.common.arrow_streams import cast_columns, read_stream
 from streaming.common.certificates import Pair, read_ca, read_pair
 from streaming.common.event_row import EVENTS
 from streaming.common.reloading import Reloading
-from streaming.common.rows import BATCHES, TRANSACTION_ROWS
+from streaming.common.rows import BATCHES, PRODUCER_OWNERS, TRANSACTION_ROWS
 from streaming.common.targets import Scheme, Target, is_loopback
 from streaming.errors import AgentError, UsageError, VersionError
 from streaming.spark.client.address_lookup import NO_FILES, ClientFiles
@@ -377,6 +386,10 @@ class AgentClient:
             return as_events(rows) if schema is EVENTS else cast_columns(rows, schema)
         except (pa.ArrowException, KeyError, ValueError) as error:
             raise self._error(f"its rows cannot be read ({error}): are both of the same version?", Reason.PROTOCOL) from error
+
+    def owners(self, request: OwnersRequest) -> list[pa.Table]:
+        """Which transactional ids producer ids were given to (`PRODUCER_OWNERS`), by the coordinators' logs that the agent has."""
+        return [self._scanned(message, PRODUCER_OWNERS) for message in self._messages(Call.OWNERS, request.encode(), LISTING_SECONDS)]
 
     # --- readers
 

@@ -17,6 +17,7 @@ from streaming.kafka.formats.properties import known_clusters
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.source import agent_connections
 from streaming.spark.source.at_once import AtOnceReader, Task, scan_of
+from streaming.spark.source.producer_names import ProducerNames, names_of_agents
 from streaming.spark.source.public_options import nothing_fits
 
 MOST_NAMES = 2_000
@@ -40,7 +41,9 @@ class AgentReader(AtOnceReader):
         narrow = self._selection() != self._options.selection
         if not narrow and not any(answer.matched for answer in answers.values()):
             raise nothing_fits(self._options.selection, {topic for answer in answers.values() for topic in answer.topics})
-        tasks = [task for address, answer in answers.items() for task in self._tasks(address, answer.excerpts)]
+        tasks = [
+            task for address, answer in answers.items() for task in self._tasks(address, answer.excerpts, statuses[address].cluster_id)
+        ]
         if not narrow:  # a filter on topics fits no row of a log dir as a whole
             tasks += [Task(address, (), False, tuple(answer.unavailable)) for address, answer in answers.items() if answer.unavailable]
         return tasks
@@ -112,6 +115,9 @@ class AgentReader(AtOnceReader):
                 if error.reason != Reason.BUSY or time.monotonic() > deadline:
                     raise
             time.sleep(_PAUSE_SECONDS)
+
+    def _names(self, cluster_id: str) -> ProducerNames:
+        return names_of_agents(self._options, cluster_id)
 
     def _client(self, address: str) -> AgentClient:
         return agent_connections.client(address, self._options.files)

@@ -22,6 +22,7 @@ from pyspark.sql.datasource import (
 from streaming.broker.protocol.consumer_messages import Selection
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt, Scan, UnavailableDir, UnreadPart
 from streaming.common.start_from import StartFrom
+from streaming.spark.source.producer_names import ProducerNames
 from streaming.spark.source.public_options import PublicOptions
 from streaming.spark.source.public_rows import ARROW, public_batches, public_ranges, public_transactions, skipped_row
 from streaming.spark.source.relations import Relation
@@ -145,24 +146,19 @@ WHOLE_SEGMENTS = 1 << 40
 RowPieces = Generator[pa.Table | pa.RecordBatch, None, list[UnreadPart]]
 """Rows as they are scanned, piece by piece, and at the end what was not there."""
 
-_ROWS: dict[Relation, Callable[[pa.Table | pa.RecordBatch], pa.RecordBatch]] = {
-    Relation.BATCHES: public_batches,
-    Relation.RANGES: public_ranges,
-    Relation.TRANSACTIONS: public_transactions,
-}
-
 
 @dataclass
 class Task(InputPartition):
     """The work of one task: excerpts, of one agent or of log dirs here (address "").
 
-    ``ongoing``: they end where their logs end. ``unavailable``: log dirs in which nothing was looked for.
+    ``ongoing``: they end where their logs end. ``unavailable``: log dirs in which nothing was looked for. ``cluster_id``: "" not known.
     """
 
     address: str
     excerpts: tuple[Excerpt, ...]
     ongoing: bool
     unavailable: tuple[UnavailableDir, ...] = ()
+    cluster_id: str = ""
 
 
 _NO_WORK = Task("", (), ongoing=False)
@@ -225,6 +221,20 @@ class AtOnceReader(DataSourceReader):
     def _rows(self, task: Task) -> RowPieces:
         """The scanned rows of a task's excerpts, and what of them was not there."""
 
+    @abstractmethod
+    def _names(self, cluster_id: str) -> ProducerNames:
+        """The transactional ids of a cluster, as far as they are needed."""
+
+    def _made_public(self, cluster_id: str) -> Callable[[pa.Table], pa.RecordBatch]:
+        """What makes rows of the relation of scanned ones."""
+        match self._options.relation:
+            case Relation.BATCHES:
+                return public_batches
+            case Relation.RANGES:
+                return public_ranges
+        names = self._names(cluster_id)
+        return lambda rows: public_transactions(rows, names)
+
     def _selection(self) -> Selection | None:
         """What is wanted of the options' selection; None: nothing is."""
         return self._wanted.narrowed(self._options.selection)
@@ -240,10 +250,10 @@ class AtOnceReader(DataSourceReader):
     def _excerpt_bytes(self) -> int:
         return WHOLE_SEGMENTS if self._options.relation is Relation.TRANSACTIONS else TASK_BYTES
 
-    def _tasks(self, address: str, excerpts: Sequence[Excerpt]) -> list[Task]:
+    def _tasks(self, address: str, excerpts: Sequence[Excerpt], cluster_id: str) -> list[Task]:
         wanted = [self._wanted.part_of(each) for each in excerpts if self._wanted.has(each)]
         groups = _together(wanted, by_log=self._options.relation is Relation.TRANSACTIONS)
-        return [Task(address, tuple(group), ends) for group, ends in groups]
+        return [Task(address, tuple(group), ends, cluster_id=cluster_id) for group, ends in groups]
 
     def _public(self, task: Task, rows: RowPieces) -> Iterator[pa.RecordBatch]:
         """The rows of a task as everybody reads them, and a row for each part that was not there to be read."""
@@ -251,7 +261,8 @@ class AtOnceReader(DataSourceReader):
         schema = ARROW[relation]
         chosen = [each for each in schema.names if each in names] if names else schema.names
         yield pa.RecordBatch.from_pylist([], schema).select(chosen)
-        unread = yield from _joined(rows, lambda some: _ROWS[relation](some).select(chosen))
+        made_public = self._made_public(task.cluster_id)
+        unread = yield from _joined(rows, lambda some: made_public(some).select(chosen))
         for away in task.unavailable:
             values: dict[str, object] = {"broker": away.broker if away.broker >= 0 else None, "log_dir": away.log_dir}
             yield skipped_row(relation, {**values, "reason": UNAVAILABLE}).select(chosen)

@@ -17,11 +17,14 @@ from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.excerpts.excerpt_listing import copied_in_part, excerpts_of, partitions_with_start, topics_of
 from streaming.broker.excerpts.excerpt_scan import scan_excerpts
 from streaming.broker.excerpts.excerpt_walk import OnDamage, RecordDamage
+from streaming.broker.excerpts.producer_owners import owners_in
 from streaming.broker.excerpts.record_plan import WantedRecords, plan_records
 from streaming.broker.excerpts.record_ranges import RangeReader, RecordRange
 from streaming.common.start_from import StartFrom
 from streaming.errors import LogDirError
+from streaming.kafka.formats.properties import known_clusters
 from streaming.spark.source.at_once import AtOnceReader, RowPieces, Task, scan_of
+from streaming.spark.source.producer_names import ProducerNames, known_producers
 from streaming.spark.source.public_options import Isolation, Mode, PublicOptions, Until, nothing_fits
 from streaming.spark.source.relations import Relation, schema_of
 
@@ -48,11 +51,16 @@ class LocalReader(AtOnceReader):
                         raise LogDirError(f"option log_dirs: {lost}: copy it whole, or remove what is left")
             except OSError as error:
                 raise LogDirError(f"option log_dirs: {log_dir} cannot be read: {error.strerror or error}") from error
-        return self._tasks("", list(excerpts_of(partitions, self._start(), self._excerpt_bytes())))
+        cluster_id = next(iter(known_clusters(each.cluster_id for each in log_dirs)), "")
+        return self._tasks("", list(excerpts_of(partitions, self._start(), self._excerpt_bytes())), cluster_id)
 
     def _rows(self, task: Task) -> RowPieces:
         log_dirs = [_here(path) for path in dict.fromkeys(each.log_dir for each in task.excerpts)]
         return scan_excerpts(log_dirs, task.excerpts, scan_of(self._options.relation), ongoing=task.ongoing)
+
+    def _names(self, cluster_id: str) -> ProducerNames:
+        paths = self._options.log_dirs
+        return ProducerNames(known_producers(cluster_id, paths), lambda known: owners_in(_opened(paths), known))
 
 
 def _opened(paths: Sequence[Path]) -> Sequence[LogDir]:

@@ -1,6 +1,6 @@
 """Rows as agents send them, as rows of the relations that everybody reads (`streaming.spark.source.relations`), column by column."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -188,8 +188,8 @@ def public_batches(batches: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
     return _batch(columns, schema)
 
 
-def public_transactions(transactions: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of `TRANSACTIONS`, of those of `streaming.common.rows.TRANSACTION_ROWS`."""
+def public_transactions(transactions: pa.Table | pa.RecordBatch, names: Callable[[pa.Array], pa.Array]) -> pa.RecordBatch:
+    """Rows of `TRANSACTIONS`, of those of `streaming.common.rows.TRANSACTION_ROWS`; ``names``: the transactional ids of producer ids."""
     rows, schema = one_batch(transactions), ARROW[Relation.TRANSACTIONS]
     count, committed = rows.num_rows, rows["committed"]
     columns: dict[str, pa.Array] = {name: rows[name] for name in ("log_dir", "topic", "partition", "producer_id")}
@@ -197,6 +197,7 @@ def public_transactions(transactions: pa.Table | pa.RecordBatch) -> pa.RecordBat
     columns |= {
         "kind": _ENDS.take(pc.if_else(pc.is_in(committed, value_set=pa.array([0, 1], pa.int32())), committed, 2)),
         "topic_id": known_text(rows["topic_id"]),
+        "transactional_id": names(rows["producer_id"]),
         "last_offset": known(pc.subtract(rows["next_offset"], 1)),
         "begin": times(rows["start_ms"]),
         "end": times(rows["end_ms"]),

@@ -21,10 +21,12 @@ from streaming.broker.protocol.status_messages import Status
 from streaming.common.rows import BATCHES, SEGMENTS, Kind
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, SameAgentError, UsageError, VersionError
+from streaming.kafka.formats.properties import known_clusters
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.client.column_versions import as_events
 from streaming.spark.source import agent_connections
 from streaming.spark.source.offsets import Offset as Offset
+from streaming.spark.source.producer_names import LATE_SECONDS, names_of_agents
 from streaming.spark.source.public_options import PublicOptions, nothing_fits
 from streaming.spark.source.public_rows import (
     ARROW,
@@ -144,6 +146,11 @@ class ReaderPlanner:
     def addresses(self) -> dict[str, str]:
         """Where each agent that takes part was when it was planned, by its name."""
         return {status.agent: address for address, status in self._agents.items()}
+
+    @property
+    def cluster_id(self) -> str:
+        """The cluster of the agents that take part, "" if it is not known."""
+        return next(iter(known_clusters(status.cluster_id for status in self._agents.values())), "")
 
     def take_all(self) -> None:
         """The first plan will wait until every agent has read what is there, and use that as the end."""
@@ -305,8 +312,8 @@ class ReaderPlanner:
 # --- the tables of an agent's answer to a reader as rows of its relation: what was asked for, and events that say what is missing.
 
 
-def public_rows(relation: Relation, table: pa.Table) -> pa.Table:
-    """The rows of one table of an answer.
+def public_rows(relation: Relation, table: pa.Table, names: Callable[[pa.Array], pa.Array]) -> pa.Table:
+    """The rows of one table of an answer; ``names``: the transactional ids of producer ids.
 
     Raises:
         AgentError: it is none that an agent sends for this relation.
@@ -317,7 +324,7 @@ def public_rows(relation: Relation, table: pa.Table) -> pa.Table:
     if relation is Relation.BATCHES and set(BATCHES.names) <= set(table.schema.names):
         return pa.Table.from_batches([public_batches(table.select(BATCHES.names).cast(BATCHES))])
     if relation is Relation.TRANSACTIONS:
-        return pa.Table.from_batches([public_transactions(table)])
+        return pa.Table.from_batches([public_transactions(table, names)])
     raise AgentError(f"its rows are none of {relation}: are the agent and this Spark of the same version?", "protocol")
 
 
@@ -391,13 +398,15 @@ EXCERPTS_A_TASK = 4
 class ReaderTask(InputPartition):
     """The work of one task: ranges of agents, and where each agent was when they were planned.
 
-    ``reader``: the query's id; ``run``: of the reader that planned, because Spark makes another one for the tasks.
+    ``reader``: the query's id; ``run``: of the reader that planned, because Spark makes another one for the tasks. ``cluster_id``: "" not
+    known.
     """
 
     reader: str
     run: str
     ranges: list[tuple[str, AgentRange]]
     addresses: dict[str, str]
+    cluster_id: str
 
 
 class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -434,13 +443,13 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offset, end: Offset) -> list[ReaderTask]:
         """The tasks of a micro-batch."""
-        reader, run, addresses = reader_id(end), self._planner.run, self._planner.addresses
+        reader, run, addresses, cluster_id = reader_id(end), self._planner.run, self._planner.addresses, self._planner.cluster_id
         found = sorted(ranges(start, end).items())
         tasks = [[each] for agent, range_ in found for each in _parts(agent, range_)]
         if self._options.relation is Relation.RANGES:
             events = [each for task in tasks for each in task if each[1].events]  # a task costs more than the rows of some agents
             tasks = [events] * bool(events) + [task for task in tasks if not task[0][1].events]
-        return [ReaderTask(reader, run, task, addresses) for task in tasks]
+        return [ReaderTask(reader, run, task, addresses, cluster_id) for task in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task.
@@ -452,11 +461,12 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         options = self._options
         schema = to_arrow_schema(schema_of(options.relation, options.columns), timezone="UTC")
         yield pa.RecordBatch.from_pylist([], schema)
+        names = names_of_agents(options, partition.cluster_id, LATE_SECONDS)
         for agent, range_ in partition.ranges:
             if range_.anew:
                 yield from lost_rows(options.relation, agent, range_.end.journal).select(schema.names).cast(schema).to_batches()
             for table in self._rows(partition, agent, range_):
-                yield from public_rows(options.relation, table).select(schema.names).cast(schema).to_batches()
+                yield from public_rows(options.relation, table, names).select(schema.names).cast(schema).to_batches()
 
     def _rows(self, partition: ReaderTask, agent: str, range_: AgentRange) -> Iterator[pa.Table]:
         """The rows of a range as the agent sends them, asked for again while nothing of them was passed on."""

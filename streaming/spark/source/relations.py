@@ -153,6 +153,9 @@ RELATIONS = {
         *_LOG,
         RelationColumn("producer_id", _LONG, ""),
         RelationColumn("producer_epoch", _INT, "of its data"),
+        RelationColumn(
+            "transactional_id", _TEXT, "of its producer; null where no log of `__transaction_state` that is read has the producer id"
+        ),
         RelationColumn("first_offset", _LONG, "of its first batch in this partition; null for a marker without data"),
         RelationColumn("last_offset", _LONG, "of its last batch"),
         RelationColumn("marker_offset", _LONG, "of its marker"),
