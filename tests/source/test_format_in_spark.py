@@ -62,10 +62,13 @@ def test_the_documented_questions_have_answers(spark: SparkSession, log: Partiti
 def test_all_that_is_read_arrives_whether_filters_are_pushed_or_not(spark: SparkSession, log: PartitionLog) -> None:
     batches = spark.read.format("segtail").option("log_dirs", str(log.directory.parent)).option("relation", "batches").load()
     wanted = batches.where((F.col("topic") == "orders") & (F.col("base_offset") > 2) & (F.col("max_timestamp") > "2020-01-01"))
+    options = {"log_dirs": str(log.directory.parent), "relation": "records", "until": "end", "isolation": "read_uncommitted"}
+    records = spark.read.format("segtail").options(**options).load().where("topic = 'orders' AND offset > 2 AND offset < 6")
     found = []
     for pushed in ("false", "true"):
         spark.conf.set("spark.sql.python.filterPushdown.enabled", pushed)
         found.append(sorted(row.base_offset for row in wanted.select("base_offset").collect()))
+        assert sorted(row.offset for row in records.collect()) == [3, 4]
     spark.conf.unset("spark.sql.python.filterPushdown.enabled")
     assert found == [[3, 5, 6]] * 2
 

@@ -39,21 +39,26 @@ _AFTER = (GreaterThan, GreaterThanOrEqual)
 class PushedFilters:
     """The logs that a query wants: topics and partitions (None: all), batches by their base offsets, and by time.
 
-    ``timestamp``: Unix milliseconds; nothing before the first batch that has a record of then or later is wanted. -1: no such bound.
+    ``reached_offset``: no batch that ends before it is wanted. ``timestamp``: Unix milliseconds; nothing before the first batch that has a
+    record of then or later is wanted. -1: no such bound.
     """
 
     topics: frozenset[str] | None = None
     partitions: frozenset[int] | None = None
     from_offset: int = 0
     until_offset: int = EVERYTHING
+    reached_offset: int = 0
     timestamp: int = -1
+
+    def has_log(self, topic: str, partition: int) -> bool:
+        """Whether rows of a log can be wanted."""
+        return (self.topics is None or topic in self.topics) and (self.partitions is None or partition in self.partitions)
 
     def has(self, excerpt: Excerpt) -> bool:
         """Whether rows of an excerpt can be wanted."""
         return (
-            (self.topics is None or excerpt.topic in self.topics)
-            and (self.partitions is None or excerpt.partition in self.partitions)
-            and excerpt.until_offset > self.from_offset
+            self.has_log(excerpt.topic, excerpt.partition)
+            and excerpt.until_offset > max(self.from_offset, self.reached_offset)
             and excerpt.from_offset < self.until_offset
         )
 
@@ -85,14 +90,14 @@ def take(filters: Iterable[Filter], relation: Relation) -> tuple[PushedFilters, 
     """What some filters want, and those that Spark still has to check.
 
     Topics and partitions are the same for all rows of a log, so nothing is left to check. Offsets and times only exclude what cannot be
-    wanted, and only of batches: a range would begin elsewhere, and so be another one.
+    wanted, and only of batches and records: a range would begin elsewhere, and so be another one.
     """
     wanted, left = PushedFilters(), []
     for each in filters:
         narrowed = _logs(wanted, each)
         if narrowed is None:
             left.append(each)
-            narrowed = _batches(wanted, each) if relation is Relation.BATCHES else wanted
+            narrowed = _rows(wanted, each) if relation in _CUT else wanted
         wanted = narrowed
     return wanted, left
 
@@ -110,7 +115,10 @@ def _logs(wanted: PushedFilters, each: Filter) -> PushedFilters | None:
     return replace(wanted, partitions=frozenset(values) if wanted.partitions is None else wanted.partitions & frozenset(values))
 
 
-def _batches(wanted: PushedFilters, each: Filter) -> PushedFilters:
+_CUT = (Relation.BATCHES, Relation.RECORDS)
+
+
+def _rows(wanted: PushedFilters, each: Filter) -> PushedFilters:
     """With what a filter says of offsets or times."""
     if not isinstance(each, (EqualTo, *_BEFORE, *_AFTER)):
         return wanted
@@ -119,12 +127,15 @@ def _batches(wanted: PushedFilters, each: Filter) -> PushedFilters:
         return wanted
     if name == "max_timestamp" and isinstance(value, datetime) and value.tzinfo is not None and isinstance(each, (EqualTo, *_AFTER)):
         return replace(wanted, timestamp=max(wanted.timestamp, (value - _EPOCH) // timedelta(milliseconds=1)))
-    if name not in ("base_offset", "last_offset") or type(value) is not int:
+    if name not in ("base_offset", "last_offset", "offset") or type(value) is not int:
         return wanted
     if isinstance(each, (EqualTo, *_BEFORE)):  # a batch begins before it ends
         wanted = replace(wanted, until_offset=min(wanted.until_offset, value + (not isinstance(each, LessThan))))
-    if isinstance(each, (EqualTo, *_AFTER)) and name == "base_offset":
-        wanted = replace(wanted, from_offset=max(wanted.from_offset, value + isinstance(each, GreaterThan)))
+    if isinstance(each, (EqualTo, *_AFTER)):
+        least = value + isinstance(each, GreaterThan)
+        if name == "last_offset":
+            return replace(wanted, reached_offset=max(wanted.reached_offset, least))
+        wanted = replace(wanted, from_offset=max(wanted.from_offset, least))
     return wanted
 
 
@@ -177,8 +188,8 @@ class _Pushing:
         return self._push(filters)
 
 
-class AtOnceReader(DataSourceReader):
-    """Reads a relation once. It is pickled, and opens nothing before a call needs it."""
+class PushingReader(DataSourceReader):
+    """A reader that takes the filters of a query."""
 
     def __init__(self, options: PublicOptions) -> None:
         self._options = options
@@ -192,6 +203,10 @@ class AtOnceReader(DataSourceReader):
     def _push(self, filters: list[Filter]) -> list[Filter]:
         self._wanted, left = take(filters, self._options.relation)
         return left
+
+
+class AtOnceReader(PushingReader):
+    """Reads a relation once. It is pickled, and opens nothing before a call needs it."""
 
     def partitions(self) -> Sequence[Task]:
         """The tasks; one without work if there is nothing to read, because Spark would call `read` without a task.

@@ -1,13 +1,13 @@
 """Reads relations at once from log dirs that this Spark can open itself: of a broker, running or not, or copied."""
 
 import socket
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from streaming.broker.disk.availability import LogDir, read_identity
@@ -23,9 +23,9 @@ from streaming.broker.excerpts.record_ranges import RangeReader, RecordRange
 from streaming.common.start_from import StartFrom
 from streaming.errors import LogDirError
 from streaming.kafka.formats.properties import known_clusters
-from streaming.spark.source.at_once import AtOnceReader, RowPieces, Task, scan_of
+from streaming.spark.source.at_once import AtOnceReader, PushingReader, RowPieces, Task, scan_of
 from streaming.spark.source.producer_names import ProducerNames, known_producers
-from streaming.spark.source.public_options import Isolation, Mode, PublicOptions, Until, nothing_fits
+from streaming.spark.source.public_options import Isolation, Mode, Until, nothing_fits
 from streaming.spark.source.relations import Relation, schema_of
 
 
@@ -102,11 +102,8 @@ class RecordsTask(InputPartition):
     ranges: list[RecordRange]
 
 
-class RecordsReader(DataSourceReader):
+class RecordsReader(PushingReader):
     """Reads the relation once, as the log dirs are when it is planned."""
-
-    def __init__(self, options: PublicOptions) -> None:
-        self._options = options
 
     def partitions(self) -> list[RecordsTask]:
         """The tasks; one without work if there is nothing to read, because Spark would call `read` without a task.
@@ -126,7 +123,17 @@ class RecordsReader(DataSourceReader):
             begins=given.starting_offsets,
             ends=given.ending_offsets,
         )
-        return [RecordsTask(each) for each in pack_ranges(plan_records(wanted))] or [RecordsTask([])]
+        return [RecordsTask(each) for each in pack_ranges(self._wanted_of(plan_records(wanted)))] or [RecordsTask([])]
+
+    def _wanted_of(self, ranges: Iterable[RecordRange]) -> Sequence[RecordRange]:
+        """What filters leave of planned ranges."""
+        wanted = self._wanted
+        cut = [
+            replace(each, begin=max(each.begin, wanted.from_offset), end=min(each.end, wanted.until_offset))
+            for each in ranges
+            if wanted.has_log(each.topic, each.partition)
+        ]
+        return [each for each in cut if each.begin < each.end]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task, by partition and offset.
@@ -145,7 +152,7 @@ class RecordsReader(DataSourceReader):
         damage.close()
 
 
-def pack_ranges(ranges: tuple[RecordRange, ...]) -> list[list[RecordRange]]:
+def pack_ranges(ranges: Sequence[RecordRange]) -> list[list[RecordRange]]:
     """Group ranges in their order, so that each group has about as many bytes as a task should have."""
     room = min(MOST_TASK_BYTES, max(_LEAST_TASK_BYTES, sum(each.size for each in ranges) // _TASKS))
     groups: list[list[RecordRange]] = []
