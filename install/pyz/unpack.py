@@ -3,6 +3,8 @@
 Compiled libraries cannot be loaded out of an archive. Whatever Python is at hand runs this, so it is written for an old one, too.
 """
 
+import compileall
+import fcntl
 import json
 import os
 import platform
@@ -43,15 +45,27 @@ def unpacked(archive: zipfile.ZipFile, folder: Path, digest: str) -> Path:
         raise PermissionError(0, "mounted with noexec, so no library can be loaded from there", str(folder))
     target = folder / digest
     if not target.is_dir():
-        scratch = Path(tempfile.mkdtemp(dir=str(folder)))
+        holder = os.open(str(folder), os.O_RDONLY)
         try:
-            archive.extractall(str(scratch), [name for name in archive.namelist() if name.startswith("site/")])
-            scratch.rename(target)
-        except OSError:
-            shutil.rmtree(str(scratch), ignore_errors=True)
-            if not target.is_dir():  # another process was not first either
-                raise
+            fcntl.flock(holder, fcntl.LOCK_EX)
+            if not target.is_dir():
+                _unpack(archive, folder / "part", target)
+        finally:
+            os.close(holder)
     return target / "site"
+
+
+def _unpack(archive: zipfile.ZipFile, scratch: Path, target: Path) -> None:
+    """Only for the holder of the lock: what is there was left by one that was killed."""
+    shutil.rmtree(str(scratch), ignore_errors=True)
+    try:
+        archive.extractall(str(scratch), [name for name in archive.namelist() if name.startswith("site/")])
+        # here and not by the command as it imports them, which would then need 10 MB more, in a pod's memory
+        compileall.compile_dir(str(scratch), ddir=str(target), quiet=2)
+        scratch.rename(target)
+    except OSError:
+        shutil.rmtree(str(scratch), ignore_errors=True)
+        raise
 
 
 def main() -> str:
@@ -73,7 +87,7 @@ def main() -> str:
                 alone = {"PYTHONPATH": str(site), "PYTHONSAFEPATH": "1", "PYTHONNOUSERSITE": "1"}  # no code from where it is run
                 others = {name: value for name, value in os.environ.items() if name != UNPACKED}  # which is no setting of segtail's
                 os.execve(sys.executable, run, dict(others, **alone))
-    return f"there is no place to unpack 240 MB ({'; '.join(refused)}): name one by {UNPACKED}=DIR"
+    return f"there is no place to unpack 260 MB ({'; '.join(refused)}): name one by {UNPACKED}=DIR"
 
 
 if __name__ == "__main__":

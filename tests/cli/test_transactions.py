@@ -186,8 +186,8 @@ def test_without_log_dirs_it_says_what_to_name(tmp_path: Path) -> None:
     assert "is not a Kafka log dir" in done.stderr
 
 
-def test_it_imports_neither_spark_nor_pandas(cluster: Frozen) -> None:
-    """Though they are there."""
+def test_it_imports_neither_spark_nor_pandas_and_has_the_system_s_memory(cluster: Frozen) -> None:
+    """Though they are there; a pool of Arrow's own would take 5 MB of a broker's pod."""
     code = (
         "import sys\n"
         "from streaming.terminal.cli.app import main\n"
@@ -195,10 +195,11 @@ def test_it_imports_neither_spark_nor_pandas(cluster: Frozen) -> None:
         "    main()\n"
         "finally:\n"
         "    print({'pandas', 'pyspark', 'py4j', 'watchdog'} & sys.modules.keys(), file=sys.stderr)\n"
+        "    print(sys.modules['pyarrow'].default_memory_pool().backend_name, file=sys.stderr)\n"
     )
     dirs = ",".join(map(str, cluster.log_dirs))
     done = subprocess.run([sys.executable, "-c", code, "transactions", "--log-dirs", dirs], capture_output=True, text=True, check=False)
-    assert (done.returncode, about_this_test(done.stderr)) == (3, ["set()"])
+    assert (done.returncode, about_this_test(done.stderr)) == (3, ["set()", "system"])
 
 
 def test_clients_that_abort_most_of_their_transactions_are_named_below_the_table() -> None:

@@ -1,8 +1,10 @@
 """One file that is taken along: where it unpacks itself, and what it says where it cannot. What it holds: test_bare_machine.py."""
 
+import fcntl
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import zipfile
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.install.built import ROOT
+from tests.processes import until
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 PRINTS = "import os, sys; print(sys.argv[1:], __file__, *sorted(name for name in os.environ if name.startswith('SEGTAIL_')))"
@@ -46,6 +49,26 @@ def test_it_unpacks_itself_once_into_the_user_s_cache(tmp_path: Path) -> None:
     assert "/def/" in run(newer, HOME=home, TMPDIR=tmp_path).stdout
 
 
+def test_what_one_left_that_was_killed_goes_and_one_that_still_unpacks_is_waited_for(tmp_path: Path) -> None:
+    folder = tmp_path / "there"
+    (folder / "part" / "site" / "streaming").mkdir(parents=True)
+    folder.chmod(0o700)
+    done = run(made(tmp_path / "segtail.pyz"), SEGTAIL_UNPACKED=folder)
+    assert done.returncode == 0, done.stderr
+    assert [each.name for each in folder.iterdir()] == ["abc"]
+    assert [*(folder / "abc" / "site" / "streaming").glob("__pycache__/*.pyc")], "a first command would compile"
+
+    newer = [sys.executable, str(made(tmp_path / "newer.pyz", digest="def"))]
+    other = os.open(folder, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    with subprocess.Popen(newer, env={"SEGTAIL_UNPACKED": str(folder)}, stdout=subprocess.PIPE, text=True) as process:
+        waits = re.compile(rf"-> FLOCK .* {process.pid} ")
+        until("it waits", lambda: waits.search(Path("/proc/locks").read_text()))
+        (folder / "abc").rename(folder / "def")
+        os.close(other)
+        assert process.communicate()[0].startswith(f"[] {folder}/def/")
+
+
 def test_without_a_home_that_can_be_written_it_takes_the_temporary_folder(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.touch()
@@ -75,7 +98,7 @@ def test_a_folder_into_which_others_write_is_not_used(tmp_path: Path) -> None:
     mine.chmod(0o777)
     done = run(made(tmp_path / "segtail.pyz"), SEGTAIL_UNPACKED=mine)
     assert (done.returncode, done.stdout) == (2, "")
-    reason = f"there is no place to unpack 240 MB ({mine}: others may write there): name one by SEGTAIL_UNPACKED=DIR"
+    reason = f"there is no place to unpack 260 MB ({mine}: others may write there): name one by SEGTAIL_UNPACKED=DIR"
     assert done.stderr == f"segtail: error: {reason}\n"
     assert [*mine.iterdir()] == []
 

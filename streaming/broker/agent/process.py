@@ -9,8 +9,6 @@ import time
 from contextlib import ExitStack
 from functools import partial
 
-import pyarrow as pa
-
 import streaming
 from streaming.broker.agent.call_answers import answers
 from streaming.broker.agent.call_server import AgentServer, cannot_listen, refuse_taken
@@ -76,7 +74,6 @@ def serve(options: AgentOptions) -> None:
         raise UsageError("redact_ids needs the cluster's id as its key, and the log dirs do not have it: brokers before 2.4 write none")
     refuse_inside(options.journal, log_dirs, "--journal")
     raise_limit(sum(map(count_directories, log_dirs.available)))
-    pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps the memory of a large answer for ever if no other request comes
     polls = Polls()
     ending = Ending(polls)
     ending.end_at_signals()

@@ -1,6 +1,5 @@
 """``segtail agent``: watch the log dirs of this host and serve what is appended."""
 
-import os
 import platform
 from datetime import timedelta
 from pathlib import Path
@@ -60,8 +59,6 @@ def command(settings: Settings, journal: Path, listen: str, name: str, let_go_af
     --tls-client-ca), it listens on loopback addresses only. Changed certificates and tokens are used while it runs.
     """
     follow_log_level()
-    # what `serve` sets comes after Arrow has made a pool of its own, which takes 4 MB for ever
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     from streaming.broker.agent.parts import AgentOptions
     from streaming.broker.agent.process import serve
     from streaming.broker.agent.security import ServerFiles

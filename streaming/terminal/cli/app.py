@@ -124,6 +124,9 @@ def main() -> None:
     """Run the command line in a process that is its own, and exit."""
     if spark_extra.PANDAS_FOR.isdisjoint(sys.argv[1:2]):
         spark_extra.leave_out_pandas()
+    if spark_extra.COMMANDS.isdisjoint(sys.argv[1:2]):
+        # Arrow's own pool takes 5 MB at its first array, and keeps what a large answer needed as long as no other comes
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     run()
 
 

@@ -12,6 +12,9 @@ MODULES = {"google.protobuf": "protobuf", "pandas": "pandas", "pyspark": "pyspar
 PANDAS_FOR = frozenset({"doctor"})
 """The commands whose own process finds pandas: it looks whether it is there. Of a job's processes, Spark's Python workers use it."""
 
+COMMANDS = frozenset({"demo", "run", "warm-up"})
+"""Those that need it."""
+
 INSTALL = f"pip install './kafka_segment_tail-{__version__}-py3-none-any.whl[spark]'"
 """A path: pip takes a name from an index, where this one is nobody's or, worse, somebody else's."""
 
