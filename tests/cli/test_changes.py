@@ -63,6 +63,7 @@ def test_a_topic_that_never_was_is_refused(folder: Path) -> None:
         (("--since", "2026-11-20T03:34:33Z", "--filter", "late"), [98]),
         (("--at", "2026-11-20T03:34:18Z", "--filter", "broker"), [8]),
         (("--since", "2026-11-21"), []),
+        (("--since", "1m", "--at", "1795145734000"), [106, 105, 104]),
     ],
 )
 def test_times_and_texts_leave_out_the_others(folder: Path, options: tuple[str, ...], offsets: list[int]) -> None:

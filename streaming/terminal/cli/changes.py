@@ -11,7 +11,7 @@ from streaming.pages.listings.declared_lists import admin_since
 from streaming.terminal.cli.lists import ListRequest, print_page, source_of, with_list
 from streaming.terminal.cli.printing import echo_lines, sentence_table
 from streaming.terminal.cli.source import EXIT_STATUS, FOUND, NOT_KNOWN, NOTHING_FOUND
-from streaming.terminal.cli.values import Moment
+from streaming.terminal.cli.values import Since
 
 _OLD_MS = 60_000
 """A running broker writes its metadata log twice a second."""
@@ -19,8 +19,8 @@ _OLD_MS = 60_000
 
 @click.command("changes", epilog=EXIT_STATUS)
 @with_list()
-@click.option("--since", type=Moment(), metavar="TIME", help=f"Only what was done since then: {Moment.accepts}.")
-def command(settings: Settings, wanted: ListRequest, since: int | None) -> int:
+@click.option("--since", type=Since(), metavar="TIME", default="0", help=f"Only what was done since then: {Since.accepts}.")
+def command(settings: Settings, wanted: ListRequest, since: int) -> int:
     """List what admins did: topics created and deleted, partitions added, configurations, reassignments, features and brokers.
 
     It reads the metadata log of log dirs, the newest copy if there are several; brokers may run meanwhile, or not. Or it asks a running
@@ -29,7 +29,7 @@ def command(settings: Settings, wanted: ListRequest, since: int | None) -> int:
     Found is any change. A topic that was deleted is found by its name, too.
     """
     source = source_of(settings, wanted, EVENTS_PATH)
-    page = source.page(EVENTS_PATH, EventPage, admin="true", since_ms=max(0, since or 0))
+    page = source.page(EVENTS_PATH, EventPage, admin="true", since_ms=max(0, since if since >= 0 else wanted.now_ms + since))
     if wanted.form == "json":
         print_page(page)
     else:

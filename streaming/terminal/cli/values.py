@@ -33,6 +33,19 @@ class Moment(click.ParamType[int]):
         return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
+class Since(Moment):
+    """An option that is a point in time, or a duration before now: Unix milliseconds, or negative milliseconds."""
+
+    accepts = f"a duration before now such as 24h, {Moment.accepts}"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Convert the value to Unix milliseconds, or to negative ones before now."""
+        try:
+            return -(parse_duration(str(value)) // timedelta(milliseconds=1))
+        except ValueError:
+            return super().convert(value, param, ctx)
+
+
 def _number(text: str) -> float | None:
     try:
         number = float(text)
