@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.broker.clients import producer, send
+from tests.broker.clients import producer, send, transaction
 from tests.broker.running_query import session
+from tests.limits import SECONDS
 
 ROOT = Path(__file__).parents[2]
 RECORDS = 50
@@ -33,9 +34,22 @@ def main(servers: str, agents: str, log_dirs: str, directory: str) -> int:
             send(producer(servers), "orders", 1, 1, RECORDS)
             query.processAllAvailable()
             query.stop()
+        if "ended" in names and names["ended"].isStreaming:
+            joined = names.pop("ended").select("base_offset", "b.kind", "transactional_id")
+            query = joined.writeStream.format("memory").queryName("joined").start()
+            query.processAllAvailable()
+            buying = producer(servers, transactional_id="buyer")
+            buying.init_transactions(SECONDS)
+            with transaction(buying):
+                buying.produce("orders", b"bought", partition=1)
+                buying.flush(SECONDS)
+            query.processAllAvailable()
+            query.stop()
     hours = spark.read.parquet(f"{directory}/hours").groupBy("topic").sum("records").collect()
     slow, hot = shown
-    sys.stdout.write(json.dumps({"hours": {row[0]: row[1] for row in hours}, "slow": slow, "hot": hot}, default=str))
+    joined_rows = [row.asDict() for row in spark.table("joined").collect()]
+    found = {"hours": {row[0]: row[1] for row in hours}, "joined": joined_rows, "slow": slow, "hot": hot}
+    sys.stdout.write(json.dumps(found, default=str))
     return 0
 
 

@@ -49,7 +49,9 @@ def test_the_documented_examples_do_what_they_say(kafka_alone: Kafka, connector:
     assert done.returncode == 0, done.stderr[-5000:]
     found = json.loads(done.stdout)
     assert found["hours"] == {"orders": 50}
-    assert [(row["topic"], row["partition"], row["first_offset"], row["seconds"] > 60) for row in found["slow"]] == [("orders", 1, 0, True)]
+    assert [(row["kind"], row["transactional_id"]) for row in found["joined"]] == [("committed", "buyer")]
+    slow = [(row["partition"], row["transactional_id"], row["first_offset"], row["seconds"] > 60) for row in found["slow"]]
+    assert slow == [(1, "slow", 0, True)]
     assert [(row["topic"], row["partition"]) for row in found["hot"]] == [("orders", 0)]
     assert read_all(kafka_alone, "orders-recovered") == read_all(kafka_alone, "orders")
 

@@ -81,7 +81,7 @@ def test_transactions_that_are_open(spark: SparkSession, log: PartitionLog) -> N
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"log_dirs": "/nowhere"}, "log dir /nowhere does not exist"),
+        ({"log_dirs": "/nowhere"}, "option log_dirs: log dir /nowhere does not exist"),
         ({"agnets": "a:1"}, "has no option 'agnets', did you mean agents"),
         ({"topic": "t"}, "has no option 'topic', did you mean topics"),
         ({"xyz": "red"}, "has no option 'xyz'; it knows relation, "),

@@ -65,11 +65,14 @@ class LocalReader(AtOnceReader):
 
 def _opened(paths: Sequence[Path]) -> Sequence[LogDir]:
     """All log dirs at or below some paths. One that cannot be used is an error: rows would be missing."""
-    found = open_below(paths)
+    try:
+        found = open_below(paths)
+    except LogDirError as error:
+        raise LogDirError(f"option log_dirs: {error}") from error
     if found.unsearched:
         raise LogDirError(f"option log_dirs: {unsearched_words(found.unsearched)}")
     if found.unavailable:
-        raise LogDirError("; ".join(found.unavailable.values()))
+        raise LogDirError(f"option log_dirs: {'; '.join(found.unavailable.values())}")
     return found
 
 

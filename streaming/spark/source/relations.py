@@ -61,8 +61,8 @@ _LOG = (
 )
 _SEGMENT = RelationColumn("segment", _LONG, "base offset of the segment")
 _SKIPPED = (
-    RelationColumn("missing_bytes", _LONG, "of `skipped`: the bytes that are not there; else 0"),
-    RelationColumn("reason", _TEXT, "of `skipped`: why"),
+    RelationColumn("missing_bytes", _LONG, "of `skipped`, `truncated`, `deleted`: bytes that are not there; else 0"),
+    RelationColumn("reason", _TEXT, "why they are not"),
 )
 
 RELATIONS = {
@@ -70,20 +70,16 @@ RELATIONS = {
         RelationColumn("kind", _TEXT, "`appended`, `truncated`, `skipped`, `rolled`, `deleted`, `corrupt` or `gone`"),
         *_LOG,
         _SEGMENT,
-        RelationColumn("start_position", _LONG, "byte of the segment at which the range begins"),
+        RelationColumn("start_position", _LONG, "byte of the segment where it begins"),
         RelationColumn("end_position", _LONG, "byte after it"),
-        RelationColumn("base_offset", _LONG, "first offset of the range"),
-        RelationColumn("next_offset", _LONG, "offset after it; of `truncated`: where the log ends now"),
-        RelationColumn("leader_epoch", _INT, "of its batches: a range has one"),
-        RelationColumn(
-            "is_leader", _FLAG, "whether this replica led in that epoch; null: not known, as of what lay on disk before a query began"
-        ),
-        RelationColumn(
-            "seen_at", _TIME, "when the bytes were seen, at most seconds after their append; of what lay there before, the file's time"
-        ),
+        RelationColumn("base_offset", _LONG, "first offset"),
+        RelationColumn("next_offset", _LONG, "offset after the last; of `truncated`: where the log ends now"),
+        RelationColumn("leader_epoch", _INT, "a range has one"),
+        RelationColumn("is_leader", _FLAG, "whether this replica led in that epoch; null: not known"),
+        RelationColumn("seen_at", _TIME, "by the agent, at most seconds after the append; of what lay there before, the file's time"),
         RelationColumn("max_timestamp", _TIME, "largest timestamp of its records"),
-        RelationColumn("bytes", _LONG, "bytes of all its batches, markers included; 0 in rows of other kinds"),
-        RelationColumn("batches", _LONG, "data batches; as the next five columns without markers"),
+        RelationColumn("bytes", _LONG, "markers included; 0 in rows of other kinds"),
+        RelationColumn("batches", _LONG, "without markers, as the next five columns"),
         RelationColumn("records", _LONG, ""),
         RelationColumn("old_format_batches", _LONG, "batches of message format 0 or 1"),
         RelationColumn("codec_bytes", MapType(_TEXT, _LONG), "bytes by codec: `none`, `gzip`, `snappy`, `lz4`, `zstd`"),
@@ -96,15 +92,15 @@ RELATIONS = {
         RelationColumn(
             "append_delay_buckets",
             ArrayType(_LONG),
-            "batches by the time between their largest timestamp and their append, "
-            f"up to {_bounds(APPEND_DELAY_SECONDS_BOUNDS)} s and later; null where the append was not seen, or of a follower",
+            "batches by the time from their largest timestamp to their append, "
+            f"up to {_bounds(APPEND_DELAY_SECONDS_BOUNDS)} s and later; null of followers, and where it was not seen",
         ),
         RelationColumn("append_delay_ms", _LONG, "sum of these times, milliseconds"),
-        RelationColumn("ahead_batches", _LONG, "batches that are dated after their append"),
+        RelationColumn("ahead_batches", _LONG, "batches dated after their append"),
         RelationColumn(
             "markers",
             _list(kind=_TEXT, offset=_LONG, producer_id=_LONG, producer_epoch=_INT, appended_at=_TIME),
-            "the markers in the range: `commit` or `abort`",
+            "`commit` or `abort`",
         ),
         RelationColumn(
             "transactions",
@@ -118,29 +114,27 @@ RELATIONS = {
                 last_append=_TIME,
                 source=_TEXT,
             ),
-            "transactional data in the range, one item for all that a producer wrote between two of its markers; `source` of the times: "
-            "`seen`, `recorded` (by timestamps) or `snapshot`",
+            "one item for all that a producer wrote between two of its markers; `source` as `begin_source` below",
         ),
-        RelationColumn("missing_bytes", _LONG, "of `skipped`, `truncated` and `deleted`: the bytes that are not there; else 0"),
-        RelationColumn("reason", _TEXT, "why, in rows that say that something is missing"),
-        RelationColumn("agent", _TEXT, "name of the agent; null where Spark reads the disk"),
-        RelationColumn("journal", _TEXT, "id of its journal"),
-        RelationColumn("seq", _LONG, "place in that journal; null for what lay on disk before"),
+        *_SKIPPED,
+        RelationColumn("agent", _TEXT, "null where Spark reads the disk"),
+        RelationColumn("journal", _TEXT, "id of the agent's journal"),
+        RelationColumn("seq", _LONG, "place in it; null for what lay on disk before"),
     ),
     Relation.BATCHES: (
         RelationColumn("kind", _TEXT, "`batch` or `skipped`"),
         *_LOG,
         _SEGMENT,
-        RelationColumn("position", _LONG, "byte of the segment at which it begins"),
+        RelationColumn("position", _LONG, "byte of the segment where it begins"),
         RelationColumn("size", _INT, "bytes"),
         RelationColumn("base_offset", _LONG, "first offset"),
         RelationColumn("last_offset", _LONG, "last offset"),
-        RelationColumn("records", _INT, "records, as the header has it"),
-        RelationColumn("leader_epoch", _INT, "epoch of the leader that wrote it"),
-        RelationColumn("magic", _INT, "message format: 2, or 0 and 1 from before Kafka 0.11"),
+        RelationColumn("records", _INT, "by the header"),
+        RelationColumn("leader_epoch", _INT, ""),
+        RelationColumn("magic", _INT, "2; 0 and 1 are from before Kafka 0.11"),
         RelationColumn("codec", _TEXT, "`none`, `gzip`, `snappy`, `lz4`, `zstd`"),
         RelationColumn("transactional", _FLAG, ""),
-        RelationColumn("control", _FLAG, "it holds a marker, or another record of Kafka itself"),
+        RelationColumn("control", _FLAG, "a marker, or another record of Kafka itself"),
         RelationColumn("log_append_time", _FLAG, "the broker dated it"),
         RelationColumn("max_timestamp", _TIME, "largest timestamp of its records"),
         RelationColumn("producer_id", _LONG, "null without an idempotent producer, as the next two"),
@@ -153,19 +147,17 @@ RELATIONS = {
         *_LOG,
         RelationColumn("producer_id", _LONG, ""),
         RelationColumn("producer_epoch", _INT, "of its data"),
-        RelationColumn(
-            "transactional_id", _TEXT, "of its producer; null where no log of `__transaction_state` that is read has the producer id"
-        ),
-        RelationColumn("first_offset", _LONG, "of its first batch in this partition; null for a marker without data"),
+        RelationColumn("transactional_id", _TEXT, ""),
+        RelationColumn("first_offset", _LONG, "of its first batch here; null without data"),
         RelationColumn("last_offset", _LONG, "of its last batch"),
         RelationColumn("marker_offset", _LONG, "of its marker"),
-        RelationColumn("bytes", _LONG, "of its batches in this partition; null where some or all of them are not there any more"),
+        RelationColumn("bytes", _LONG, "of its batches here; null where some are not there any more"),
         RelationColumn("begin", _TIME, "when its first batch was appended"),
         RelationColumn("end", _TIME, "when its marker was appended"),
         RelationColumn(
             "begin_source",
             _TEXT,
-            "of `begin`: `seen`, `recorded` (by timestamps) or `snapshot` (of the producers, later than its beginning)",
+            "`seen`, `recorded` (by timestamps) or `snapshot` (of the producers, later than its beginning)",
         ),
         *_SKIPPED,
     ),
@@ -175,9 +167,7 @@ RELATIONS = {
         RelationColumn("topic", _TEXT, ""),
         RelationColumn("partition", _INT, ""),
         RelationColumn("offset", _LONG, "with gaps where compaction or markers leave them"),
-        RelationColumn(
-            "timestamp", _TIME, "the record's own, with LogAppendTime the broker's; of a message of magic 0, which has none, -1 ms"
-        ),
+        RelationColumn("timestamp", _TIME, "the record's own, with LogAppendTime the broker's; of magic 0 -1 ms"),
         RelationColumn("timestampType", _INT, "0 CreateTime, 1 LogAppendTime, -1 none (magic 0)"),
         RelationColumn("headers", _list(key=_TEXT, value=_BYTES), "null without any, as with `includeHeaders`"),
     ),
