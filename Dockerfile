@@ -1,4 +1,5 @@
-# One image for the agent, the job and, where the job runs on Kubernetes, Spark's executors. `make image` builds it.
+# One image for the agent, the job and, where the job runs on Kubernetes, Spark's executors, and a small one with commands alone, for a look
+# into a broker's pod (--target look). `make image` builds both.
 # BASE is any Debian 12 or newer with apt. It has no default, because a tag may name another image tomorrow: `make image` makes a base of
 # its own, or takes one by its digest.
 ARG BASE
@@ -8,6 +9,7 @@ FROM ${BASE} AS python
 # hadolint ignore=DL3008
 RUN apt-get update \
  && apt-get install -y --no-install-recommends python3 python3-venv \
+ && apt-get clean \
  && rm -rf /var/lib/apt/lists/*
 
 FROM python AS build
@@ -30,11 +32,42 @@ RUN python3 -m venv /opt/build \
 COPY --chmod=755 helm/entrypoint.py /opt/segtail/bin/entrypoint
 COPY --chmod=755 helm/sidecar.py /opt/segtail/bin/sidecar
 
+# Without Spark and Java: the packages of the commands on log dirs.
+FROM python AS commands
+WORKDIR /src
+COPY requirements-agent.txt ./
+RUN python3 -m venv /opt/segtail \
+ && /opt/segtail/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes --requirement requirements-agent.txt
+COPY install/lean ./
+COPY --from=build /wheel /wheel
+RUN /opt/segtail/bin/pip install --no-cache-dir --disable-pip-version-check --no-deps --no-index /wheel/*.whl \
+ && /opt/segtail/bin/pip check \
+ && /opt/segtail/bin/pip uninstall --yes --quiet pip setuptools \
+ && ./lean /opt/segtail/lib/python3*/site-packages
+
+# hadolint ignore=DL3006
+FROM ${BASE} AS look
+# hadolint ignore=DL3008
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends python3 \
+ && apt-get clean \
+ && rm -rf /var/lib/apt/lists/*
+COPY --from=commands /opt/segtail /opt/segtail
+ENV PATH=/opt/segtail/bin:$PATH \
+    HOME=/tmp \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONSAFEPATH=1
+USER 10001:10001
+WORKDIR /tmp
+ENTRYPOINT ["/opt/segtail/bin/segtail"]
+CMD ["--help"]
+
 # hadolint ignore=DL3006
 FROM ${BASE}
 # hadolint ignore=DL3008
 RUN apt-get update \
  && apt-get install -y --no-install-recommends openjdk-17-jre-headless procps python3 tini \
+ && apt-get clean \
  && rm -rf /var/lib/apt/lists/* \
  && groupadd --gid 10001 segtail \
  && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin segtail \

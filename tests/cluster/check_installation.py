@@ -259,7 +259,7 @@ def test_a_look_into_a_brokers_pod_needs_no_installation(kubernetes: Cluster, na
     command = ["sh", "-c", "ulimit -v 1000000; exec segtail why --log-dirs /var/lib/kafka/data-0/kafka-log0"]
 
     kubernetes.kubectl(
-        *("debug", BROKERS[0], "-n", namespace, "--image=localhost/segtail:0.1.0", "--container=look", "--profile=restricted"),
+        *("debug", BROKERS[0], "-n", namespace, "--image=localhost/segtail-look:0.1.0", "--container=look", "--profile=restricted"),
         *(f"--custom={EXAMPLES / 'debug-mount.yaml'}", "--", *command),
     )
 

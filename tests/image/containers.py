@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tests.tools import missing, require_tool
 
-IMAGE = "localhost/segtail:latest"
+ROOT = Path(__file__).resolve().parents[2]
+IMAGE, LOOK = "localhost/segtail:latest", "localhost/segtail-look:latest"
 
 
 def podman(*arguments: str | Path) -> list[str | Path]:
@@ -16,13 +17,13 @@ def podman(*arguments: str | Path) -> list[str | Path]:
     return [require_tool("podman"), *(["--runtime", runc] if runc else []), *arguments]
 
 
-def require_image() -> None:
+def require_image(image: str = IMAGE) -> None:
     """Gives the test up where there is no image."""
-    if subprocess.run(podman("image", "exists", IMAGE)).returncode:
-        missing(f"podman has no image {IMAGE} (make image)")
+    if subprocess.run(podman("image", "exists", image)).returncode:
+        missing(f"podman has no image {image} (make image)")
 
 
-def command(*arguments: str | Path, options: Sequence[str | Path] = (), network: str = "none") -> list[str | Path]:
+def command(*arguments: str | Path, options: Sequence[str | Path] = (), network: str = "none", image: str = IMAGE) -> list[str | Path]:
     """The command that runs the image as a cluster would that trusts it with nothing."""
     return podman(
         "run",
@@ -37,11 +38,11 @@ def command(*arguments: str | Path, options: Sequence[str | Path] = (), network:
         "--ulimit=nofile=1024:1024",
         "--ulimit=nproc=4096:4096",
         *options,
-        IMAGE,
+        image,
         *arguments,
     )
 
 
-def run(*arguments: str | Path, options: Sequence[str | Path] = ()) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str | Path, options: Sequence[str | Path] = (), image: str = IMAGE) -> subprocess.CompletedProcess[str]:
     """Runs the image to its end, whatever that is."""
-    return subprocess.run(command(*arguments, options=options), capture_output=True, text=True)
+    return subprocess.run(command(*arguments, options=options, image=image), capture_output=True, text=True)

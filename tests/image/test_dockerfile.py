@@ -29,10 +29,14 @@ def test_hadolint_would_say_something() -> None:
 
 
 def test_everything_that_pip_fetches_has_a_hash() -> None:
-    installs = re.findall(r"pip install (?:[^&\\]|\\\n)*", DOCKERFILE.read_text())
-    assert len(installs) == 3
+    installs = re.findall(r"pip install (?:[^&\\\n]|\\\n)*", DOCKERFILE.read_text())
+    assert len(installs) == 5
     assert [each for each in installs if not ("--require-hashes" in each or "--no-deps --no-index" in each)] == []
-    assert re.findall(r"--requirement (\S+)", "".join(installs)) == ["requirements-run.txt", "requirements-build.txt"]
+    assert re.findall(r"--requirement (\S+)", "\n".join(installs)) == [
+        "requirements-run.txt",
+        "requirements-build.txt",
+        "requirements-agent.txt",
+    ]
 
 
 def test_the_wheel_is_built_by_what_the_project_is_built_and_checked_with() -> None:

@@ -19,12 +19,11 @@ from cyclonedx.validation.json import JsonStrictValidator
 import streaming
 from tests.builders import batch, log_dir, partition
 from tests.helm.charts import pods, render, settings
-from tests.image.containers import IMAGE, command, podman, require_image, run
+from tests.image.containers import IMAGE, ROOT, command, podman, require_image, run
 from tests.install.built import build_versions
 from tests.limits import SECONDS
 from tests.processes import until
 
-ROOT = Path(__file__).resolve().parents[2]
 BIN = str(Path(sys.executable).parent)
 _DISTRIBUTIONS = (
     "import importlib.metadata as m\n"
