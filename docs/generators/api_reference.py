@@ -1,4 +1,5 @@
-"""The JSON Schema of every answer below `/api/v1/`, and of the doctor's: ``python -m docs.generators.api_reference`` prints it."""
+"""The JSON Schema of every answer below `/api/v1/`, and of commands that alone have one:
+``python -m docs.generators.api_reference`` prints it."""
 
 import json
 import re
@@ -9,6 +10,7 @@ from inspect import cleandoc, getsource
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from streaming.broker.protocol.advice_json import AdvicePage
 from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer
 from streaming.broker.protocol.group_json import GroupDetail
 from streaming.broker.protocol.json_message import PublicMessage, is_absent
@@ -56,7 +58,7 @@ ANSWERS: Mapping[str, type[PublicMessage]] = {
 }
 """The message at each path."""
 
-OF_COMMANDS: Mapping[str, type[PublicMessage]] = {"segtail doctor": DoctorPage}
+OF_COMMANDS: Mapping[str, type[PublicMessage]] = {"segtail advise": AdvicePage, "segtail doctor": DoctorPage}
 """The messages that a command alone prints, at no path."""
 
 EVERY = (*ANSWERS.values(), *OF_COMMANDS.values())

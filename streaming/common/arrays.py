@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 Longs = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 
 def whole_sum(values: Longs) -> int:

@@ -9,15 +9,12 @@ Compaction frees an amount that nobody knows before. So a compacted log is taken
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from streaming.common.arrays import Longs
+from streaming.common.arrays import Flags, Floats, Longs
 from streaming.rules.retention_rule import Growth, SegmentColumns
 
 # --- how fast logs grow, from the times of their own segments: what was appended before anybody watched is known in no other way.
 
-
-Floats = NDArray[np.float64]
 
 WINDOW_MS = 86_400_000
 """Growth is that of the last day: a shorter time would not contain the night."""
@@ -129,9 +126,7 @@ class Outlook:
         found: Floats = np.bincount(self.owner, self.present * (self.gone <= at_ms), minlength=len(self.growth))  # type: ignore[assignment]
         return found
 
-    def full_at(
-        self, logs: NDArray[np.bool_], free: int, now_ms: int, *, waiting: int = 0, unlinked_ms: float = 0.0, others: float = 0.0
-    ) -> float:
+    def full_at(self, logs: Flags, free: int, now_ms: int, *, waiting: int = 0, unlinked_ms: float = 0.0, others: float = 0.0) -> float:
         """When a file system with so many free bytes is full, `NEVER` if not within `HORIZON_MS`.
 
         Args:
@@ -196,10 +191,10 @@ def outlook_of(logs: SegmentColumns, growth: Floats, active_first_ms: Longs, now
     )
 
 
-def _goes_at_once(logs: SegmentColumns, timed: Floats, sized: Floats, now_ms: int) -> NDArray[np.bool_]:
+def _goes_at_once(logs: SegmentColumns, timed: Floats, sized: Floats, now_ms: int) -> Flags:
     """Which logs' active segments the next check rolls and deletes: nothing was appended for as long as the limit, or no byte may stay."""
     newest = running_max(np.maximum(logs.largest, 0), logs.owner)[logs.last]
-    found: NDArray[np.bool_] = (logs.size[logs.last] > 0) & ((newest + timed + 1 <= now_ms) | (sized == 0))
+    found: Flags = (logs.size[logs.last] > 0) & ((newest + timed + 1 <= now_ms) | (sized == 0))
     return found
 
 

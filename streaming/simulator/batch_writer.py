@@ -4,24 +4,18 @@ Follows `DefaultRecordBatch`, `DefaultRecord`, `ControlRecordType` and `EndTrans
 position in a log (base offset, leader epoch) is given when it is encoded, as a leader does it.
 """
 
-import gzip
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-import cramjam
 import google_crc32c
-import lz4.frame
-import zstandard
 
-XERIAL_HEADER = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
-"""Magic, version and lowest readable version of the framing that snappy-java puts around its blocks."""
-
-XERIAL_BLOCK_BYTES = 32 * 1024
-
-_GZIP_LEVEL = 6
-_ZSTD = zstandard.ZstdCompressor(level=3, write_content_size=False)
+from streaming.kafka.formats.compression import XERIAL_BLOCK_BYTES as XERIAL_BLOCK_BYTES
+from streaming.kafka.formats.compression import XERIAL_HEADER as XERIAL_HEADER
+from streaming.kafka.formats.compression import compress as compress
+from streaming.kafka.formats.wire import uvarint as uvarint
+from streaming.kafka.formats.wire import varint as varint
 
 
 class Codec(IntEnum):
@@ -32,30 +26,6 @@ class Codec(IntEnum):
     SNAPPY = 2
     LZ4 = 3
     ZSTD = 4
-
-
-def compress(codec: Codec, data: bytes) -> bytes:
-    """Compress the records section of a batch (or the messages inside a v0 or v1 wrapper)."""
-    match codec:
-        case Codec.NONE:
-            return data
-        case Codec.GZIP:
-            return gzip.compress(data, _GZIP_LEVEL, mtime=0)
-        case Codec.SNAPPY:
-            return _xerial(data)
-        case Codec.LZ4:
-            return bytes(lz4.frame.compress(data, block_size=lz4.frame.BLOCKSIZE_MAX64KB, block_linked=False, store_size=False))
-        case Codec.ZSTD:
-            return _ZSTD.compress(data)
-
-
-def _xerial(data: bytes) -> bytes:
-    out = bytearray(XERIAL_HEADER)
-    for start in range(0, len(data), XERIAL_BLOCK_BYTES):
-        block = bytes(cramjam.snappy.compress_raw(data[start : start + XERIAL_BLOCK_BYTES]))
-        out += struct.pack(">i", len(block))
-        out += block
-    return bytes(out)
 
 
 _PREFIX = struct.Struct(">qiibI")  # base offset, batch length, leader epoch, magic, crc
@@ -220,29 +190,6 @@ def control_key(kind: MarkerKind) -> bytes:
 def next_sequence(sequence: int, records: int) -> int:
     """The sequence number ``records`` after ``sequence``; numbers wrap from 2^31-1 to 0."""
     return (sequence + records) & 0x7FFFFFFF
-
-
-def varint(number: int) -> bytes:
-    """ZigZag varint (or varlong: the two agree where both can hold the number)."""
-    if 0 <= number < len(_SMALL_VARINTS):
-        return _SMALL_VARINTS[number]
-    return uvarint((number << 1) ^ (number >> 63))
-
-
-def uvarint(number: int) -> bytes:
-    """Unsigned varint: base 128, least significant group first."""
-    if number < 0x80:
-        return bytes((number,))
-    out = bytearray()
-    while number >= 0x80:
-        out.append(number & 0x7F | 0x80)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
-
-
-# Sizes and deltas are small, and every record has six of them.
-_SMALL_VARINTS = tuple(uvarint(number << 1) for number in range(2048))
 
 
 def _sized(data: bytes | None) -> bytes:

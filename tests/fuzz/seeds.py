@@ -24,7 +24,7 @@ from streaming.kafka.formats.metadata_records import read_metadata_frame, read_m
 from streaming.kafka.formats.names import parse_metadata_snapshot, parse_partition_dir, parse_segment_file
 from streaming.kafka.formats.producer_snapshot import read_producer_snapshot
 from streaming.kafka.formats.properties import parse_meta_properties, parse_properties, parse_server_properties
-from streaming.kafka.formats.records import Record, read_batch, read_begun_batch, read_records
+from streaming.kafka.formats.records import Record, read_batch, read_begun_batch, read_record_bodies, read_records
 from streaming.kafka.formats.segment_indexes import read_aborted_columns, read_aborted_transactions, read_offset_entries, read_time_entries
 from streaming.kafka.formats.stored_groups import ConsumerGroupKey, KeyType, read_group_metadata
 from streaming.kafka.scan.pieces import Piece, scan
@@ -63,6 +63,11 @@ def _records(pattern: str, folder: str = "logs") -> list[Record]:
 def _batch_records(data: bytes) -> object:
     batch = read_batch(memoryview(data), check_crc=False)
     return None if batch is None else list(read_records(batch, _LIMIT))
+
+
+def _bodies(data: bytes) -> object:
+    batch = read_batch(memoryview(data), check_crc=False)
+    return None if batch is None else list(read_record_bodies(batch, _LIMIT, 1 << 16))
 
 
 def _inner(data: bytes) -> object:
@@ -105,6 +110,7 @@ PARSERS = (
     Parser("batch", lambda data: read_batch(memoryview(data)), _BATCHES),
     Parser("begun batch", lambda data: read_begun_batch(memoryview(data)), _BATCHES),
     Parser("records", _batch_records, _BATCHES),
+    Parser("bodies of records", _bodies, _BATCHES),
     Parser("times of an entry", lambda data: list(read_entry_times(memoryview(data), limit=_LIMIT)), _logs()),
     Parser("entry", lambda data: list(read_entry_records(memoryview(data), limit=_LIMIT) or ()), _logs()),
     Parser("head of an entry", read_entry_head, _logs()),

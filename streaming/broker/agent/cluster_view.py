@@ -363,6 +363,10 @@ class ClusterView:
         """The number of configuration values so far that could not be read."""
         return sum(follower.configs.rejected for follower in list(self._followers.values()))
 
+    def topic_config(self, topic: str, name: str) -> str:
+        """What a topic itself sets under a name, as the newest metadata has it; "" if it does not, or nothing is known."""
+        return "" if self._newest is None else dict(self._newest.topic_configs(topic)).get(name, "")
+
     def configs(self, key: LogKey) -> str:
         """The settings for the topic of a log, from all levels that its broker's files contain, packed as text (`Configs.text`)."""
         return self._follower(key.broker).configs.text(key.topic)

@@ -9,14 +9,14 @@ from fnmatch import fnmatchcase
 import numpy as np
 from numpy.typing import NDArray
 
-from streaming.common.arrays import Longs
+from streaming.common.arrays import Floats, Longs
 from streaming.common.units import parse_duration, parse_size
 from streaming.kafka.formats.names import INTERNAL_TOPICS, METADATA_TOPIC
 from streaming.rules.config_values import BY_NAME, Configs, Setting, ValueSource
 from streaming.rules.limits import Limits
 from streaming.rules.restart_cost import RecoveryPoints, reading_seconds
 from streaming.rules.retention_rule import ABSENT, Growth, Retention, RetentionRule, SegmentColumns, after_start
-from streaming.rules.space_outlook import NEVER, WINDOW_MS, Floats, growth_now, growth_of, outlook_of
+from streaming.rules.space_outlook import NEVER, WINDOW_MS, growth_now, growth_of, outlook_of
 
 # --- what is known of log dirs and of the replicas in them, before anything is reckoned: from a disk, or from a job's table.
 

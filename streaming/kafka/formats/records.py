@@ -281,6 +281,30 @@ def read_record_times(batch: RecordBatch, limit: int = MAX_TIMED_BYTES) -> Itera
         raise _placed(error, window) from error
 
 
+def read_record_bodies(batch: RecordBatch, limit: int, most: int) -> Iterator[tuple[int, bytes]]:
+    """The timestamp of each record, and its bytes behind the deltas, which another batch would have alike: key, value and headers.
+
+    Raises:
+        FormatError, TooLargeError: as `read_records`; what is within these bytes is not checked.
+    """
+    window = _opened(batch, limit, most)
+    try:
+        for _ in range(batch.records_count):
+            start, end = _next_record(window, whole=True)
+            timestamp_delta, at = read_varlong(window.data, start + 1)
+            _, at = read_varint(window.data, at)
+            if at > end:
+                raise FormatError("record longer than its batch", start)
+            yield batch.base_timestamp + timestamp_delta, bytes(window.data[at:end])
+            window.at = end
+        if window.has(1):
+            raise FormatError("bytes after the last record", window.at)
+    except IndexError as error:
+        raise FormatError("record is cut short", window.position) from error
+    except FormatError as error:
+        raise _placed(error, window) from error
+
+
 def _opened(batch: RecordBatch, limit: int, most: int) -> MovingWindow:
     """The records section; what cannot hold as many records as the batch's header counts is refused before the first one is made."""
     count = batch.records_count

@@ -50,6 +50,29 @@ def _read(data: Bytes, position: int, longest: int, bits: int) -> tuple[int, int
     raise FormatError("varint without an end", position)
 
 
+def varint(number: int) -> bytes:
+    """ZigZag varint (or varlong: the two agree where both can hold the number)."""
+    if 0 <= number < len(_SMALL_VARINTS):
+        return _SMALL_VARINTS[number]
+    return uvarint((number << 1) ^ (number >> 63))
+
+
+def uvarint(number: int) -> bytes:
+    """Unsigned varint: base 128, least significant group first."""
+    if number < 0x80:
+        return bytes((number,))
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+# Sizes and deltas are small, and every record has six of them.
+_SMALL_VARINTS = tuple(uvarint(number << 1) for number in range(2048))
+
+
 UUID_BYTES = 16
 _TEXT = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
 

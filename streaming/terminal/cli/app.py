@@ -18,6 +18,7 @@ INTERRUPTED = 130
 """Exit status after Ctrl-C, as in a shell (128 + SIGINT); ``run`` ends by itself and returns 0."""
 
 COMMANDS = {
+    "advise": "Say which codec, batch size and linger would make topics smaller, and by how much, measured on samples.",
     "agent": "Watch the log dirs of this host and serve appends to jobs on other hosts.",
     "changes": "List what admins did: topics, partitions, configurations, reassignments, features and brokers.",
     "completion": "Print the script by which bash, zsh or fish completes commands and options.",

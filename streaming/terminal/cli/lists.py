@@ -93,14 +93,14 @@ def with_wanted(*of_log_dirs: str, noun: str = TOPIC, positional: bool = True) -
         ):
             decorated = option(decorated)
         if positional:
-            named_or_path = click.argument("names", metavar=f"[PATH|{metavar}]...", nargs=-1, callback=partial(_without_paths, noun))
+            named_or_path = click.argument("names", metavar=f"[PATH|{metavar}]...", nargs=-1, callback=partial(without_paths, noun))
             decorated = named_or_path(decorated)
         return with_source(*of_log_dirs, files=("history",) if noun == GROUP else ("at", "tried", "free"))(decorated)
 
     return decorate
 
 
-def _without_paths(noun: str, context: click.Context, _parameter: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
+def without_paths(noun: str, context: click.Context, _parameter: click.Parameter, words: tuple[str, ...]) -> tuple[str, ...]:
     """The words that are names; those that are paths count as log dirs."""
     paths = [word for word in words if _is_path(noun, word)]
     keep_paths(context, paths)

@@ -1,0 +1,170 @@
+"""Which batches a Java producer makes of the same records with another codec, ``batch.size`` and ``linger.ms``, and their bytes.
+
+As `RecordAccumulator`, `MemoryRecordsBuilder.hasRoomFor` and `CompressionRatioEstimator` do it: a batch is closed ``linger.ms`` after its
+first record, or where the next record would not fit. What is in it counts as it is expected to be compressed, with 5 % on top; the next
+record counts as it is. What is expected follows what came out: down by half a point a batch, up at once and by 5 points at least.
+
+Left out: that a producer sends all partitions of a broker when one of them is due, so those of many partitions wait a little less.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from streaming.common.arrays import Floats
+from streaming.kafka.formats.compression import compress
+from streaming.kafka.formats.layout import HEADER_BYTES
+from streaming.kafka.formats.wire import varint
+
+AS_IT_IS = 0
+"""The ``batch_size`` that leaves the batches as they are."""
+
+_MARGIN = 1.05
+_DOWN, _UP = 0.005, 0.05
+_TRIALS = 3
+_HEAD_BYTES = 5  # of a record before its body, mostly: length, attributes and deltas
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """``codec`` by its id. ``linger_ms`` -1: as long as it takes to fill a batch."""
+
+    codec: int
+    batch_size: int = AS_IT_IS
+    linger_ms: int = -1
+
+
+@dataclass(slots=True, kw_only=True)
+class Sent:
+    """The records of one producer in one partition, as it sent them; items of the lists are records.
+
+    ``sent``: when, in milliseconds that never fall. ``windows``: a number for each, which rises. ``begins``: where batches begin as they
+    are. ``ends``: where a batch ends whatever the setting, as with a transaction.
+    """
+
+    stamps: list[int] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    sent: list[int] = field(default_factory=list)
+    windows: list[int] = field(default_factory=list)
+    begins: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    _sections: dict[tuple[int, int], bytes] = field(default_factory=dict)
+    _made: dict[tuple[int, int, int], "Made"] = field(default_factory=dict)
+
+    def forget(self, *, made: bool) -> None:
+        """Forget the bytes of batches, and with ``made`` their sizes: other settings make the same ones again, most of those that differ
+        in the codec alone, and where ``linger_ms`` bounds them in the batch size, too.
+        """
+        self._sections.clear()
+        if made:
+            self._made.clear()
+
+    def batch(self, codec: int, begin: int, end: int) -> "Made":
+        """The batch of the records ``[begin, end)``."""
+        made = self._made.get((codec, begin, end))
+        if made is None:
+            section = self._sections.get((begin, end))
+            if section is None:
+                section = self._sections[begin, end] = self._encoded(begin, end)
+            size = HEADER_BYTES + len(compress(codec, section))
+            made = self._made[codec, begin, end] = Made(begin, end, size, len(section))
+        return made
+
+    def _encoded(self, begin: int, end: int) -> bytes:
+        """The records section before it is compressed."""
+        base, parts = self.stamps[begin], list[bytes]()
+        for delta, (stamp, body) in enumerate(zip(self.stamps[begin:end], self.bodies[begin:end], strict=True)):
+            head = b"\0" + varint(stamp - base) + varint(delta)
+            parts += (varint(len(head) + len(body)), head, body)
+        return b"".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A batch with the records ``[begin, end)``: its bytes, and those of its records before they were compressed."""
+
+    begin: int
+    end: int
+    size: int
+    raw: int
+
+    @property
+    def part(self) -> float:
+        """What is left of its records when they are compressed."""
+        return (self.size - HEADER_BYTES) / self.raw
+
+
+class Expected:
+    """What part of its bytes a compressed batch is expected to keep: of one topic and codec."""
+
+    def __init__(self, part: float = 1.0) -> None:
+        self.part = part
+
+    def learn(self, part: float) -> None:
+        """A batch came out as this part."""
+        if part > self.part:
+            self.part = max(self.part + _UP, part)
+        elif part < self.part:
+            self.part -= _DOWN
+
+
+def settled(records: Sent, setting: Setting) -> Expected:
+    """What a producer expects that has sent such records for long: what comes out, and half a step above it, as it goes up and down."""
+    expected = Expected()
+    for _ in range(_TRIALS):
+        made = records.batch(setting.codec, *next(iter(_bounds(records, setting, expected))))
+        expected.part = made.part + (_UP / 2 if setting.codec else 0)
+    return expected
+
+
+def rebatch(records: Sent, setting: Setting, expected: Expected) -> Iterator[Made]:
+    """The batches that a producer with this setting makes. ``expected`` learns from them."""
+    for begin, end in _bounds(records, setting, expected):
+        made = records.batch(setting.codec, begin, end)
+        expected.learn(made.part)
+        yield made
+
+
+def _bounds(records: Sent, setting: Setting, expected: Expected) -> Iterable[tuple[int, int]]:
+    if setting.batch_size == AS_IT_IS:
+        return zip(records.begins, [*records.begins[1:], len(records.bodies)], strict=True)
+    return _Filling(records, setting, expected)
+
+
+class _Filling:
+    """Where batches begin and end; each is decided when it is asked for, by what is expected then."""
+
+    def __init__(self, records: Sent, setting: Setting, expected: Expected) -> None:
+        self._sizes = np.fromiter(map(len, records.bodies), np.int64, len(records.bodies)) + _HEAD_BYTES
+        self._before = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._sizes)])
+        self._sent, self._setting, self._expected = np.array(records.sent, np.int64), setting, expected
+        self._ends = np.array([*records.ends, len(records.bodies)], np.int64)
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        begin = 0
+        while begin < len(self._sizes):
+            end = self._end(begin)
+            yield begin, end
+            begin = end
+
+    def _end(self, begin: int) -> int:
+        setting, sizes, before = self._setting, self._sizes, self._before
+        end = int(self._ends[self._ends.searchsorted(begin, side="right")])
+        if setting.linger_ms >= 0:
+            end = min(end, int(self._sent.searchsorted(self._sent[begin] + setting.linger_ms, side="right")))
+        room = setting.batch_size - HEADER_BYTES
+        part = self._expected.part * _MARGIN if setting.codec else 1.0
+        end = min(end, int(before.searchsorted(before[begin] + int(room / part), side="right")) - 1)
+        while end > begin + 1 and (before[end - 1] - before[begin]) * part + sizes[end - 1] > room:
+            end -= 1
+        return max(end, begin + 1)
+
+
+def add_to_windows(records: Sent, made: Made, totals: Floats) -> None:
+    """Add the bytes of a batch to those of the windows of its records, to each by its part of them."""
+    first, last = records.windows[made.begin], records.windows[made.end - 1]
+    if first == last:
+        totals[first] += made.size
+    else:
+        totals += np.bincount(records.windows[made.begin : made.end], minlength=len(totals)) * (made.size / (made.end - made.begin))

@@ -1,0 +1,236 @@
+"""``segtail advise`` as people run it: what it advises, what it does not, and what is left out of a sample."""
+
+import json
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from streaming.broker.disk.scanning import window
+from streaming.broker.disk.segment_files import list_segments
+from streaming.kafka.formats.rebatching import Expected, Sent, Setting, rebatch, settled
+from streaming.simulator.batch_writer import Batch, Codec, Record
+from streaming.simulator.log import LogDir, PartitionLog
+from streaming.simulator.metadata_writer import ConfigResource, config_record
+from streaming.terminal.offline.advice import saving_of
+from streaming.terminal.offline.record_samples import sample
+from tests.builders import NOW, commit, log_dir, partition
+from tests.commands import run_command
+from tests.elections import MetadataCopy
+from tests.legacy_messages import encode_message
+from tests.worlds.topics import topic_of
+
+WORDS = ("new", "paid", "sent", "returned", "web", "shop", "mobile", "express", "standard", "gift")
+
+
+def orders(count: int, *, seed: int = 1, pace_ms: int = 4) -> Iterator[Record]:
+    """Records as a shop sends them."""
+    drawn, at = random.Random(seed), NOW
+    for number in range(count):
+        at += drawn.randint(0, pace_ms)
+        value = {"id": number, "customer": drawn.randrange(10**6), "status": drawn.choice(WORDS), "price": drawn.randrange(10**5)}
+        yield Record(b"k%d" % drawn.randrange(500), json.dumps({**value, "note": "secret " + drawn.choice(WORDS)}).encode(), at)
+
+
+def batches(records: Iterable[Record], size: int = 2, *, codec: Codec = Codec.LZ4, producer: int = 7, **more: Any) -> list[Batch]:
+    every = list(records)
+    return [
+        Batch(
+            records=tuple(every[at : at + size]),
+            codec=codec,
+            producer_id=producer,
+            producer_epoch=min(producer, 0),
+            base_sequence=min(producer, 0),
+            **more,
+        )
+        for at in range(0, len(every), size)
+    ]
+
+
+class Disk(NamedTuple):
+    """A log dir, and what its metadata log says."""
+
+    dir: LogDir
+    metadata: MetadataCopy
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Disk:
+    made = log_dir(tmp_path)
+    return Disk(made, MetadataCopy(made.path))
+
+
+def topic(disk: Disk, name: str, made: list[Batch], configs: Mapping[str, str] = MappingProxyType({}), **more: Any) -> PartitionLog:
+    number = sum(name.encode())
+    settings = (config_record(ConfigResource.TOPIC, name, *each) for each in configs.items())
+    disk.metadata.write((*topic_of(name, number, 1), *settings))
+    log = partition(disk.dir, name, topic_id=number, **more)
+    for at in range(0, len(made), 50):
+        log.append(*made[at : at + 50])
+    disk.dir.write_high_watermarks()
+    disk.dir.write_log_starts()
+    return log
+
+
+def advise(disk: Disk, *arguments: str) -> tuple[int, str]:
+    done = run_command("advise", "--log-dirs", disk.dir.path, *arguments)
+    return done.returncode, done.stdout + done.stderr
+
+
+def row(disk: Disk, name: str, *arguments: str) -> dict[str, Any]:
+    done = run_command("advise", "--log-dirs", disk.dir.path, "--topic", name, "--json", *arguments)
+    (found,) = json.loads(done.stdout)["rows"]
+    return dict(found)
+
+
+def saving(found: dict[str, Any], codec: str, batch_size: int | None = None, linger_ms: int | None = None) -> float:
+    (setting,) = (
+        each for each in found["settings"] if (each["codec"], each["batch_size"], each["linger_ms"]) == (codec, batch_size, linger_ms)
+    )
+    return float(setting["saving_percent"])
+
+
+def test_it_advises_what_saves_and_nothing_where_nothing_does(disk: Disk) -> None:
+    topic(disk, "orders", batches(orders(4000)))
+    drawn = random.Random(2)
+    topic(disk, "encrypted", batches(Record(None, drawn.randbytes(1500), NOW + at) for at in range(1000)))
+    topic(disk, "small", batches((Record(None, drawn.randbytes(40), NOW + at) for at in range(1000)), 1))
+    topic(disk, "deep", batches(orders(4000), 400, codec=Codec.ZSTD))
+    topic(disk, "empty", [])
+    status, out = advise(disk)
+    assert status == 3
+    lines = {line.split()[0]: line for line in out.splitlines() if line}
+    assert "advised  compression.type=zstd batch.size=" in lines["orders"]
+    assert "encrypted: values do not compress: they are encrypted or compressed already\n" in out
+    assert "small: values do not compress: they are encrypted or compressed already; larger batches alone" in out
+    assert "deep: no setting saves more than a few percent" in out
+    assert "empty: no records are on the disk" in out
+    assert "secret" not in out
+    found = row(disk, "orders")
+    assert (found["verdict"], found["codec"], found["batch_records"], found["notes"]) == ("advised", "lz4", 2.0, [])
+    assert found["sampled_bytes"] == found["segment_bytes"]
+    assert [each["saving_percent"] for each in found["advised"]] == [saving(found, "zstd", 16384, found["advised"][0]["linger_ms"])]
+    assert abs(saving(found, "lz4")) < 0.01, "as it is"
+    assert advise(disk, "--topic", "encrypted")[0] == 0
+    assert advise(disk, "--topic", "empty")[0] == 4
+    assert "4 smaller topics not looked at" in advise(disk, "--limit", "1")[1]
+    assert "no partition of order lies in these log dirs; similar: orders" in advise(disk, "order")[1]
+
+
+@pytest.mark.parametrize(("codec", "size", "linger"), [("zstd", 16_384, 20), ("lz4", 65_536, 100), ("none", 16_384, 100)])
+def test_the_setting_that_a_topic_has_saves_nothing(disk: Disk, codec: str, size: int, linger: int) -> None:
+    records, made, sent = list(orders(20_000)), Setting(codec=int(Codec[codec.upper()]), batch_size=size, linger_ms=linger), Sent()
+    for each in records:
+        sent.stamps.append(each.timestamp)
+        sent.sent.append(each.timestamp)
+        sent.bodies.append(b"\x08" + (each.key or b"") + b"\x80\x02" + (each.value or b"") + b"\x00")
+        sent.windows.append(0)
+    ends = [(each.begin, each.end) for each in rebatch(sent, made, settled(sent, made))]
+    topic(disk, "orders", [batch for begin, end in ends for batch in batches(records[begin:end], end - begin, codec=Codec(made.codec))])
+    found = row(disk, "orders")
+    assert abs(saving(found, codec, size, linger)) < 1.5
+    assert abs(saving(found, codec)) < 0.01
+
+
+def test_a_sample_says_what_the_whole_does_within_its_error_however_it_is_cut(disk: Disk, tmp_path: Path) -> None:
+    made = batches(orders(8000))
+    topic(disk, "orders", made, segment_bytes=64 << 20)
+    topic(disk, "cut", made, segment_bytes=300 << 10)
+    whole, part, cut = (
+        row(disk, "orders", "--sample", "64MiB"),
+        row(disk, "orders", "--sample", "256KiB"),
+        row(disk, "cut", "--sample", "64MiB"),
+    )
+    assert 200 << 10 < part["sampled_bytes"] < 300 << 10 < whole["sampled_bytes"]
+    for one, other, exact in zip(whole["settings"], part["settings"], cut["settings"], strict=True):
+        assert one["saving_percent"] == exact["saving_percent"]
+        assert abs(one["saving_percent"] - other["saving_percent"]) < 2
+
+
+def test_what_cannot_be_used_is_left_out_counted_and_named(disk: Disk) -> None:
+    made = batches(orders(4000))
+    log = topic(disk, "orders", made)
+    whole = row(disk, "orders")
+    path = log.active.path("log")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+    done = run_command("advise", "--log-dirs", disk.dir.path, "--topic", "orders")
+    assert "Left out, damaged or too large: 1" in done.stdout
+    assert f"{path}" in done.stderr
+    assert "position" in done.stderr
+    assert abs(row(disk, "orders")["batch_bytes"] - whole["batch_bytes"]) < 10
+    path.write_bytes(bytes(data[: len(data) // 2]) + b"\xff" * 100 + bytes(data[len(data) // 2 :]))
+    assert any(each.startswith("left out, damaged") for each in row(disk, "orders")["notes"])
+    bomb = topic(disk, "bomb", [*made[:100], *batches([Record(None, b"\0" * (9 << 20), NOW)], codec=Codec.ZSTD)])
+    assert row(disk, "bomb")["notes"] == ["left out, damaged or too large: 1"]
+    assert str(bomb.directory) in advise(disk, "--topic", "bomb")[1]
+    old = topic(disk, "old", [])
+    old.active.path("log").write_bytes(b"".join(encode_message(1, at, Record(None, b"old", NOW)) for at in range(3)))
+    assert row(disk, "old")["why"] == "nothing could be used of what was read: batches are of an old format"
+
+
+def test_any_time_of_a_record_is_a_time(disk: Disk) -> None:
+    log = topic(disk, "far", batches([Record(None, b"far", at) for at in (0, 2**62, -(2**62), 2**63 - 1, -(2**63), 7) * 20], 1))
+    (sent,) = sample([list_segments(log.directory)], 1 << 20, window(), lambda _: None).producers.values()
+    assert sent.sent == sorted(sent.sent)
+    made = list(rebatch(sent, Setting(codec=4, batch_size=16_384, linger_ms=5), Expected()))
+    assert made[-1].end == 120
+
+
+def test_what_a_prediction_depends_on_is_said(disk: Disk) -> None:
+    topic(disk, "nobody", batches(orders(500), producer=-1))
+    assert "no producer id" in row(disk, "nobody")["notes"][0]
+    topic(disk, "broker", batches(orders(500), log_append_time=NOW))
+    found = row(disk, "broker")
+    assert (found["linger_known"], {each["linger_ms"] for each in found["settings"]}) == (False, {None})
+    assert "LogAppendTime" in found["notes"][0]
+    topic(disk, "events", batches(sorted(orders(500), key=lambda each: each.value or b"")))
+    assert "do not have the times of sending" in row(disk, "events")["notes"][0]
+    topic(disk, "recompressed", batches(orders(500)), {"compression.type": "gzip"})
+    found = row(disk, "recompressed")
+    assert (found["compression"], found["notes"][0].partition(":")[0]) == ("gzip", "the topic has compression.type=gzip")
+
+
+def test_of_a_compacted_topic_the_active_segment_alone_is_read(disk: Disk) -> None:
+    log = topic(disk, "kept", batches(orders(2000)), {"cleanup.policy": "compact"})
+    log.roll()
+    (last,) = batches(orders(400), 400)
+    log.append(last)
+    found = row(disk, "kept")
+    assert (found["batch_records"], found["notes"][0].partition(":")[0]) == (400.0, "it is compacted")
+
+
+def test_transactions_are_not_joined(disk: Disk) -> None:
+    data = batches(orders(2000), 10, transactional=True)
+    topic(disk, "joined", data)
+    topic(disk, "apart", [each for one in data for each in (one, commit(7, epoch=0))])
+    of_size = {
+        name: {each["batch_records"] for each in row(disk, name)["settings"] if each["batch_size"] == 262144 and each["linger_ms"] == 100}
+        for name in ("joined", "apart")
+    }
+    assert of_size["apart"] == {10.0}
+    assert min(of_size["joined"]) > 10
+
+
+def test_producers_of_a_partition_are_told_apart(disk: Disk) -> None:
+    one, other = (batches(orders(1000, seed=seed, pace_ms=40), producer=seed) for seed in (1, 2))
+    topic(disk, "both", [each for pair in zip(one, other, strict=True) for each in pair])
+    topic(disk, "alone", one)
+    deep = [saving(row(disk, name), "zstd", 65536, 100) for name in ("both", "alone")]
+    assert abs(deep[0] - deep[1]) < 2
+
+
+def test_the_error_is_that_of_a_ratio_by_its_windows() -> None:
+    assert saving_of(np.array([10.0, 10.0]), np.array([5.0, 5.0])) == (50.0, 0.0)
+    assert saving_of(np.array([10.0, 0.0]), np.array([5.0, 0.0])) == (50.0, -1.0)
+    drawn, hits = np.random.default_rng(3), 0
+    for _ in range(400):
+        now = drawn.uniform(90, 110, 8)
+        found, error = saving_of(now, now * drawn.normal(0.4, 0.05, 8))
+        hits += abs(found - 60) <= error
+    assert 360 <= hits <= 400
