@@ -47,6 +47,6 @@ def test_the_architecture_names_every_room() -> None:
 
 
 def test_every_promise_names_a_test() -> None:
-    rows = re.findall(r"^\| (?!promise)(.*?) \| (.*) \|$", (ROOT / "docs" / "internals" / "promises.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^- .*$", (ROOT / "docs" / "internals" / "promises.md").read_text(), re.MULTILINE)
     assert len(rows) > 30
-    assert [promise for promise, tests in rows if not _TEST.search(tests)] == []
+    assert [promise for promise in rows if not _TEST.search(promise)] == []

@@ -69,9 +69,9 @@ def _profiled() -> Iterator[_Entered]:
 
 
 def _named(heading: str) -> list[tuple[str, str]]:
-    """(file, function) of each row of the table below a heading."""
+    """(file, function) of each item of the list below a heading."""
     (section,) = [part for part in re.split(r"^## ", _PAGE.read_text(), flags=re.M) if part.startswith(heading)]
-    return re.findall(r"^\| \d+ \| `([\w/.]+)` \| `([\w.]+)` \|", section, flags=re.M)
+    return re.findall(r"^\d+\. `([\w/.]+)`, `([\w.]+)`: ", section, flags=re.M)
 
 
 def _check(heading: str, entered: _Entered) -> None:
