@@ -53,3 +53,10 @@ def test_a_path_that_may_not_be_read_itself_is_opened_so_that_this_shows_why(tmp
     one, two = log_dir(tmp_path, "d0"), log_dir(tmp_path, "shut")
     refuse(monkeypatch, "shut")
     assert find_log_dirs([one.path, two.path]) == FoundLogDirs((one.path, two.path))
+
+
+@pytest.mark.parametrize("name", ["x" * 300, f"{'x' * 300}*"])
+def test_a_path_that_cannot_even_be_looked_at_is_opened_so_that_this_shows_why(name: str, tmp_path: Path) -> None:
+    assert find_log_dirs([tmp_path / name]) == FoundLogDirs((tmp_path / name,))
+    with pytest.raises(LogDirError, match=r"cannot be read: .*File name too long"):
+        open_below([tmp_path / name])

@@ -1,6 +1,7 @@
 """The Debian package that `make deb` built, and a bare Debian to install it in: Python and nothing else, no network, as root."""
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.image.containers import podman
@@ -29,9 +30,10 @@ def extracted(package: Path, folder: Path) -> Path:
     return folder
 
 
-def in_bare_debian(script: str, *volumes: str) -> subprocess.CompletedProcess[str]:
-    """Run a script of sh, which ends at its first error, where only these volumes are added, read-only."""
+def in_bare_debian(script: str, *volumes: str, options: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
+    """Run a script of sh, which ends at its first error, where only these volumes are added, read-only. ``options`` are podman's."""
     limits = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096")
     mounts = [f"--volume={volume}:ro" for volume in volumes]
-    command = podman("run", "--rm", "--pull=never", "--network=none", *limits, *mounts, "--env=LANG=C.UTF-8", BARE, "sh", "-ec", script)
+    isolated = podman("run", "--rm", "--pull=never", "--network=none", *limits, *mounts, *options, "--env=LANG=C.UTF-8")
+    command = [*isolated, BARE, "sh", "-ec", script]
     return subprocess.run(command, capture_output=True, text=True, check=False)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import streaming
+from install.release.listing import NOTES, listing
 from install.release.notes import main, notes
 from tests.install.built import ROOT
 from tests.tools import require_tool
@@ -64,6 +65,18 @@ def test_whoever_makes_the_release_is_warned(version: str, status: int, error: s
         monkeypatch.setattr("sys.stdin", file)
         assert main(version) == status
     assert capsys.readouterr().err == error
+
+
+def test_each_file_is_listed_with_its_size_and_how_it_is_used(tmp_path: Path) -> None:
+    (tmp_path / NOTES).touch()
+    (tmp_path / "segtail-0.1.0-py312-aarch64.pyz").write_bytes(bytes(2048))
+    assert listing(tmp_path).endswith(
+        "| `segtail-0.1.0-py312-aarch64.pyz` | 2.0 KiB | commands on log dirs for this Python and machine, to copy to a host: "
+        "`python3 segtail-0.1.0-py312-aarch64.pyz top --once /var/lib/kafka` |\n"
+    )
+    (tmp_path / "surprise.txt").touch()
+    with pytest.raises(ValueError, match=r"surprise\.txt: write what it is for"):
+        listing(tmp_path)
 
 
 @pytest.fixture

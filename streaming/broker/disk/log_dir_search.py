@@ -66,7 +66,7 @@ def find_log_dirs(paths: Iterable[Path]) -> FoundLogDirs:
         hidden = [each for each in search.unsearched if each != path]
         above += [path] if below or hidden else []
         unsearched |= dict.fromkeys(hidden)
-        for each in sorted(below or [path], key=lambda each: (each.is_symlink(), each)) if below or not hidden else ():
+        for each in sorted(below, key=lambda each: (each.is_symlink(), each)) or ([] if hidden else [path]):
             found.setdefault(each.resolve(), each)
     return FoundLogDirs(tuple(found.values()), tuple(above), tuple(unsearched))
 
@@ -74,7 +74,8 @@ def find_log_dirs(paths: Iterable[Path]) -> FoundLogDirs:
 def _matched(paths: Iterable[Path]) -> Iterator[Path]:
     """The paths, and in place of a pattern such as ``/mnt/*/kafka``, if nothing has that name, what fits it."""
     for path in paths:
-        fitting = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor)))) if has_magic(str(path)) and not path.exists() else []
+        pattern = has_magic(str(path)) and not os.access(path, os.F_OK)
+        fitting = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor)))) if pattern else []
         yield from fitting or [path]
 
 
