@@ -169,6 +169,9 @@ def test_what_cannot_be_used_is_left_out_counted_and_named(disk: Disk) -> None:
     bomb = topic(disk, "bomb", [*made[:100], *batches([Record(None, b"\0" * (9 << 20), NOW)], codec=Codec.ZSTD)])
     assert row(disk, "bomb")["notes"] == ["left out, damaged or too large: 1"]
     assert str(bomb.directory) in advise(disk, "--topic", "bomb")[1]
+    topic(disk, "large", batches(orders(40_000), 10_000, codec=Codec.NONE), segment_bytes=16 << 20)
+    assert (row(disk, "large")["batch_records"], row(disk, "large")["notes"]) == (10_000.0, [])
+    assert "--sample 1.0 KiB is too little" in advise(disk, "--sample", "1KiB")[1]
     old = topic(disk, "old", [])
     old.active.path("log").write_bytes(b"".join(encode_message(1, at, Record(None, b"old", NOW)) for at in range(3)))
     assert row(disk, "old")["why"] == "nothing could be used of what was read: batches are of an old format"

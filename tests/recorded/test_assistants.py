@@ -83,6 +83,7 @@ CALLS: list[tuple[str, dict[str, Any], list[str]]] = [
     ("changes", {}, ["changes"]),
     ("changes", {"since": "2026-01-01T00:00:00Z"}, ["changes", "--since=2026-01-01T00:00:00Z"]),
     ("topics", {}, ["topics"]),
+    ("advise", {}, ["advise"]),
 ]
 
 

@@ -8,6 +8,7 @@ import click
 from streaming.broker.protocol.advice_json import ADVISED, UNKNOWN, AdvicePage, AdviceRow, AdvisedSetting
 from streaming.common.settings import Settings
 from streaming.common.units import capitalized, format_count, format_name, format_size, format_table
+from streaming.errors import UsageError
 from streaming.pages.listings.listing import Listing, Times
 from streaming.pages.listings.text_table import text_table
 from streaming.terminal.cli.lists import TOPIC, ListRequest, check_topics, print_page, topics_here, without_paths
@@ -17,6 +18,7 @@ from streaming.terminal.cli.printing import echo_lines
 from streaming.terminal.cli.source import EXIT_STATUS, FOUND, NOT_KNOWN, NOTHING_FOUND, nearby
 from streaming.terminal.cli.values import Size
 
+_LEAST_BYTES = 64 << 10
 _ADVICE = Listing(name="advice", noun="topic", row=AdviceRow)
 
 
@@ -38,6 +40,8 @@ def command(settings: Settings, names: tuple[str, ...], named: tuple[str, ...], 
     from streaming.terminal.offline.advice import advise
 
     log_once()
+    if most < _LEAST_BYTES:
+        raise UsageError(f"--sample {format_size(most)} is too little to say anything: give {format_size(_LEAST_BYTES)} or more")
     if not settings.log_dirs:
         settings, _ = nearby(settings, of_files=True)
     wanted = ListRequest(noun=TOPIC, names=tuple(dict.fromkeys((*names, *named))), text="", at=None, job=None, form=form)

@@ -109,6 +109,12 @@ class _Tools:
         """What topics cost, who reads them, and which nobody uses."""
         return await self._answer("topics", *_named("unused", unused))
 
+    async def advise(self, topic: _Topic = "") -> dict[str, Any]:
+        """Which codec, batch size and linger would make topics smaller, and by how much, by samples from log dirs."""
+        if "--job" in self._source:
+            raise ToolError("a job holds no records: only log dirs answer this, and the server has to be started with their PATH")
+        return await self._answer("advise", *_named("topic", topic))
+
     async def _answer(self, *words: str) -> dict[str, Any]:
         if self._running.statistics().tasks_waiting >= _WAITING:
             raise ToolError(f"{_WAITING} questions wait already: ask again when they are answered")

@@ -97,12 +97,15 @@ def _read(segment: Segment, first: int, last: int, buffer: Bytes, paced: Callabl
             for start, scanned in walk_on(file, at, offset, piece, spare_cache=True):
                 paced(scanned.end)
                 at, offset = start + scanned.end, int(scanned.batches.last_offset[-1]) + 1
-                if scanned.end > len(piece):
-                    reader.leave_out("larger than what is read at once", segment, start)
-                    continue
+                held = piece
+                if scanned.end > len(piece):  # one batch, of which nothing but the header was needed
+                    held = buffer[: scanned.end]
+                    if file.read_into(held, start, spare_cache=True) < scanned.end:
+                        reader.leave_out("larger than what is read at once", segment, start)
+                        continue
                 for position, magic in zip(scanned.batches.positions.tolist(), scanned.batches.magic.tolist(), strict=True):
                     if first <= start + position < last:
-                        reader.take(segment, start, position, magic, piece)
+                        reader.take(segment, start, position, magic, held)
                 if at >= last:
                     return
             if flaw := scan_on(file, at, offset, piece).flaw:
