@@ -110,3 +110,10 @@ def test_a_producer_whose_values_compress_fills_more_into_a_batch() -> None:
     plain, packed = (Setting(codec=codec, batch_size=16_384) for codec in (0, 3))
     most = [next(iter(rebatch(alike, each, settled(alike, each)))).end for each in (plain, packed)]
     assert HEADER_BYTES < most[0] < most[1] / 5
+
+
+def test_a_first_batch_that_is_small_changes_nothing_of_what_is_expected() -> None:
+    busy = [[(0, 100)] * 2000]
+    setting = Setting(codec=3, batch_size=16_384, linger_ms=5)
+    alike, late = sent(busy, []), sent([[(0, 0)], [(1000, 100)], *busy], [])
+    assert abs(settled(alike, setting).part - settled(late, setting).part) < 0.01
