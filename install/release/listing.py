@@ -10,7 +10,7 @@ NOTES = "RELEASE_NOTES.md"
 _USES = {
     "segtail-*.pyz": "commands on log dirs for this Python and machine, to copy to a host: `python3 FILE top --once /var/lib/kafka`",
     "segtail_*.deb": "agent and commands for Debian 12: `apt install ./FILE`",
-    "segtail-*.rpm": "the same for RHEL 9: `dnf install ./FILE`",
+    "segtail-*.rpm": "agent and commands for RHEL 9: `dnf install ./FILE`",
     "*.whl": "all, for pip: `pip install './FILE[spark]'`",
     "kafka_segment_tail-*.tar.gz": "the source, with the documents that links lead to",
     "segtail-look-image-*.tar": "a small image with commands alone, for `kubectl debug`: `podman load --input FILE`",
