@@ -14,18 +14,15 @@ from tests.commands import run_command
 
 _CLASSES = Path(__file__).parent / "paced_java"
 _POINTS = 3.0
-_SMALL = {"compression.type": "lz4", "batch.size": 600, "linger.ms": 0}
-_LINGERS = {"compression.type": "lz4", "batch.size": 16_384, "linger.ms": 20}  # each run makes nearly the same batches
-_PLAIN = {**_LINGERS, "compression.type": "none"}
-
-Setting = tuple[str, int | None, int | None]
+_NOW = {"compression.type": "lz4", "batch.size": 600, "linger.ms": 0}
+_LINGER_MS = 100  # on a busy machine records come in heaps, other ones in each run: it matters little where batches are long
 
 CASES: list[Any] = [
-    ("orders", 1, _LINGERS, [("zstd", None, None), ("zstd", 16_384, 100)]),
-    pytest.param("orders", 3, _SMALL, [("zstd", 65_536, 100), ("lz4", 16_384, 20)], marks=pytest.mark.long),
-    pytest.param("logs", 1, _SMALL, [("gzip", 16_384, 20), ("zstd", 65_536, 100)], marks=pytest.mark.long),
-    pytest.param("avro", 1, _PLAIN, [("zstd", None, None), ("snappy", 16_384, 100), ("lz4", 65_536, 100)], marks=pytest.mark.long),
-    pytest.param("encrypted", 1, _SMALL, [("zstd", 16_384, 20)], marks=pytest.mark.long),
+    ("orders", 1, [("zstd", 16_384)]),
+    pytest.param("orders", 3, [("zstd", 65_536), ("lz4", 16_384)], marks=pytest.mark.long),
+    pytest.param("logs", 1, [("gzip", 16_384), ("zstd", 65_536), ("snappy", 16_384)], marks=pytest.mark.long),
+    pytest.param("avro", 1, [("snappy", 16_384), ("lz4", 65_536), ("zstd", 16_384)], marks=pytest.mark.long),
+    pytest.param("encrypted", 1, [("zstd", 16_384)], marks=pytest.mark.long),  # here batches are full long before
 ]
 
 
@@ -45,19 +42,26 @@ def advice(kafka: Kafka, topic: str) -> dict[str, Any]:
     return dict(row)
 
 
-@pytest.mark.parametrize(("kind", "partitions", "now", "settings"), CASES)
+def saving(found: dict[str, Any], codec: str, size: int | None, linger_ms: int | None) -> float:
+    of = {(each["codec"], each["batch_size"], each["linger_ms"]): each["saving_percent"] for each in found["settings"]}
+    return float(of[codec, size, linger_ms])
+
+
+@pytest.mark.parametrize(("kind", "partitions", "settings"), CASES)
 def test_what_is_predicted_is_what_a_producer_then_writes(
-    kafka: Kafka, kind: str, partitions: int, now: dict[str, object], settings: list[Setting]
+    kafka: Kafka, kind: str, partitions: int, settings: list[tuple[str, int]]
 ) -> None:
     topic = f"paced-{kind}-{partitions}"
-    before = produce(kafka, topic, kind, partitions, now)
+    before = produce(kafka, topic, kind, partitions, _NOW)
     predicted = advice(kafka, topic)
     assert (predicted["verdict"] == "advised") == (kind != "encrypted")
-    for number, (codec, size, linger) in enumerate(settings):
-        depth = {} if size is None else {"batch.size": size, "linger.ms": linger}
-        after = produce(kafka, f"{topic}-{number}", kind, partitions, {**now, "compression.type": codec, **depth})
-        of = {(each["codec"], each["batch_size"], each["linger_ms"]): each["saving_percent"] for each in predicted["settings"]}
-        assert abs(of[codec, size, linger] - 100 * (1 - after / before)) < _POINTS, (codec, size, linger)
+    for number, (codec, size) in enumerate(settings):
+        setting = {"compression.type": codec, "batch.size": size, "linger.ms": _LINGER_MS}
+        after = produce(kafka, f"{topic}-{number}", kind, partitions, setting)
+        assert abs(saving(predicted, codec, size, _LINGER_MS) - 100 * (1 - after / before)) < _POINTS, (codec, size)
+        written = advice(kafka, f"{topic}-{number}")
+        assert abs(saving(written, codec, None, None)) < _POINTS, "it compresses as Java does"
+        assert abs(saving(written, codec, size, _LINGER_MS)) < _POINTS, "the same records make the same batches"
 
 
 def test_a_topic_of_librdkafka_is_read_and_what_is_not_known_of_it_is_said(kafka: Kafka) -> None:

@@ -206,6 +206,7 @@ def test_of_a_compacted_topic_the_active_segment_alone_is_read(disk: Disk) -> No
     log.append(last)
     found = row(disk, "kept")
     assert (found["batch_records"], found["notes"][0].partition(":")[0]) == (400.0, "it is compacted")
+    assert (found["verdict"], found["why"], len(found["settings"])) == ("unknown", "too little is on the disk to say anything", 50)
 
 
 def test_transactions_are_not_joined(disk: Disk) -> None:

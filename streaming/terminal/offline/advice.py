@@ -39,6 +39,7 @@ _NEAR, _LEAST, _COMPRESSIBLE = 3.0, 5.0, 5.0
 """Percent: what a setting may save less than the best one; what is worth a change; what a codec takes from values that compress."""
 
 _UNTIMELY = 0.01
+_LEAST_BYTES = 32 << 10
 _T = (math.nan, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36)
 """Student's t for 95 %, by degrees of freedom."""
 
@@ -231,6 +232,8 @@ def _judged(topic: _Topic, row: AdviceRow, tried: Sequence[AdvisedSetting]) -> A
     best = max(each.saving_percent for each, _ in by_cost)
     chosen = next(each for each, _ in by_cost if each.saving_percent >= best - _NEAR)
     compressed = max(100 - 100 * (100 - each.saving_percent) / (100 - plain.saving_percent) for each, plain in by_cost)
+    if row.sampled_bytes < _LEAST_BYTES:
+        return replace(row, why="too little is on the disk to say anything")
     if chosen.saving_percent < max(_LEAST, chosen.error_percent):
         return replace(row, verdict=NOTHING, why=_INCOMPRESSIBLE if compressed < _COMPRESSIBLE else _TOO_LITTLE)
     if compressed < _COMPRESSIBLE:
