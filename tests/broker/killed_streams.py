@@ -20,7 +20,7 @@ from tests.broker.kafka_tools import TopicPartition
 from tests.broker.load import TOPICS, Load
 from tests.broker.oracle import LogTotals, log_totals
 from tests.broker.stream_query import RELATIONS
-from tests.broker.transactions import reported_by
+from tests.broker.transactions import owners, reported_by
 from tests.ports import free_ports
 from tests.processes import until
 from tests.worlds.services import AGENT, DRIVER, JVM, SOURCE, WORKER, Service, service
@@ -68,7 +68,7 @@ def run_streams(directory: Path, kills: int, seed: int) -> Report:
                 for part in plan:
                     _await_progress(query, agent, directory, chance)
                     _kill(agent if part == AGENT else query, part, chance)
-            reported = reported_by(kafka.nodes[0].port, TOPICS)
+            reported, owned = reported_by(kafka.nodes[0].port, TOPICS), owners(kafka)
             kafka.freeze()
             agent.tend()
             with service("rest", address, directory, "once", directory=directory / "messages", before=program) as rest:
@@ -77,7 +77,7 @@ def run_streams(directory: Path, kills: int, seed: int) -> Report:
         rows = {relation: list(sink(directory / relation)) for relation in RELATIONS}
         dumped = log_totals(kafka.log_dirs, TOPICS)
         problems = [*_compare_ranges(rows["ranges"], load, ends, dumped), *_compare_batches(rows["batches"], load, ends, dumped)]
-        problems += [*_compare_transactions(rows["transactions"], rows["batches"], dumped)]
+        problems += [*_compare_transactions(rows["transactions"], rows["batches"], dumped, owned)]
     finally:
         kafka.kill()
     return Report(
@@ -182,8 +182,8 @@ def _compare_batches(rows: list[Row], load: Load, ends: Ends, dumped: Dumped) ->
     yield from (f"{row['kind']}: {row}" for row in rows if row["kind"] == "skipped")
 
 
-def _compare_transactions(rows: list[Row], batches: list[Row], dumped: Dumped) -> Iterator[str]:
-    """All of them have ended, so that they have the bytes of all transactional batches."""
+def _compare_transactions(rows: list[Row], batches: list[Row], dumped: Dumped, owned: Mapping[int, str]) -> Iterator[str]:
+    """All of them have ended, so that they have the bytes of all transactional batches; and each has the id that Kafka lists."""
     found, written = _by_log(rows, "committed", "aborted"), _by_log(batches, "batch")
     for key, totals in dumped.items():
         markers = [row["marker_offset"] for row in found[key]]
@@ -191,6 +191,8 @@ def _compare_transactions(rows: list[Row], batches: list[Row], dumped: Dumped) -
         yield from _other("each marker", key, sorted(set(markers)), sorted(markers))
         size = sum(row["size"] for row in written[key] if row["transactional"] and not row["control"])
         yield from _other("bytes of transactions", key, size, sum(row["bytes"] or 0 for row in found[key]))
+        of = {row["producer_id"]: row["transactional_id"] for row in found[key]}
+        yield from _other("transactional ids", key, {each: owned.get(each, "not listed") for each in of}, of)
     yield from (f"{row['kind']}: {row}" for row in rows if row["kind"] == "skipped")
 
 

@@ -72,6 +72,13 @@ def find_hanging(kafka: Kafka, broker: int = 1) -> set[tuple[str, int, int, int]
     return {(topic, int(partition), int(producer_id), int(first)) for topic, partition, producer_id, _, _, first, *_ in cells}
 
 
+def owners(kafka: Kafka) -> dict[int, str]:
+    """The transactional id of each producer id, as Kafka's own tool lists them."""
+    lines = run_tool("transactions", "--bootstrap-server", kafka.bootstrap, "list").splitlines()
+    cells = [line.split() for line in lines[1:] if line.strip()]
+    return {int(producer_id): transactional_id for transactional_id, _, producer_id, *_ in cells}
+
+
 def markers(log_dirs: Iterable[Path], topics: Iterable[str], begins: Mapping[TopicPartition, int]) -> dict[TopicPartition, Markers]:
     """The markers from an offset on (0 where none is given), distinguished by going through every batch that kafka-dump-log prints."""
     wanted = set(topics)
