@@ -8,7 +8,8 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from streaming.simulator.batch_writer import BatchEntry, Codec, Record, compress
+from streaming.kafka.formats.compression import compress
+from streaming.simulator.batch_writer import BatchEntry, Codec, Record
 
 _LOG_APPEND_TIME = 1 << 3
 

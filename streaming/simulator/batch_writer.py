@@ -11,11 +11,8 @@ from enum import IntEnum
 
 import google_crc32c
 
-from streaming.kafka.formats.compression import XERIAL_BLOCK_BYTES as XERIAL_BLOCK_BYTES
-from streaming.kafka.formats.compression import XERIAL_HEADER as XERIAL_HEADER
-from streaming.kafka.formats.compression import compress as compress
-from streaming.kafka.formats.wire import uvarint as uvarint
-from streaming.kafka.formats.wire import varint as varint
+from streaming.kafka.formats.compression import compress
+from streaming.kafka.formats.wire import varint
 
 
 class Codec(IntEnum):

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from uuid import UUID
 
-from streaming.simulator.batch_writer import Batch, Record, end_transaction, uvarint
+from streaming.kafka.formats.wire import uvarint
+from streaming.simulator.batch_writer import Batch, Record, end_transaction
 from streaming.simulator.log import PartitionLog, clean
 from streaming.simulator.metadata_writer import string, tagged
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from uuid import UUID
 
-from streaming.simulator.batch_writer import Batch, MarkerKind, Record, control_key, uvarint
+from streaming.kafka.formats.wire import uvarint
+from streaming.simulator.batch_writer import Batch, MarkerKind, Record, control_key
 
 _NO_TAGS = b"\x00"
 _FRAME_VERSION = 1

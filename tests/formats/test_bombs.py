@@ -10,10 +10,11 @@ import pytest
 import zstandard
 
 from streaming.errors import FormatError, TooLargeError
+from streaming.kafka.formats.compression import compress
 from streaming.kafka.formats.decompression import LARGEST_WINDOW_BYTES, decompressed
 from streaming.kafka.formats.entries import read_entry, read_entry_times
 from streaming.kafka.formats.records import LEAST_RECORD_BYTES, MAX_TIMED_BYTES, read_batch, read_record_times, read_records
-from streaming.simulator.batch_writer import Batch, Codec, Record, compress, encode
+from streaming.simulator.batch_writer import Batch, Codec, Record, encode
 from tests.builders import NOW
 from tests.formats.claims import claiming, empty_records
 from tests.legacy_messages import Messages

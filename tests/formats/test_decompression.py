@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
+from streaming.kafka.formats.compression import XERIAL_HEADER, compress
 from streaming.kafka.formats.decompression import decompress
-from streaming.simulator.batch_writer import XERIAL_HEADER, Codec, compress
+from streaming.simulator.batch_writer import Codec
 from tests.tables import each_row
 
 EVERY_CODEC = pytest.mark.parametrize("codec", Codec)

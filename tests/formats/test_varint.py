@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.errors import FormatError
-from streaming.kafka.formats.wire import read_uvarint, read_varint, read_varlong
-from streaming.simulator.batch_writer import uvarint, varint
+from streaming.kafka.formats.wire import read_uvarint, read_varint, read_varlong, uvarint, varint
 from tests.tables import each_row
 
 

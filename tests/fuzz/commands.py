@@ -15,8 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from streaming.kafka.formats.compression import compress
 from streaming.kafka.formats.layout import CHECKED_FROM, HEADER_BYTES, crc32c
-from streaming.simulator.batch_writer import Codec, compress
+from streaming.simulator.batch_writer import Codec
 from tests.commands import run_command
 from tests.fuzz.mutation import mutated
 from tests.fuzz.whole_agent import WHOLE, template

@@ -9,9 +9,10 @@ import pytest
 from streaming.broker.protocol.consumer_messages import Register
 from streaming.broker.protocol.group_messages import POSITIONS_ASKED
 from streaming.errors import AgentError
+from streaming.kafka.formats.compression import compress
 from streaming.kafka.formats.layout import CHECKED_FROM, crc32c
 from streaming.kafka.formats.wire import uuid_text
-from streaming.simulator.batch_writer import Batch, Codec, Record, compress, encode
+from streaming.simulator.batch_writer import Batch, Codec, Record, encode
 from streaming.spark.client.agent_client import AgentClient
 from tests.builders import NOW, batch, log_dir, partition
 from tests.formats.claims import claiming, empty_records

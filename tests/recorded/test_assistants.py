@@ -140,7 +140,7 @@ def test_what_no_command_can_be_given_is_told_so(given: dict[str, str], message:
         ("restart_check", {"broker": "one"}, "broker: Input should be a valid integer, unable to parse string as an integer"),
         ("why", {"groups": "held"}, "why has no argument 'groups': it has group"),
         ("problems", {"group": "held", "x\n": 1}, r"problems has no argument 'group', 'x\n': it has none"),
-        ("changes", {"since": "noon"}, "Invalid value for '--since': 'noon' is none of ISO 8601 "),
+        ("changes", {"since": "noon"}, "Invalid value for '--since': 'noon' is none of a duration before now such as 24h, ISO 8601 "),
         ("disk", {"what_if": "retention.ms"}, "--what-if: 'retention.ms' is not [TOPIC:]NAME=VALUE, "),
         ("why", {"group": "gone"}, "there is no group gone"),
     ],

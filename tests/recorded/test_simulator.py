@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.simulator import batch_writer
+from streaming.kafka.formats import compression
 from streaming.simulator.batch_writer import Codec
 from streaming.simulator.workload import CONSUMER_OFFSETS, TRAFFIC
 from tests.broker.install import KAFKA_VERSION
@@ -56,7 +56,7 @@ def simulated(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     then = replayed.json("simulated")
     with pytest.MonkeyPatch.context() as patch:
         if request.param:
-            patch.setattr(batch_writer, "_GZIP_LEVEL", request.param)
+            patch.setattr(compression, "_GZIP_LEVEL", request.param)
         broker, other_zlib = simulate(directory / "simulated", then["start"]), zlibs() != then["zlib"]
     facts = {(facts.topic, facts.partition): facts for facts in facts_of_all(broker)}
     left_out = {place for place in facts if other_zlib and place[0] in GZIPPED}

@@ -10,20 +10,9 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.simulator.batch_writer import (
-    XERIAL_BLOCK_BYTES,
-    XERIAL_HEADER,
-    Batch,
-    Codec,
-    Record,
-    compress,
-    encode,
-    encode_records,
-    end_transaction,
-    next_sequence,
-    uvarint,
-    varint,
-)
+from streaming.kafka.formats.compression import XERIAL_BLOCK_BYTES, XERIAL_HEADER, compress
+from streaming.kafka.formats.wire import uvarint, varint
+from streaming.simulator.batch_writer import Batch, Codec, Record, encode, encode_records, end_transaction, next_sequence
 from tests.tables import each_row
 
 T = 1_700_000_000_000

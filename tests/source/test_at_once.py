@@ -1,13 +1,11 @@
 """The public relations, read at once, by calling what Spark calls."""
 
-import pickle
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from pyspark.sql.datasource import DataSourceReader, EqualTo, GreaterThanOrEqual
 from pyspark.sql.types import LongType, StructType
@@ -24,6 +22,7 @@ from streaming.spark.source.relations import SCHEMAS, Relation
 from tests.agents import Agent
 from tests.builders import CLUSTER_ID, NOW, batch, commit, log_dir, partition
 from tests.facts import facts_of
+from tests.source.public_reading import reader, rows
 from tests.tables import each_row
 
 READ = (Relation.RANGES, Relation.BATCHES, Relation.TRANSACTIONS)
@@ -52,25 +51,6 @@ def where(request: pytest.FixtureRequest, disk: LogDir, logs: list[PartitionLog]
     with agent.served() as address:
         yield {"agents": address}
     agent.close()
-
-
-def reader(options: dict[str, str]) -> Any:
-    source = SegtailDataSource(options)
-    return source.reader(source.schema())
-
-
-def rows(options: dict[str, str], push: Callable[[Any], None] = lambda _: None) -> list[dict[str, Any]]:
-    """All rows, by the way of Spark: what plans is pickled for what reads."""
-    planning = reader(options)
-    push(planning)
-    tasks = planning.partitions()
-    reading, tasks = pickle.loads(pickle.dumps((planning, tasks)))
-    found = []
-    for task in tasks:
-        for some in reading.read(task):
-            assert isinstance(some, pa.RecordBatch)
-            found += some.to_pylist()
-    return found
 
 
 def test_batches(where: dict[str, str], logs: list[PartitionLog]) -> None:

@@ -18,8 +18,7 @@ from streaming.simulator.log import LogDir, PartitionLog
 from streaming.spark.source.producer_names import LATE_SECONDS, KnownProducers, ProducerNames
 from tests.agents import Agent
 from tests.builders import CLUSTER_ID, NOW, batch, commit, log_dir, partition
-from tests.source.test_at_once import rows
-from tests.source.test_public_stream import Clock, everything, stream
+from tests.source.public_reading import Clock, everything, rows, stream
 
 
 @pytest.fixture

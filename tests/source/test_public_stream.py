@@ -1,11 +1,8 @@
 """The public stream with real agents, without Spark: what it plans, and that each row comes once, whatever is run again."""
 
-import pickle
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
@@ -16,46 +13,9 @@ from streaming.spark.source.public_options import parse_public_options
 from streaming.spark.source.public_stream import PublicStreamReader
 from tests.agents import Agent, Reader
 from tests.builders import abort, batch, commit, log_dir, partition
+from tests.source.public_reading import Clock, everything, read, stream
 
 ALL = ReadAllAvailable()
-
-
-@dataclass
-class Clock:
-    """Time that passes when somebody sleeps."""
-
-    now: float = 0.0
-    slept: list[float] = field(default_factory=list)
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
-
-
-def stream(address: str, **options: Any) -> PublicStreamReader:
-    given = {"agents": address, "startingPosition": "earliest", **options}
-    clock = Clock()
-    return PublicStreamReader(parse_public_options({name: str(value) for name, value in given.items()}), clock, clock.sleep)
-
-
-def read(reader: PublicStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows of all tasks; each runs in a process of its own, with a reader that Spark made besides the one that plans."""
-    tasks = [pickle.loads(pickle.dumps((PublicStreamReader(reader._options), task))) for task in reader.partitions(start, end)]
-    return [row for its_reader, task in tasks for found in its_reader.read(task) for row in pa.Table.from_batches([found]).to_pylist()]
-
-
-def everything(reader: PublicStreamReader, start: dict[str, Any] | None = None) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """All micro-batches of a query that takes what is there now, and where it ends."""
-    reader.prepareForTriggerAvailableNow()
-    at, rows = start or {}, []
-    while (end := reader.latestOffset(at, reader.getDefaultReadLimit())) != at:
-        rows += read(reader, at, end)
-        reader.commit(end)
-        at = end
-    return rows, at
 
 
 def appended(rows: list[dict[str, Any]]) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt
 from streaming.spark.source.at_once import PushedFilters, take
 from streaming.spark.source.relations import Relation
 from tests.builders import batch, log_dir, partition
-from tests.source.test_at_once import reader
+from tests.source.public_reading import reader
 
 TIME = datetime(2026, 1, 1, tzinfo=UTC)
 MS = 1_767_225_600_000

@@ -8,7 +8,8 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
-from streaming.simulator.batch_writer import Codec, compress
+from streaming.kafka.formats.compression import compress
+from streaming.simulator.batch_writer import Codec
 from streaming.simulator.broker import HISTORY_MS, SimulatedBroker
 from tests.broker.kafka import Kafka
 from tests.broker.kafka_tools import run_tool
