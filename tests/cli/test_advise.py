@@ -238,3 +238,15 @@ def test_the_error_is_that_of_a_ratio_by_its_windows() -> None:
         found, error = saving_of(now, now * drawn.normal(0.4, 0.05, 8))
         hits += abs(found - 60) <= error
     assert 360 <= hits <= 400
+
+
+def test_the_list_of_topics_has_the_advice_of_those_that_it_lists(disk: Disk) -> None:
+    topic(disk, "orders", batches(orders(1500)))
+    topic(disk, "few", batches(orders(10)))
+    done = run_command("topics", disk.dir.path, "--advise", "--json")
+    found = {each["topic"]: each["advised"] for each in json.loads(done.stdout)["rows"]}
+    of_orders = row(disk, "orders")
+    assert found == {"orders": f"{of_orders['setting']}: {of_orders['saving']}", "few": None}
+    assert "Advised" not in run_command("topics", disk.dir.path).stdout
+    refused = run_command("topics", disk.dir.path, "--advise", "--by-prefix", ".")
+    assert (refused.returncode, "--advise is about topics of log dirs: leave out --by-prefix" in refused.stderr) == (2, True)

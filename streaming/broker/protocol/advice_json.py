@@ -8,6 +8,9 @@ from streaming.broker.protocol.json_message import Bytes, Count, Flag, Heading, 
 ADVISED, NOTHING, UNKNOWN = "advised", "nothing", "unknown"
 """The words of ``verdict``."""
 
+SAMPLE_BYTES = 4 << 20
+"""So much is read of each topic, unless something else is asked for."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvisedSetting(PublicMessage):

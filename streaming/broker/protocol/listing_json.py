@@ -293,6 +293,8 @@ class TopicRow(PublicMessage):
     used: Annotated[Word, Heading("Used", WIDE + 8, choices=ANSWERS)] = ""  # whether somebody appended or committed within
     # `unused_ms`, or a group in use reads it: `yes`, `no` or `unknown`
     used_why: Sentence = ""  # why that is not known
+    advised: Annotated[Sentence, Heading("Advised", WIDE + 10, rare=True)] = ""  # of `segtail topics --advise`: a producer's setting,
+    # and what it saves
     groups: Annotated[Count, Heading("Groups", 7, DESC, "G")] = -1  # consumer groups with committed offsets in it; `null` where no groups
     # are read
     last_append_ms: Annotated[Moment, Heading("Last append", 11, DESC, "L")] = -1  # the last one in any partition

@@ -263,6 +263,7 @@ TOPICS = Listing(
     off_page=(
         *("records_skew", "growth_day", "partition_bytes", "batch_bytes", "codecs", "readers", "quiet_ms"),
         *("oldest_record_ms", "retention_limit_bytes", "next_deletion_ms"),  # which the list of retention has
+        "advised",
     ),
     cells={
         "topic": lambda row, _: Cell(text=word(row.topic)) if row.topics >= 0 else topic_cell(row.topic),

@@ -5,7 +5,7 @@ from functools import partial
 
 import click
 
-from streaming.broker.protocol.advice_json import ADVISED, UNKNOWN, AdvicePage, AdviceRow, AdvisedSetting
+from streaming.broker.protocol.advice_json import ADVISED, SAMPLE_BYTES, UNKNOWN, AdvicePage, AdviceRow, AdvisedSetting
 from streaming.common.settings import Settings
 from streaming.common.units import capitalized, format_count, format_name, format_size, format_table
 from streaming.errors import UsageError
@@ -27,7 +27,7 @@ _ADVICE = Listing(name="advice", noun="topic", row=AdviceRow)
 @with_settings("log_dirs", "server_properties", "read_rate")
 @with_form
 @click.option("--topic", "named", multiple=True, metavar="TOPIC", help="Only this topic, with all settings. May be repeated.")
-@click.option("--sample", "most", type=Size(), default="4MiB", show_default=True, help="So much is read of each topic.")
+@click.option("--sample", "most", type=Size(), default=f"{SAMPLE_BYTES >> 20}MiB", show_default=True, help="So much is read of each topic.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, metavar="N", help="The N largest topics.")
 def command(settings: Settings, names: tuple[str, ...], named: tuple[str, ...], form: str, most: int, limit: int) -> int:
     """Say which codec, batch.size and linger.ms would make topics smaller on disk and on the wire, and by how much.
@@ -47,12 +47,13 @@ def command(settings: Settings, names: tuple[str, ...], named: tuple[str, ...], 
     wanted = ListRequest(noun=TOPIC, names=tuple(dict.fromkeys((*names, *named))), text="", at=None, job=None, form=form)
     log_dirs = open_below(settings.log_dirs)
     with ProgressLine.on_stderr() as progress:
-        page, there = advise(log_dirs, wanted.names, settings, wanted.now_ms, most=most, largest=limit, progress=progress.add)
+        every = bool(wanted.names)
+        page, there = advise(log_dirs, wanted.names, settings, wanted.now_ms, most=most, largest=limit, every=every, progress=progress.add)
     check_topics(wanted, there, page.doubts, lambda: topics_here(settings.log_dirs))
     if form == "json":
         print_page(page)
     else:
-        echo_lines(_lines(page, width_of(form), every=bool(wanted.names)), width_of(form))
+        echo_lines(_lines(page, width_of(form), every=every), width_of(form))
     if any(row.verdict == ADVISED for row in page.rows):
         return FOUND
     return NOT_KNOWN if page.doubts or any(row.verdict == UNKNOWN for row in page.rows) else NOTHING_FOUND

@@ -6,9 +6,11 @@ from typing import Any
 
 import click
 
+from streaming.broker.protocol.advice_json import SAMPLE_BYTES
 from streaming.broker.protocol.listing_json import ALL_ROWS, NO, TOPICS_PATH, UNKNOWN, YES, TopicPage, TopicRow
 from streaming.common.settings import Settings
 from streaming.common.units import format_count, format_duration, format_list, format_name, format_size, format_time
+from streaming.errors import UsageError
 from streaming.pages.listings.declared_lists import TOPICS
 from streaming.pages.listings.listing import Listing, Times
 from streaming.pages.listings.text_table import text_table
@@ -18,7 +20,7 @@ from streaming.terminal.cli.values import Duration, Size
 
 _FIRST = (
     *("topic", "topics", "replica_bytes", "growth_day", "used", "quiet_ms", "last_append_ms", "last_commit_ms", "readers", "partitions"),
-    *("partition_bytes", "size_skew", "codecs", "batch_bytes"),
+    *("partition_bytes", "size_skew", "codecs", "batch_bytes", "advised"),
 )
 _USES = Listing(
     name="uses of topics",
@@ -29,7 +31,7 @@ _USES = Listing(
 )
 """What each topic costs, and who uses it: what people who look for that read first."""
 
-_NAMED = 5
+_NAMED, _ADVISED = 5, 50
 
 _NO_PROOF = "No commits are not no readers: who keeps offsets elsewhere, or commits none, leaves no trace here."
 
@@ -47,6 +49,7 @@ _NO_PROOF = "No commits are not no readers: who keeps offsets elsewhere, or comm
 )
 @click.option("--by-prefix", metavar="SEPARATOR", help="Sums of the topics whose names are the same up to the first of these.")
 @click.option("--internal", is_flag=True, help="Kafka's own topics, too.")
+@click.option("--advise", "advised", is_flag=True, help=f"A column with what `segtail advise` says of the {_ADVISED} largest of them.")
 @click.option(
     "--sort",
     type=click.Choice(TOPICS.sortable),
@@ -62,6 +65,7 @@ def command(
     tiny: int | None,
     by_prefix: str | None,
     internal: bool,
+    advised: bool,
     sort: str,
 ) -> int:
     """Show what each topic costs, when somebody last appended to it or committed in it, and who reads it.
@@ -74,6 +78,8 @@ def command(
     read for as long as that is not known: partitions that are not here, and commits that may have expired (offsets.retention.minutes)
     where the coordinators' logs are compacted.
     """
+    if advised and (wanted.job is not None or by_prefix is not None):
+        raise UsageError("--advise is about topics of log dirs: leave out --by-prefix, and name log dirs instead of a job")
     source = ListSource(wanted, None if wanted.job is not None else _read(settings, wanted), settings.log_dirs)
     of: dict[str, Any] = {"sort": sort, "internal": str(internal or bool(wanted.names)).lower()}
     of |= {} if unused is None else {"unused_ms": unused, "used": f"{NO},{UNKNOWN}"}
@@ -89,6 +95,8 @@ def command(
         of |= {} if unused is None else {"used": NO}
         of |= {} if tiny is None else {"tiny": YES}
         page = replace(source.page(TOPICS_PATH, TopicPage, ALL_ROWS, **of, by_prefix=by_prefix), doubts=every.doubts)
+    if advised:
+        page = replace(page, rows=_advised(page.rows, settings, wanted))
     if wanted.form == "json":
         page = replace(page, doubts=[*page.doubts, *unknown])
     print_list(page, wanted, [*_lines(page, found.rows, unused, tiny, wanted.width), *unknown], "")
@@ -118,6 +126,22 @@ def _read(settings: Settings, wanted: ListRequest) -> Answer:
 
     with ProgressLine.on_stderr() as progress:
         return read_topics(open_below(settings.log_dirs), wanted.names, settings, wanted.at, progress.add).answer
+
+
+def _advised(rows: Sequence[TopicRow], settings: Settings, wanted: ListRequest) -> list[TopicRow]:
+    """The rows, those of the largest topics with advice where there is any."""
+    from streaming.broker.disk.log_dir_search import open_below
+    from streaming.common.progress_line import ProgressLine
+    from streaming.terminal.offline.advice import advise
+
+    names = {row.topic for row in sorted(rows, key=lambda row: -row.replica_bytes)[:_ADVISED]}
+    if not names:
+        return []
+    with ProgressLine.on_stderr() as progress:
+        log_dirs = open_below(settings.log_dirs)
+        page, _ = advise(log_dirs, names, settings, wanted.now_ms, most=SAMPLE_BYTES, largest=0, every=False, progress=progress.add)
+    told = {row.topic: f"{row.setting}: {row.saving}" for row in page.rows if row.setting}
+    return [replace(row, advised=told.get(row.topic, "")) for row in rows]
 
 
 def _lines(page: TopicPage, found: Sequence[TopicRow], unused: int | None, tiny: int | None, width: int | None) -> Iterator[str]:

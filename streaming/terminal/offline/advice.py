@@ -66,14 +66,16 @@ def advise(
     *,
     most: int,
     largest: int,
+    every: bool,
     progress: Callable[[int], None] = lambda _: None,
 ) -> tuple[AdvicePage, frozenset[str]]:
     """Advise about topics.
 
     Args:
-        names: the topics, with all settings that were tried; none for the largest ones.
+        names: the topics; none for the largest ones.
         most: the bytes that are read of each.
         largest: so many topics, if none is named.
+        every: with all settings that were tried.
         progress: called with the bytes of each read.
 
     Returns:
@@ -92,7 +94,7 @@ def advise(
     rows = list[AdviceRow]()
     for name in asked if names else asked[:largest]:
         topic = _topic(name, there[name], cluster, uses.get(name))
-        rows.append(_advised(topic, sample(topic.logs, most, buffer, pace), every=bool(names)))
+        rows.append(_advised(topic, sample(topic.logs, most, buffer, pace), every=every))
     left = len(asked) - len(rows)
     more = [f"{format_count(left, 'smaller topic')} not looked at: name them, or give --limit"] if left else []
     return (
