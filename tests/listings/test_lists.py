@@ -328,7 +328,22 @@ def test_each_column_of_topics_brokers_and_log_dirs_shows_its_own_value() -> Non
     row = TopicRow(topic="t", partitions=2, groups=8, **skews, rates=[-1.0, 1.0, 8.0], **sums, **times, **limits)  # type: ignore[arg-type]
     assert list(texts(TOPICS, row).values()) == [
         *("t", "-", "2", "2.0 KiB", "3.5", "4.0 MiB", "8", "7", "5", " ▁█", "1h ago", "6", "4h", "in 2h by size", "9h ago", "5.0 MiB"),
-        *("delete", "1.500", "2.250", "9.0 MiB+", "1.0 MiB", "2.0 MiB", "3.0 KiB", "lz4, none", "2h ago", "g", "3h ago", "not known", "-", "a"),
+        *(
+            "delete",
+            "1.500",
+            "2.250",
+            "9.0 MiB+",
+            "1.0 MiB",
+            "2.0 MiB",
+            "3.0 KiB",
+            "lz4, none",
+            "2h ago",
+            "g",
+            "3h ago",
+            "not known",
+            "-",
+            "a",
+        ),
     ]
     assert cells(TOPICS, row)["Used"].note == "w"
     held = {"leaders": 2, "replicas": 4, "out_of_sync": 5, "size_bytes": 6 << 20, "log_dirs": 7}

@@ -85,9 +85,11 @@ def _detail(row: AdviceRow) -> Iterator[str]:
         heads = ["linger.ms", "batch.size", *codecs, "Records"]
         yield from format_table([heads, *(_row(linger, size, some) for (linger, size), some in depths.items())], heads)
     for each in row.advised:
+        if each.linger_ms > 0:
+            yield f"With linger.ms={each.linger_ms} a record waits {each.linger_ms} ms at most for others of its partition"
         if each.batch_size > 0:
             size = -(-round(each.batch_size * each.ratio) // 1000) * 1000
-            yield f"librdkafka counts batch.size before compression: batch.size={size} there"
+            yield f"In librdkafka, which counts batch.size before compression, batch.size={size} is the same"
     yield from (f"- {capitalized(note)}" for note in row.notes)
 
 

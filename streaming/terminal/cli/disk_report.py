@@ -125,7 +125,11 @@ def outlook(each: LogDirUse, now_ms: int) -> str:
     """When a log dir is full, in a sentence."""
     parts = []
     if each.growth_day >= 0:
-        over = f" (measured over the last {format_duration(each.growth_over_ms / 1000)})" if 0 <= each.growth_over_ms < WINDOW_MS else ""
+        over = (
+            f" (its fastest log over the last {format_duration(each.growth_over_ms / 1000)})"
+            if 0 <= each.growth_over_ms < WINDOW_MS
+            else ""
+        )
         parts.append(f"it grows by {format_size(each.growth_day)} a day{over}")
         parts += [f"others on its disk take {format_size(each.others_day)} a day"] if each.others_day > 0 else []
         parts.append(f"retention frees {format_size(each.frees_day)} of what is there within a day")
