@@ -12,12 +12,13 @@ import pytest
 from streaming.broker.agent.service import Service
 from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import Range
+from streaming.broker.protocol.status_messages import StatusRequest
 from streaming.errors import AgentError, VersionError
 from streaming.simulator.log import PartitionLog
 from streaming.spark.client.address_lookup import NO_FILES
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.source import agent_connections
-from streaming.spark.source.agent_connections import AgentLine, Backoff, ask_all, line
+from streaming.spark.source.agent_connections import AgentLine, Backoff, SameAgentError, ask_all, line, unwelcome
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition
 from tests.source.event_reading import ALL, Stream, agent_has_seen, read
@@ -201,6 +202,17 @@ def test_whoever_wants_everything_gets_it_of_no_two_agents_with_one_name(hosts: 
             assert list(both.reader._everything({})) == ["a1"]
     finally:
         twin.agent.close()
+
+
+def test_an_agent_at_two_addresses_is_one_although_its_consumer_began_between_its_answers(hosts: list[Host]) -> None:
+    service = hosts[0].agent.service
+    before = service.status(StatusRequest(consumer="job"))
+    with hosts[0].agent.served() as address:
+        Stream(address, consumer="job").until(lambda records: records == {"t1": 3})
+        after = service.status(StatusRequest(consumer="job"))
+    assert before.journal != after.journal
+    found = unwelcome({"127.1:1": after}, {"127.0.0.1:1": before}, {}, "")
+    assert [*map(type, found.values())] == [SameAgentError]
 
 
 def test_two_jobs_share_an_agent_and_each_gets_everything(hosts: list[Host]) -> None:
