@@ -112,3 +112,15 @@ def test_offsets_that_wait_are_those_behind_the_first_open_transaction(tmp_path:
         partition = rows[row.topic, row.partition]
         first = row.first_offset <= partition.last_stable_offset
         assert row.holds_offsets == (partition.high_watermark - partition.last_stable_offset if first else -1)
+
+
+def test_a_log_dir_of_a_broker_that_is_not_read_is_not_known_rather_than_fine(tmp_path: Path) -> None:
+    cluster = unpack("transactions_v2", tmp_path)
+
+    def unwatched(log_dirs: tuple[Path, ...]) -> list[str]:
+        rows = read_everything(open_log_dirs(log_dirs), Settings(), cluster.frozen_ms).problems("limit=1000").rows
+        return [each.what for each in rows if each.kind == "log_dir_unwatched"]
+
+    assert unwatched(cluster.log_dirs) == []
+    (told,) = unwatched(cluster.log_dirs[:1])
+    assert told.endswith(": 1 log dir of broker 1, which nobody named")

@@ -13,12 +13,12 @@ from streaming.broker.agent.service import Service
 from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import Range
 from streaming.broker.protocol.status_messages import StatusRequest
-from streaming.errors import AgentError, VersionError
+from streaming.errors import AgentError, SameAgentError, VersionError
 from streaming.simulator.log import PartitionLog
 from streaming.spark.client.address_lookup import NO_FILES
 from streaming.spark.client.agent_client import AgentClient
 from streaming.spark.source import agent_connections
-from streaming.spark.source.agent_connections import AgentLine, Backoff, SameAgentError, ask_all, line, unwelcome
+from streaming.spark.source.agent_connections import AgentLine, Backoff, ask_all, line, unwelcome
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition
 from tests.source.event_reading import ALL, Stream, agent_has_seen, read

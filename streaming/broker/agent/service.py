@@ -286,7 +286,7 @@ class Service:
             seq=end.seq,
             total=end.total,
             now_ms=time.time_ns() // 1_000_000,
-            directories=[f"{each.broker}:{each.directory_id or each.path}" for each in dirs.known],
+            directories=dirs.named,
             doubts={str(doubt): count for doubt, count in self.doubts().items()},
             log_dirs=self.host_status.log_dirs,
             broker_statuses=[

@@ -176,6 +176,11 @@ class LogDirs(Sequence[LogDir]):
         return tuple(log_dir for log_dir in self._dirs if log_dir.path in self._identities)
 
     @property
+    def named(self) -> list[str]:
+        """Those, each as "broker:directory.id", which is the same name from every agent."""
+        return [f"{each.broker}:{each.directory_id or each.path}" for each in self.known]
+
+    @property
     def brokers(self) -> list[int]:
         """The brokers of the log dirs, as far as they are known."""
         return sorted({log_dir.broker for log_dir in self._dirs} - {UNKNOWN_BROKER})

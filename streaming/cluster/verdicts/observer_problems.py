@@ -280,7 +280,8 @@ def _unwatched(circumstances: Circumstances) -> Iterator[LinkedProblem]:
         return
     for broker, count in unwatched_log_dirs(circumstances.brokers, watched.directories, watched.unnamed).items():
         if count:
-            detail = f"{format_count(count, 'log dir')} of it, which no agent has in its log_dirs"
+            unseen = "no agent has in its log_dirs" if circumstances.live else "nobody named"
+            detail = f"{format_count(count, 'log dir')} of broker {broker}, which {unseen}"
             yield found(kinds.LOG_DIR_UNWATCHED, detail, broker=broker)
 
 

@@ -144,6 +144,7 @@ class OfflineAgent:
             caught_up=self.watcher.caught_up,
             seq=end.seq,
             total=end.total,
+            directories=dirs.named,
             log_dirs=self.host_status.log_dirs,
             broker_statuses=self.host_status.brokers,
             unreadable_logs=[UnreadableLog(*each.log, each.path, each.error) for each in self.watcher.unreadable()],

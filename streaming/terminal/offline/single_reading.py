@@ -259,4 +259,5 @@ def agent_of(reading: SingleReading) -> AgentStatus:
         broker_statuses=tuple(status.broker_statuses),
         unreadable_logs=tuple(status.unreadable_logs),
         logs=status.logs,
+        directories=tuple(status.directories),
     )
