@@ -142,6 +142,7 @@ class Writer:
         self._admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
         self._begun = time.monotonic()
         self._steps = 0
+        self.late: list[tuple[int, int]] = []  # when a batch was written, and how many milliseconds late
 
     def fill(self) -> None:
         """Write what is there at first."""
@@ -153,6 +154,7 @@ class Writer:
         """Write what is due, and return the seconds until the next is."""
         while (ahead := self._begun + self._steps * _EVERY_MS / 1000 - time.monotonic()) <= 0:
             self._steps += 1
+            self.late.append((now_ms(), round(-1000 * ahead)))
             self._write([topic for topic, each in TOPICS.items() if each.grows])
             if self._steps % 24 == 0:
                 self._cut()
@@ -236,11 +238,16 @@ def foretold(kafka: Kafka) -> list[Forecast]:
     ]
 
 
-def judged(forecasts: Sequence[Forecast], happened: Mapping[str, Sequence[Deletion]], done: Sequence[Check]) -> Outcome:
+def judged(
+    forecasts: Sequence[Forecast], happened: Mapping[str, Sequence[Deletion]], done: Sequence[Check], late: Sequence[tuple[int, int]]
+) -> Outcome:
     """Hold each forecast against the first deletion of its record.
 
-    The broker's checks may come late on a machine that is busy. So a deletion is late only if a check that began after the earliest time
-    had ended before it.
+    The broker's checks may come late on a machine that is busy, and so may what is written. So a deletion is late only if a check
+    that began after the earliest time had ended before it, and a rate is as exact as the batches were punctual.
+
+    Args:
+        late: as `Writer.late`.
     """
     outcome = Outcome()
     for each in forecasts:
@@ -248,7 +255,9 @@ def judged(forecasts: Sequence[Forecast], happened: Mapping[str, Sequence[Deleti
         if deletion is None or not deletion.by_retention or deletion.at_ms < each.made_ms:
             continue  # it is there still, or was deleted by hand, or while it was foretold
         outcome.judged.append((each, deletion))
-        slack = 2 * _EVERY_MS if TOPICS[each.topic].grows else _CLOCK_MS  # what follows a rate speaks of bytes, which come in batches
+        slack = _CLOCK_MS
+        if TOPICS[each.topic].grows:  # what follows a rate speaks of bytes, which come in batches
+            slack = 2 * _EVERY_MS + max((ms for at, ms in late if each.made_ms - CHECK_MS <= at <= deletion.at_ms), default=0)
         if deletion.at_ms < each.at_ms - slack:
             outcome.wrong.append(f"{each.at_ms - deletion.at_ms} ms before it was foretold: {each}, {deletion}")
         missed = [check for check in done if check.began > max(each.at_ms, each.made_ms) + slack and check.ended < deletion.at_ms]
@@ -272,7 +281,7 @@ def experiment(kafka: Kafka, enough: Callable[[Outcome], bool]) -> Outcome:
     forecasts: list[Forecast] = []
 
     def outcome() -> Outcome:
-        return judged(forecasts, deletions(kafka.broker(1)), list(checks(kafka.broker(1))))
+        return judged(forecasts, deletions(kafka.broker(1)), list(checks(kafka.broker(1))), list(writer.late))
 
     def shows_rates() -> bool:
         """A log of one segment shows none, so it counts as one that does not grow, and two show a rough one."""
