@@ -88,6 +88,11 @@ class EventRow(Event):
     part: Int = 0  # order of rows with the same seq
 
 
+def journal_file(journal: str) -> str:
+    """The id of the file that a journal's name is of: behind a dot, the name has the beginning of a consumer."""
+    return journal.partition(".")[0]
+
+
 EVENT = pa.schema(columns_of(Event))
 """The columns of an event."""
 

@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from streaming.common.column_types import plus
-from streaming.common.event_row import EventRow
+from streaming.common.event_row import EventRow, journal_file
 from streaming.rules import coordinator_state, expired_arrivals, inventory_changes, log_transactions, unclean_losses, whereabouts
 from streaming.rules.counters import SHARED, SUMMED, Cut, begins, followed, share_of
 from streaming.rules.log_state import LogState, new_log
@@ -107,11 +107,7 @@ def is_of_another(state: LogState, row: EventRow) -> bool:
     An agent keeps its name or its journal: it may be renamed, or lose the journal. A journal has a name for each beginning of a job.
     """
     agent, _, journal = state.counted_by.partition(BY)
-    return row.agent != (agent or state.agent) and (not journal or _file_of(row.journal) != _file_of(journal))
-
-
-def _file_of(journal: str) -> str:
-    return journal.partition(".")[0]
+    return row.agent != (agent or state.agent) and (not journal or journal_file(row.journal) != journal_file(journal))
 
 
 def uncut(state: LogState, row: EventRow) -> LogState:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import Range
 from streaming.broker.protocol.status_messages import Status
+from streaming.common.event_row import journal_file
 from streaming.common.logs import configure_worker
 from streaming.errors import AgentError, SameAgentError, VersionError
 from streaming.kafka.formats.properties import known_clusters
@@ -211,7 +212,7 @@ def unwelcome(
             continue
         other, journal = taken.setdefault(status.agent, (address, status.journal))
         if other != address:
-            is_same = journal.partition(".")[0] == status.journal.partition(".")[0]  # a consumer may have begun between two answers
+            is_same = journal_file(journal) == journal_file(status.journal)  # a consumer may have begun between two answers
             same = (
                 f"it is the agent at {other} ({status.agent}), which takes part once: name one of its addresses"
                 if is_same

@@ -18,6 +18,7 @@ from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import ReaderCommit, ReaderPlan, ReaderPlanRequest, ReaderPosition, ReaderRange, Selected
 from streaming.broker.protocol.excerpt_messages import Scan
 from streaming.broker.protocol.status_messages import Status
+from streaming.common.event_row import journal_file
 from streaming.common.rows import BATCHES, SEGMENTS, Kind
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, SameAgentError, UsageError, VersionError
@@ -278,7 +279,7 @@ class ReaderPlanner:
         strangers = agent_connections.ask_all(
             [each for each in addresses if each not in self._agents], lambda client: client.status(), files
         )
-        journals = {agent: position.journal.partition(".")[0] for agent, position in at.items()}
+        journals = {agent: journal_file(position.journal) for agent, position in at.items()}
         for refused in (
             agent_connections.misfits(strangers, files),
             agent_connections.unwelcome(strangers, self._agents, journals, self._options.cluster_id),

@@ -40,7 +40,6 @@ class Sample:
     taken: list[float] = field(default_factory=lambda: [0.0] * WINDOWS)  # bytes of the batches of each window
     batches: int = 0
     records: int = 0
-    raw: int = 0
     codecs: Counter[int] = field(default_factory=Counter)  # their bytes
     producers: dict[tuple[str, int, int], Sent] = field(default_factory=dict)  # by directory, producer id and epoch
     unnamed: int = 0  # batches without a producer id
@@ -157,13 +156,11 @@ class _Window:
             return
         records = list(read_record_bodies(batch, _OPENED_BYTES, _MOST_RECORDS))
         sent = found.producers.setdefault(producer, Sent())
-        raw = sum(len(body) for _, body in records)
-        self.opened += raw + _RECORD_BYTES * len(records)
+        self.opened += sum(len(body) for _, body in records) + _RECORD_BYTES * len(records)
         self._send(sent, producer, records, transactional=bool(batch.attributes & TRANSACTIONAL_BIT))
         found.taken[self.number] += batch.size
         found.batches += 1
         found.records += len(records)
-        found.raw += raw
         found.codecs[batch.codec] += batch.size
         found.unnamed += batch.producer_id < 0
         found.append_time += batch.is_log_append_time
