@@ -33,13 +33,17 @@ def test_sinks_hold_every_row_once_whatever_is_killed(kafka_jars: None, tmp_path
 def test_the_documented_examples_do_what_they_say(kafka_alone: Kafka, connector: None, tmp_path: Path) -> None:
     create_topic(kafka_alone.bootstrap, "orders", 2)
     create_topic(kafka_alone.bootstrap, "orders-recovered", 2)
-    send(producer(kafka_alone.bootstrap), "orders", 0, 5, 100)
+    earlier = time.time_ns() // 1_000_000 - 120_000
+    plain = producer(kafka_alone.bootstrap)
+    for number in range(500):  # all of one minute, which the last of the examples looks at
+        plain.produce("orders", b"order", key=str(number), partition=0, timestamp=earlier)
+    assert plain.flush(SECONDS) == 0
     paying = producer(kafka_alone.bootstrap, transactional_id="slow")
     paying.init_transactions(SECONDS)
     with transaction(paying):
-        paying.produce("orders", b"paid", partition=1, timestamp=time.time_ns() // 1_000_000 - 120_000, headers={"by": b"card"})
+        paying.produce("orders", b"paid", partition=1, timestamp=earlier, headers={"by": b"card"})
         paying.flush(SECONDS)
-    send(producer(kafka_alone.bootstrap), "orders", 1, 1, 2)
+    send(plain, "orders", 1, 1, 2)
     (port,) = free_ports(1)
     dirs = ",".join(map(str, kafka_alone.log_dirs))
     words = ("agent", "--log-dirs", dirs, "--journal", tmp_path / "journal", "--listen", f"127.0.0.1:{port}")
