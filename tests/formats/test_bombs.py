@@ -13,7 +13,7 @@ from streaming.errors import FormatError, TooLargeError
 from streaming.kafka.formats.compression import compress
 from streaming.kafka.formats.decompression import LARGEST_WINDOW_BYTES, decompressed
 from streaming.kafka.formats.entries import read_entry, read_entry_times
-from streaming.kafka.formats.records import LEAST_RECORD_BYTES, MAX_TIMED_BYTES, read_batch, read_record_times, read_records
+from streaming.kafka.formats.records import LEAST_RECORD_BYTES, MAX_TIMED_BYTES, read_batch, read_record_heads, read_records
 from streaming.simulator.batch_writer import Batch, Codec, Record, encode
 from tests.builders import NOW
 from tests.formats.claims import claiming, empty_records
@@ -131,7 +131,7 @@ def test_many_empty_records_are_never_held() -> None:
         assert sum(1 for _ in read_records(batch)) == count
         with pytest.raises(TooLargeError, match="more than 99999"):
             next(read_records(batch, most=count - 1))
-        assert sum(1 for _ in read_record_times(batch)) == count
+        assert sum(1 for _ in read_record_heads(batch, MAX_TIMED_BYTES, count)) == count
 
 
 def test_more_records_than_the_bytes_can_hold_are_refused_before_the_first() -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from streaming.kafka.formats.layout import HEADER_BYTES
 from streaming.kafka.formats.rebatching import Expected, Sent, Setting, add_to_windows, rebatch, settled
-from streaming.kafka.formats.records import read_batch, read_record_bodies
+from streaming.kafka.formats.records import read_batch, read_record_heads
 from streaming.simulator.batch_writer import Batch, Codec, Record, encode
 
 
@@ -75,7 +75,7 @@ def test_batches_as_they_are_have_the_bytes_that_a_producer_wrote(records: Sent,
         found = read_batch(memoryview(data))
         assert found is not None
         read.begins.append(len(read.bodies))
-        for stamp, body in read_record_bodies(found, 1 << 20, 1000):
+        for _, stamp, body in read_record_heads(found, 1 << 20, 1000, bodies=True):
             read.stamps.append(stamp)
             read.sent.append(stamp)
             read.bodies.append(body)

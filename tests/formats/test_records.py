@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from streaming.errors import FormatError
 from streaming.kafka.formats import records as opened
-from streaming.kafka.formats.records import Header, Record, RecordBatch, read_batch, read_record_times
+from streaming.kafka.formats.records import MAX_TIMED_BYTES, Header, Record, RecordBatch, read_batch, read_record_heads
 from streaming.simulator import batch_writer as written
 from streaming.simulator.batch_writer import Codec
 from tests.formats.vectors import COMMIT_MARKER, DATA_BATCH, EMPTY_BATCH, TIME
@@ -66,8 +66,12 @@ def test_records_read_back_from_every_codec(records: list[written.Record], codec
 @given(RECORDS, st.sampled_from(list(Codec)), st.none() | st.integers(0, 2**42))
 def test_offsets_and_times_alone_are_those_of_the_records(records: list[written.Record], codec: Codec, append_time: int | None) -> None:
     batch = batch_of(written.encode(written.Batch(records=tuple(records), codec=codec, log_append_time=append_time), 7))
-    assert list(read_record_times(batch)) == [(record.offset, record.timestamp) for record in read_records(batch)]
-    assert list(read_record_times(batch_of(EMPTY_BATCH))) == []
+    times = [(record.offset, record.timestamp) for record in read_records(batch)]
+    assert list(read_record_heads(batch, MAX_TIMED_BYTES, len(records))) == [(*each, b"") for each in times]
+    whole = list(read_record_heads(batch, MAX_TIMED_BYTES, len(records), bodies=True))
+    assert [each[:2] for each in whole] == [(offset, record.timestamp) for (offset, _), record in zip(times, records, strict=True)]
+    assert all(record.value is None or record.value in body for (_, _, body), record in zip(whole, records, strict=True))
+    assert list(read_record_heads(batch_of(EMPTY_BATCH), MAX_TIMED_BYTES, 0)) == []
 
 
 def test_with_log_append_time_every_record_has_the_time_of_the_batch() -> None:
@@ -135,5 +139,6 @@ def test_garbage_is_refused_and_nothing_else(garbage: bytes, count: int, codec: 
     batch = replace(batch_of(DATA_BATCH), payload=memoryview(garbage), records_count=count, attributes=codec)
     with suppress(FormatError):
         assert len(read_records(batch)) == count
-    with suppress(FormatError):
-        assert len(list(read_record_times(batch))) == count
+    for bodies in (False, True):
+        with suppress(FormatError):
+            assert len(list(read_record_heads(batch, MAX_TIMED_BYTES, count, bodies=bodies))) == count

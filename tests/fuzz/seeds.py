@@ -24,7 +24,7 @@ from streaming.kafka.formats.metadata_records import read_metadata_frame, read_m
 from streaming.kafka.formats.names import parse_metadata_snapshot, parse_partition_dir, parse_segment_file
 from streaming.kafka.formats.producer_snapshot import read_producer_snapshot
 from streaming.kafka.formats.properties import parse_meta_properties, parse_properties, parse_server_properties
-from streaming.kafka.formats.records import Record, read_batch, read_begun_batch, read_record_bodies, read_records
+from streaming.kafka.formats.records import Record, read_batch, read_begun_batch, read_record_heads, read_records
 from streaming.kafka.formats.segment_indexes import read_aborted_columns, read_aborted_transactions, read_offset_entries, read_time_entries
 from streaming.kafka.formats.stored_groups import ConsumerGroupKey, KeyType, read_group_metadata
 from streaming.kafka.scan.pieces import Piece, scan
@@ -67,7 +67,7 @@ def _batch_records(data: bytes) -> object:
 
 def _bodies(data: bytes) -> object:
     batch = read_batch(memoryview(data), check_crc=False)
-    return None if batch is None else list(read_record_bodies(batch, _LIMIT, 1 << 16))
+    return None if batch is None else list(read_record_heads(batch, _LIMIT, 1 << 16, bodies=True))
 
 
 def _inner(data: bytes) -> object:

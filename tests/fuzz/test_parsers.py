@@ -21,7 +21,7 @@ EDITS = st.lists(st.tuples(CUTS, st.integers(0, 4), BYTES), min_size=1, max_size
 """At a place so many bytes are replaced by others."""
 
 ELSEWHERE = {"read_uvarint", "read_varint", "read_varlong"}  # a position in front of the bytes: the parsers above go through them
-BY_ANOTHER = {"read_record_times"}  # read_entry_times calls it with the batch that it has read
+BY_ANOTHER = {"read_record_heads"}  # read_entry_times calls it with the batch that it has read
 WITH_VALUES = {"parse_node_id", "read_key_type", "read_control_type"}  # told by parsers above
 IN_A_HEAD = {"read_length", "read_size", "read_base_offset", "read_leader_epoch", "read_crc"}  # a number of a head that is there
 

@@ -25,7 +25,7 @@ from streaming.kafka.formats.records import (
     Record,
     read_batch,
     read_begun_batch,
-    read_record_times,
+    read_record_heads,
     read_records,
 )
 from streaming.kafka.formats.wire import Bytes
@@ -273,7 +273,9 @@ def read_entry_times(data: memoryview, limit: int = MAX_TIMED_BYTES) -> Iterator
         TooLargeError: it grows beyond `limit` bytes before the record that is asked for.
     """
     if len(data) > MAGIC_AT and data[MAGIC_AT] >= CURRENT_MAGIC:
-        yield from read_record_times(read_begun_batch(data), limit)
+        batch = read_begun_batch(data)
+        for offset, timestamp, _ in read_record_heads(batch, limit, batch.records_count):
+            yield offset, timestamp
         return
     message = read_message(data)
     if message is None:

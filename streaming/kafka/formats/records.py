@@ -256,48 +256,34 @@ def read_records(batch: RecordBatch, limit: int = MAX_OPENED_BYTES, most: int = 
         raise _placed(error, window) from error
 
 
-def read_record_times(batch: RecordBatch, limit: int = MAX_TIMED_BYTES) -> Iterator[tuple[int, int]]:
+def read_record_heads(batch: RecordBatch, limit: int, most: int, *, bodies: bool = False) -> Iterator[tuple[int, int, bytes]]:
     """Offset and timestamp of each record, one after the other, as `read_records` has them; what else is in a record is not kept.
+
+    Args:
+        limit, most: as of `read_records`.
+        bodies: with the record's own time, whatever the batch's, and with its bytes behind the offset, which another batch would have
+            alike: key, value and headers. What is within these bytes is not checked. Otherwise they are empty.
 
     Raises:
         FormatError, TooLargeError: as `read_records`, as far as it is read.
     """
-    window = _opened(batch, limit, batch.records_count)
-    append_time = batch.max_timestamp if batch.is_log_append_time else None
+    window = _opened(batch, limit, most)
+    append_time = batch.max_timestamp if batch.is_log_append_time and not bodies else None
+    base_offset, base_timestamp, body = batch.base_offset, batch.base_timestamp, b""
     try:
         for _ in range(batch.records_count):
-            start, end = _next_record(window, whole=False)
+            start, end = _next_record(window, whole=bodies)
             timestamp_delta, at = read_varlong(window.data, start + 1)
             offset_delta, at = read_varint(window.data, at)
             if at > end:
                 raise FormatError("record longer than its batch", start)
+            if bodies:
+                body = bytes(window.data[at:end])
             window.at = end
-            yield batch.base_offset + offset_delta, batch.base_timestamp + timestamp_delta if append_time is None else append_time
+            yield base_offset + offset_delta, base_timestamp + timestamp_delta if append_time is None else append_time, body
         if not window.has(0):
             raise FormatError("record longer than its batch", window.at)
-    except IndexError as error:
-        raise FormatError("record is cut short", window.position) from error
-    except FormatError as error:
-        raise _placed(error, window) from error
-
-
-def read_record_bodies(batch: RecordBatch, limit: int, most: int) -> Iterator[tuple[int, bytes]]:
-    """The timestamp of each record, and its bytes behind the deltas, which another batch would have alike: key, value and headers.
-
-    Raises:
-        FormatError, TooLargeError: as `read_records`; what is within these bytes is not checked.
-    """
-    window = _opened(batch, limit, most)
-    try:
-        for _ in range(batch.records_count):
-            start, end = _next_record(window, whole=True)
-            timestamp_delta, at = read_varlong(window.data, start + 1)
-            _, at = read_varint(window.data, at)
-            if at > end:
-                raise FormatError("record longer than its batch", start)
-            yield batch.base_timestamp + timestamp_delta, bytes(window.data[at:end])
-            window.at = end
-        if window.has(1):
+        if bodies and window.has(1):
             raise FormatError("bytes after the last record", window.at)
     except IndexError as error:
         raise FormatError("record is cut short", window.position) from error
@@ -322,7 +308,8 @@ _MOST_HEAD_BYTES = 5 + 1 + 10 + 5  # length, attributes, and the deltas of times
 
 def _next_record(window: MovingWindow, *, whole: bool) -> tuple[int, int]:
     """Where the next record begins, after its length, and where it ends; all of it is at hand, or as much as its offset and time take."""
-    window.has(_MOST_HEAD_BYTES)
+    if len(window.data) - window.at < _MOST_HEAD_BYTES:  # a call for each record would cost more than this
+        window.has(_MOST_HEAD_BYTES)
     length, start = read_varint(window.data, window.at)
     if length < 0:
         raise FormatError("record longer than its batch", start)

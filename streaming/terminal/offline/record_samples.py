@@ -14,7 +14,7 @@ from streaming.broker.disk.segment_files import Segment
 from streaming.errors import FormatError
 from streaming.kafka.formats.layout import CURRENT_MAGIC, TRANSACTIONAL_BIT
 from streaming.kafka.formats.rebatching import Sent
-from streaming.kafka.formats.records import RecordBatch, read_batch, read_record_bodies
+from streaming.kafka.formats.records import RecordBatch, read_batch, read_record_heads
 from streaming.kafka.scan.walk import Bytes
 
 log = logging.getLogger(__name__)
@@ -154,7 +154,7 @@ class _Window:
         if self.opened >= _OPENED_BYTES:
             found.left_out["beyond what is opened of a window"] += 1
             return
-        records = list(read_record_bodies(batch, _OPENED_BYTES, _MOST_RECORDS))
+        records = [(stamp, body) for _, stamp, body in read_record_heads(batch, _OPENED_BYTES, _MOST_RECORDS, bodies=True)]
         sent = found.producers.setdefault(producer, Sent())
         self.opened += sum(len(body) for _, body in records) + _RECORD_BYTES * len(records)
         self._send(sent, producer, records, transactional=bool(batch.attributes & TRANSACTIONAL_BIT))
