@@ -24,6 +24,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 _THROTTLED = re.compile(r" *(\*|none|([0-9]{1,10}:[0-9]{1,10}( *, *[0-9]{1,10}:[0-9]{1,10})*)?) *", re.ASCII)
 _TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
+_COMPRESSION_TYPES = ("uncompressed", "gzip", "snappy", "lz4", "zstd", "producer")
 
 
 class ValueSource(StrEnum):
@@ -74,6 +75,13 @@ def _flag(text: str) -> str:
 
 def _timestamp_type(text: str) -> str:
     if text not in _TIMESTAMP_TYPES:
+        raise ValueError(text)
+    return text
+
+
+def _compression(text: str) -> str:
+    """What a broker makes of batches (`BrokerCompressionType`)."""
+    if text not in _COMPRESSION_TYPES:
         raise ValueError(text)
     return text
 
@@ -165,6 +173,7 @@ ALL = (
     ConfigDefinition("min.insync.replicas", _whole(1, _MAX_INT), "1", (("min.insync.replicas", 1),)),
     ConfigDefinition("file.delete.delay.ms", _whole(0), "60000", (("log.segment.delete.delay.ms", 1),)),
     ConfigDefinition("message.timestamp.type", _timestamp_type, "CreateTime", (("log.message.timestamp.type", 1),)),
+    ConfigDefinition("compression.type", _compression, "producer", (("compression.type", 1),)),
     ConfigDefinition("leader.replication.throttled.replicas", _throttled, "", ()),
     ConfigDefinition("follower.replication.throttled.replicas", _throttled, "", ()),
     # Only brokers have these. They have no name for topics, and are listed here because they are found in the same way.

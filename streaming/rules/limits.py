@@ -51,6 +51,7 @@ class Limits:
     ``check_interval_ms`` is how often the broker checks what it may delete. ``min_insync_known``: ``min_insync_replicas`` is no default
     that is used only because the value is not known. ``cleanup_policy`` is as Kafka writes it, empty if the logs are neither compacted nor
     deleted. A broker without a cleaner does not delete from topics that should also be compacted (`LogManager.cleanupLogs`).
+    ``compression`` is the codec that a broker writes, "producer" for what comes, "" if a level that may set it is not known.
     """
 
     cleanup_policy: str
@@ -76,6 +77,7 @@ class Limits:
     source: ValueSource
     offsets_retention_ms: int
     offsets_retention_known: bool  # as ``min_insync_known``
+    compression: str
 
     @property
     def assumed(self) -> bool:
@@ -173,6 +175,7 @@ def effective_limits(topic: str, configs: Configs) -> Limits:
         source=ValueSource.STATIC if metadata else _limit_source(values, deletes, copies),
         offsets_retention_ms=values.number("offsets.retention.minutes") * 60_000,
         offsets_retention_known=values.source("offsets.retention.minutes") is not ValueSource.ASSUMED,
+        compression=values.text("compression.type") if values.source("compression.type") is not ValueSource.ASSUMED else "",
     )
 
 

@@ -311,3 +311,19 @@ def test_up_to_kafka_3_3_a_producer_lives_as_long_as_a_transactional_id(metadata
 def test_kafkas_defaults_are_a_day_and_a_week() -> None:
     limits = effective_limits("t", broker_configs((), ValueSource.STATIC))
     assert (producer_expiration(limits, 8), producer_expiration(limits, 7)) == (86_400_000, 604_800_000)
+
+
+@each_row(
+    ("configs", "expected"),
+    [
+        (topic(compression_type="zstd"), "zstd"),
+        (topic().over(static()), "producer"),
+        (topic().over(static(compression_type="gzip")), "gzip"),
+        (topic(compression_type="producer").over(dynamic(compression_type="gzip")), "producer"),
+        (topic(compression_type="best").over(static()), "producer"),
+        (topic(), ""),  # the broker may have one
+        (broker_configs([("compression.type", "gzip")], ValueSource.STATIC), ""),  # as may the topic
+    ],
+)
+def test_the_codec_of_a_broker_is_that_of_the_topic_or_its_own(configs: Configs, expected: str) -> None:
+    assert effective_limits("t", configs).compression == expected
