@@ -26,9 +26,15 @@ CASES: list[Any] = [
 ]
 
 
-def produce(kafka: Kafka, topic: str, kind: str, partitions: int, settings: dict[str, object]) -> int:
+ALONE: list[Any] = [
+    ("gzip", {"compression.type": "lz4", "batch.size": 1000, "linger.ms": _LINGER_MS}),
+    pytest.param("producer", {"compression.type": "none", "batch.size": 2048, "linger.ms": _LINGER_MS}, marks=pytest.mark.long),
+]
+
+
+def produce(kafka: Kafka, topic: str, kind: str, partitions: int, settings: dict[str, object], of_topic: str = "producer") -> int:
     """The bytes on the disk of half a minute's records."""
-    create_topic(kafka.bootstrap, topic, partitions)
+    create_topic(kafka.bootstrap, topic, partitions, config={"compression.type": of_topic})
     given = (f"{name}={value}" for name, value in settings.items())
     arguments = (kafka.bootstrap, topic, str(partitions), kind, "30000", "1000", *given)
     subprocess.run(java_command("Paced", *arguments, classes=compiled(_CLASSES)), check=True)
@@ -62,6 +68,18 @@ def test_what_is_predicted_is_what_a_producer_then_writes(
         written = advice(kafka, f"{topic}-{number}")
         assert abs(saving(written, codec, None, None)) < _POINTS, "it compresses as Java does"
         assert abs(saving(written, codec, size, _LINGER_MS)) < _POINTS, "the same records make the same batches"
+
+
+@pytest.mark.parametrize(("of_topic", "settings"), ALONE)
+def test_a_codec_alone_saves_what_is_predicted(kafka: Kafka, of_topic: str, settings: dict[str, object]) -> None:
+    """Of the topic where brokers compress anew, else of producers whose batches are full."""
+    topic, anew = f"alone-{of_topic}", of_topic != "producer"
+    before = produce(kafka, topic, "orders", 1, settings, of_topic)
+    predicted = advice(kafka, topic)
+    assert predicted["compression"] == (of_topic if anew else None)
+    other = {} if anew else {"compression.type": "zstd"}
+    after = produce(kafka, f"{topic}-zstd", "orders", 1, settings | other, "zstd" if anew else of_topic)
+    assert abs(saving(predicted, "zstd", None, None) - 100 * (1 - after / before)) < _POINTS
 
 
 def test_a_topic_of_librdkafka_is_read_and_what_is_not_known_of_it_is_said(kafka: Kafka) -> None:

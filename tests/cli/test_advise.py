@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ import pytest
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
 from streaming.kafka.formats.rebatching import Expected, Sent, Setting, rebatch, settled
-from streaming.simulator.batch_writer import Batch, Codec, Record
+from streaming.simulator.batch_writer import Batch, Codec, Record, encode
 from streaming.simulator.log import LogDir, PartitionLog
 from streaming.simulator.metadata_writer import ConfigResource, config_record
 from streaming.terminal.offline.advice import saving_of
@@ -36,7 +37,9 @@ def orders(count: int, *, seed: int = 1, pace_ms: int = 4) -> Iterator[Record]:
         yield Record(b"k%d" % drawn.randrange(500), json.dumps({**value, "note": "secret " + drawn.choice(WORDS)}).encode(), at)
 
 
-def batches(records: Iterable[Record], size: int = 2, *, codec: Codec = Codec.LZ4, producer: int = 7, **more: Any) -> list[Batch]:
+def batches(
+    records: Iterable[Record], size: int = 2, *, codec: Codec = Codec.LZ4, producer: int = 7, sequence: int = 1, **more: Any
+) -> list[Batch]:
     every = list(records)
     return [
         Batch(
@@ -44,7 +47,7 @@ def batches(records: Iterable[Record], size: int = 2, *, codec: Codec = Codec.LZ
             codec=codec,
             producer_id=producer,
             producer_epoch=min(producer, 0),
-            base_sequence=min(producer, 0),
+            base_sequence=sequence if producer >= 0 else -1,
             **more,
         )
         for at in range(0, len(every), size)
@@ -66,7 +69,7 @@ def disk(tmp_path: Path) -> Disk:
 
 def topic(disk: Disk, name: str, made: list[Batch], configs: Mapping[str, str] = MappingProxyType({}), **more: Any) -> PartitionLog:
     number = sum(name.encode())
-    settings = (config_record(ConfigResource.TOPIC, name, *each) for each in configs.items())
+    settings = (config_record(ConfigResource.TOPIC, name, *each) for each in {"compression.type": "producer", **configs}.items())
     disk.metadata.write((*topic_of(name, number, 1), *settings))
     log = partition(disk.dir, name, topic_id=number, **more)
     for at in range(0, len(made), 50):
@@ -81,7 +84,7 @@ def advise(disk: Disk, *arguments: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def row(disk: Disk, name: str, *arguments: str) -> dict[str, Any]:
+def row(disk: Disk, name: str, *arguments: str | Path) -> dict[str, Any]:
     done = run_command("advise", "--log-dirs", disk.dir.path, "--topic", name, "--json", *arguments)
     (found,) = json.loads(done.stdout)["rows"]
     return dict(found)
@@ -121,19 +124,63 @@ def test_it_advises_what_saves_and_nothing_where_nothing_does(disk: Disk) -> Non
     assert "no partition of order lies in these log dirs; similar: orders" in advise(disk, "order")[1]
 
 
-@pytest.mark.parametrize(("codec", "size", "linger"), [("zstd", 16_384, 20), ("lz4", 65_536, 100), ("none", 16_384, 100)])
-def test_the_setting_that_a_topic_has_saves_nothing(disk: Disk, codec: str, size: int, linger: int) -> None:
-    records, made, sent = list(orders(20_000)), Setting(codec=int(Codec[codec.upper()]), batch_size=size, linger_ms=linger), Sent()
-    for each in records:
-        sent.stamps.append(each.timestamp)
-        sent.sent.append(each.timestamp)
-        sent.bodies.append(b"\x08" + (each.key or b"") + b"\x80\x02" + (each.value or b"") + b"\x00")
-        sent.windows.append(0)
-    ends = [(each.begin, each.end) for each in rebatch(sent, made, settled(sent, made))]
-    topic(disk, "orders", [batch for begin, end in ends for batch in batches(records[begin:end], end - begin, codec=Codec(made.codec))])
+def sent_at(records: list[Record]) -> Sent:
+    """They come as they are timed."""
+    times = [each.timestamp for each in records]
+    bodies = [b"\x08" + (each.key or b"") + b"\x80\x02" + (each.value or b"") + b"\x00" for each in records]
+    return Sent(stamps=times, sent=times, bodies=bodies, windows=[0] * len(records))
+
+
+def sent_with(records: list[Record], made: Setting, *, fresh: bool = False, **more: Any) -> list[Batch]:
+    """The batches of a producer."""
+    sent = sent_at(records)
+    ends = [(each.begin, each.end) for each in rebatch(sent, made, Expected() if fresh else settled(sent, made))]
+    return [
+        batch
+        for begin, end in ends
+        for batch in batches(records[begin:end], end - begin, codec=Codec(made.codec), sequence=begin + 1 - fresh, **more)
+    ]
+
+
+def size_of(made: list[Batch]) -> int:
+    return sum(len(encode(each, 0)) for each in made)
+
+
+@pytest.mark.parametrize(
+    ("codec", "size", "linger", "fresh"),
+    [("zstd", 16_384, 20, False), ("lz4", 65_536, 100, False), ("none", 16_384, 100, False), ("lz4", 16_384, 100, True)],
+)
+def test_the_setting_that_a_topic_has_saves_nothing(disk: Disk, codec: str, size: int, linger: int, *, fresh: bool) -> None:
+    setting = Setting(codec=int(Codec[codec.upper()]), batch_size=size, linger_ms=linger)
+    topic(disk, "orders", sent_with(list(orders(20_000)), setting, fresh=fresh))
     found = row(disk, "orders")
     assert abs(saving(found, codec, size, linger)) < 1.5
     assert abs(saving(found, codec)) < 0.01
+
+
+def test_a_producer_that_has_just_begun_learns_of_another_codec(disk: Disk) -> None:
+    records, (gzip, lz4) = list(orders(6000, pace_ms=1)), (Setting(codec=codec, batch_size=16_384, linger_ms=100) for codec in (1, 3))
+    topic(disk, "orders", made := sent_with(records, replace(gzip, linger_ms=20), fresh=True))
+    found = saving(row(disk, "orders"), "lz4", 16_384, 100)
+    assert abs(found - 100 * (1 - size_of(sent_with(records, lz4, fresh=True)) / size_of(made))) < 0.1
+
+
+@pytest.mark.parametrize(("codec", "size", "linger"), [("none", 1024, 20), ("none", 4096, 100), ("gzip", 2048, 1000)])
+def test_a_codec_alone_makes_longer_batches_where_their_size_ends_them(disk: Disk, codec: str, size: int, linger: int) -> None:
+    records, now = list(orders(8000)), Setting(codec=int(Codec[codec.upper()]), batch_size=size, linger_ms=linger)
+    topic(disk, "orders", made := sent_with(records, now))
+    found = row(disk, "orders")
+    for other in ("none", "zstd", "snappy"):
+        (told,) = (each for each in found["settings"] if (each["codec"], each["batch_size"]) == (other, None))
+        real = 100 * (1 - size_of(sent_with(records, replace(now, codec=int(Codec[other.upper()])))) / size_of(made))
+        assert abs(told["saving_percent"] - real) <= told["error_percent"] + 1, other
+        assert told["error_percent"] < 12
+
+
+def test_a_codec_alone_leaves_batches_as_they_are_where_time_ends_them(disk: Disk) -> None:
+    topic(disk, "orders", sent_with(list(orders(8000)), Setting(codec=3, batch_size=1 << 20, linger_ms=40)))
+    found = row(disk, "orders")
+    assert {each["batch_records"] for each in found["settings"] if each["batch_size"] is None} == {found["batch_records"]}
 
 
 def test_a_sample_says_what_the_whole_does_within_its_error_however_it_is_cut(disk: Disk, tmp_path: Path) -> None:
@@ -169,7 +216,7 @@ def test_what_cannot_be_used_is_left_out_counted_and_named(disk: Disk) -> None:
     bomb = topic(disk, "bomb", [*made[:100], *batches([Record(None, b"\0" * (9 << 20), NOW)], codec=Codec.ZSTD)])
     assert row(disk, "bomb")["notes"] == ["left out, damaged or too large: 1"]
     assert str(bomb.directory) in advise(disk, "--topic", "bomb")[1]
-    topic(disk, "large", batches(orders(40_000), 10_000, codec=Codec.NONE), segment_bytes=16 << 20)
+    topic(disk, "large", batches(orders(40_000, pace_ms=0), 10_000, codec=Codec.NONE), segment_bytes=16 << 20)
     assert (row(disk, "large")["batch_records"], row(disk, "large")["notes"]) == (10_000.0, [])
     assert "--sample 1.0 KiB is too little" in advise(disk, "--sample", "1KiB")[1]
     old = topic(disk, "old", [])
@@ -194,9 +241,28 @@ def test_what_a_prediction_depends_on_is_said(disk: Disk) -> None:
     assert "LogAppendTime" in found["notes"][0]
     topic(disk, "events", batches(sorted(orders(500), key=lambda each: each.value or b"")))
     assert "do not have the times of sending" in row(disk, "events")["notes"][0]
-    topic(disk, "recompressed", batches(orders(500)), {"compression.type": "gzip"})
-    found = row(disk, "recompressed")
-    assert (found["compression"], found["notes"][0].partition(":")[0]) == ("gzip", "the topic has compression.type=gzip")
+    apart = [Record(b"k", b"events", NOW + 2000 * number) for number in range(500)]
+    topic(disk, "apart", batches(apart))
+    assert "250 of 250 batches hold records from more than 1 s" in row(disk, "apart")["notes"][0]
+    topic(disk, "late", batches([replace(each, timestamp=each.timestamp + 10**12) for each in orders(500)], log_append_time=None))
+    assert "from when their file was not written" in row(disk, "late")["notes"][0]
+
+
+def test_a_broker_that_compresses_anew_is_advised_with_its_topic(disk: Disk, tmp_path: Path) -> None:
+    made = batches(orders(1500), codec=Codec.GZIP)
+    topic(disk, "own", made, {"compression.type": "gzip"})
+    found = row(disk, "own")
+    assert (found["compression"], found["notes"][0].partition(":")[0]) == ("gzip", "brokers compress anew (compression.type=gzip)")
+    assert found["setting"].startswith("compression.type=gzip (topic and producers) batch.size=16384")
+    topic(disk, "plain", batches(orders(1500), 400, codec=Codec.NONE), {"compression.type": "uncompressed"})
+    assert row(disk, "plain")["setting"] == "compression.type=zstd (topic)"
+    topic(disk, "any", made, {"compression.type": ""})
+    assert "whether brokers compress anew is not known" in row(disk, "any")["notes"][0]
+    properties = tmp_path / "server.properties"
+    for given, then in (("", None), ("compression.type=zstd\n", "zstd"), ("compression.type=producer\n", None)):
+        properties.write_text(f"node.id=1\n{given}")
+        found = row(disk, "any", "--server-properties", properties)
+        assert (found["compression"], len(found["notes"])) == (then, 1 if then else 0)
 
 
 def test_of_a_compacted_topic_the_active_segment_alone_is_read(disk: Disk) -> None:

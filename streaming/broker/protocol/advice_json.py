@@ -16,9 +16,9 @@ SAMPLE_BYTES = 4 << 20
 class AdvisedSetting(PublicMessage):
     """What a producer would have written of the sample with one setting."""
 
-    codec: str  # `compression.type`
-    batch_size: Bytes = -1  # `batch.size`; `null` for the batches as they are
-    linger_ms: Count = -1  # `linger.ms`; `null` for the batches as they are, or where the times of sending are not known
+    codec: str  # `compression.type`, of the topic where `compression` is one
+    batch_size: Bytes = -1  # `batch.size`; `null` for what it is now
+    linger_ms: Count = -1  # `linger.ms`; `null` for what it is now, or where the times of sending are not known
     saving_percent: float  # of the bytes on disk; below zero if it needs more
     error_percent: Ratio = -1.0  # 95 of 100 such samples are that near, or nearer; `null` for fewer than two windows
     ratio: float  # bytes of the records before compression against those of the batches
@@ -42,7 +42,7 @@ class AdviceRow(PublicMessage):
     saved_day: Annotated[Bytes, Heading("Saves a day", 6)] = -1  # bytes on the disks of all replicas; `null` where growth is not known
     segment_bytes: Annotated[Bytes, Heading("Last segments", 11)] = -1  # of the partitions, each by one replica
     sampled_bytes: Annotated[Bytes, Heading("Read", 10)] = -1  # of these
-    compression: Word = ""  # the topic's own `compression.type`, if that is not `producer`
+    compression: Word = ""  # the `compression.type` of the topic or its brokers, if they compress anew
     linger_known: Flag = True  # the records have the times of sending
     notes: list[str] = field(default_factory=list)  # sentences: what the prediction depends on, and what was left out
     settings: list[AdvisedSetting] = field(default_factory=list)  # list of `AdvisedSetting`: all that were tried, where topics were named

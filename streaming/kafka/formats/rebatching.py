@@ -9,11 +9,12 @@ Left out: that a producer sends all partitions of a broker when one of them is d
 
 import statistics
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 
-from streaming.common.arrays import Floats
+from streaming.common.arrays import Floats, Longs
 from streaming.kafka.formats.compression import compress
 from streaming.kafka.formats.layout import HEADER_BYTES
 from streaming.kafka.formats.wire import varint
@@ -24,6 +25,7 @@ AS_IT_IS = 0
 _MARGIN = 1.05
 _DOWN, _UP = 0.005, 0.05
 _TRIALS, _PLACES = 3, 7
+_NEARLY, _LEAST_BATCHES = 0.85, 20  # what counts as full, as what is expected goes up and down; to see what bounds batches
 _HEAD_BYTES = 5  # of a record before its body, mostly: length, attributes and deltas
 
 
@@ -41,8 +43,11 @@ class Sent:
     """The records of one producer in one partition, as it sent them; items of the lists are records.
 
     ``sent``: when, in milliseconds that never fall. ``windows``: a number for each, which rises. ``begins``: where batches begin as they
-    are. ``ends``: where a batch ends whatever the setting, as with a transaction.
+    are. ``ends``: where a batch ends whatever the setting, as with a transaction. ``born``: the producer's id if it began with these
+    records, and had not yet learned how they compress; -1 if not.
     """
+
+    born: int = -1
 
     stamps: list[int] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
@@ -125,6 +130,43 @@ def settled(records: Sent, setting: Setting) -> Expected:
     return expected
 
 
+def full_at(records: Sent, codec: int) -> Setting | None:
+    """The setting that filled most batches as they are: ``linger_ms`` is what they waited, the least that it can be.
+
+    None if something else ended them: then their bytes differ more than the times that they took.
+    """
+    held, refused, raw, took = _room(records, codec)
+    if len(held) < _LEAST_BATCHES:
+        return None
+    most = np.quantile(held, 0.9)
+    full = refused >= _NEARLY * most
+    if raw[full].sum() < raw.sum() / 2 or 1.5 * np.std(refused[full]) * np.mean(took[full]) > np.std(took[full]) * np.mean(refused[full]):
+        return None
+    return Setting(codec=codec, batch_size=int(most + np.quantile(refused[full], 0.1)) // 2, linger_ms=int(np.quantile(took[full], 0.95)))
+
+
+def without_full(records: Sent, full: Setting) -> Sent:
+    """The records, with an end wherever a batch as it is ended though it was not full."""
+    _, refused, _, _ = _room(records, full.codec)
+    others = (begin for begin, size in zip(records.begins[1:], refused.tolist(), strict=True) if size < _NEARLY * full.batch_size)
+    return replace(records, ends=sorted({*records.ends, *others}))
+
+
+def _room(records: Sent, codec: int) -> tuple[Floats, Floats, Floats, Longs]:
+    """Of each batch as it is but the last: which ``batch.size`` it takes, which also has room for the next record; bytes, milliseconds."""
+    begins, sent = np.array([*records.begins, len(records.bodies)], np.int64), np.array(records.sent, np.int64)
+    sizes: Floats = _sizes(records).astype(np.float64)
+    part = 1.0
+    if codec:
+        parts = [records.batch(codec, begin, end).part for begin, end in pairwise(begins.tolist())]
+        part = (statistics.median(parts) + _UP / 2) * _MARGIN
+    raw: Floats = np.add.reduceat(sizes, begins[:-1])[:-1]
+    last, following = sizes[begins[1:-1] - 1], sizes[begins[1:-1]]
+    held: Floats = (raw - last) * part + last + HEADER_BYTES
+    refused: Floats = raw * part + following + HEADER_BYTES
+    return held, refused, raw, sent[begins[1:-1] - 1] - sent[begins[:-2]]
+
+
 def rebatch(records: Sent, setting: Setting, expected: Expected) -> Iterator[Made]:
     """The batches that a producer with this setting makes. ``expected`` learns from them."""
     for begin, end in _bounds(records, setting, expected):
@@ -139,11 +181,16 @@ def _bounds(records: Sent, setting: Setting, expected: Expected) -> Iterable[tup
     return _Filling(records, setting, expected)
 
 
+def _sizes(records: Sent) -> Longs:
+    """Of the records, before they are compressed."""
+    return np.fromiter(map(len, records.bodies), np.int64, len(records.bodies)) + _HEAD_BYTES
+
+
 class _Filling:
     """Where batches begin and end; each is decided when it is asked for, by what is expected then."""
 
     def __init__(self, records: Sent, setting: Setting, expected: Expected) -> None:
-        self._sizes = np.fromiter(map(len, records.bodies), np.int64, len(records.bodies)) + _HEAD_BYTES
+        self._sizes = _sizes(records)
         self._before = np.concatenate([np.zeros(1, np.int64), np.cumsum(self._sizes)])
         self._sent, self._setting, self._expected = np.array(records.sent, np.int64), setting, expected
         self._ends = np.array([*records.ends, len(records.bodies)], np.int64)

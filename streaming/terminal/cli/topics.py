@@ -96,7 +96,7 @@ def command(
         of |= {} if tiny is None else {"tiny": YES}
         page = replace(source.page(TOPICS_PATH, TopicPage, ALL_ROWS, **of, by_prefix=by_prefix), doubts=every.doubts)
     if advised:
-        page = replace(page, rows=_advised(page.rows, settings, wanted))
+        page = replace(page, rows=_advised(page.rows, settings))
     if wanted.form == "json":
         page = replace(page, doubts=[*page.doubts, *unknown])
     print_list(page, wanted, [*_lines(page, found.rows, unused, tiny, wanted.width), *unknown], "")
@@ -128,19 +128,17 @@ def _read(settings: Settings, wanted: ListRequest) -> Answer:
         return read_topics(open_below(settings.log_dirs), wanted.names, settings, wanted.at, progress.add).answer
 
 
-def _advised(rows: Sequence[TopicRow], settings: Settings, wanted: ListRequest) -> list[TopicRow]:
+def _advised(rows: Sequence[TopicRow], settings: Settings) -> list[TopicRow]:
     """The rows, those of the largest topics with advice where there is any."""
     from streaming.broker.disk.log_dir_search import open_below
     from streaming.common.progress_line import ProgressLine
-    from streaming.terminal.offline.advice import advise
+    from streaming.terminal.offline.advice import Adviser
 
-    names = {row.topic for row in sorted(rows, key=lambda row: -row.replica_bytes)[:_ADVISED]}
-    if not names:
-        return []
+    names = [row.topic for row in sorted(rows, key=lambda row: -row.replica_bytes)[:_ADVISED]]
     with ProgressLine.on_stderr() as progress:
-        log_dirs = open_below(settings.log_dirs)
-        page, _ = advise(log_dirs, names, settings, wanted.now_ms, most=SAMPLE_BYTES, largest=0, every=False, progress=progress.add)
-    told = {row.topic: f"{row.setting}: {row.saving}" for row in page.rows if row.setting}
+        adviser = Adviser(open_below(settings.log_dirs), settings, SAMPLE_BYTES, progress.add)
+        advice = [adviser.advise(name) for name in names if name in adviser.there]
+    told = {row.topic: f"{row.setting}: {row.saving}" for row in advice if row.setting}
     return [replace(row, advised=told.get(row.topic, "")) for row in rows]
 
 

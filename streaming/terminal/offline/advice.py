@@ -20,12 +20,13 @@ from streaming.broker.protocol.disk_json import DiskRow
 from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.broker.watcher.cursors import log_id
 from streaming.cluster.usage.disk_answer import answer_of
+from streaming.cluster.view.page_context import context_of
 from streaming.common.arrays import Floats
 from streaming.common.codecs import CODECS
 from streaming.common.settings import Settings
 from streaming.common.units import format_count, format_list
 from streaming.kafka.formats.names import INTERNAL_TOPICS, METADATA_TOPIC, DirState
-from streaming.kafka.formats.rebatching import AS_IT_IS, Expected, Sent, Setting, add_to_windows, rebatch, settled
+from streaming.kafka.formats.rebatching import AS_IT_IS, Expected, Sent, Setting, add_to_windows, full_at, rebatch, settled, without_full
 from streaming.terminal.offline.cluster_logs import is_of_cluster
 from streaming.terminal.offline.disk_reading import DiskQuestion, read_disk
 from streaming.terminal.offline.read_pace import ReadPace
@@ -48,7 +49,7 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Topic:
-    """A topic of log dirs. ``logs``: the segments of one replica of each partition. ``compression``: the topic's, "" if it is not known."""
+    """A topic of log dirs. ``logs``: the segments of one replica of each partition. ``compression``: as of `Limits`."""
 
     name: str
     logs: list[Sequence[Segment]]
@@ -56,6 +57,11 @@ class _Topic:
     compression: str
     replicas: int  # assigned, of all partitions; -1 if not known
     use: DiskRow | None
+
+    @property
+    def recompressed(self) -> bool:
+        """Whether brokers compress what comes anew."""
+        return self.compression not in ("", "producer")
 
 
 def advise(
@@ -86,47 +92,58 @@ def advise(
     """
     disk = read_disk(log_dirs, settings, DiskQuestion(now_ms=now_ms))
     uses = {row.topic: row for row in answer_of(disk, "topic", ALL_ROWS).rows}
-    cluster = ClusterView(log_dirs, running_configs(log_dirs))
-    cluster.refresh()
-    there = _directories(log_dirs, cluster)
-    asked = [name for name in uses if name in there and (name in names if names else name not in INTERNAL_TOPICS)]
-    buffer, pace = window(), ReadPace(settings.read_rate, time.monotonic, time.sleep, progress)
-    rows = list[AdviceRow]()
-    for name in asked if names else asked[:largest]:
-        topic = _topic(name, there[name], cluster, uses.get(name))
-        rows.append(_advised(topic, sample(topic.logs, most, buffer, pace), every=every))
+    adviser = Adviser(log_dirs, settings, most, progress)
+    asked = [name for name in uses if name in adviser.there and (name in names if names else name not in INTERNAL_TOPICS)]
+    rows = [adviser.advise(name, uses[name], every=every) for name in (asked if names else asked[:largest])]
     left = len(asked) - len(rows)
     more = [f"{format_count(left, 'smaller topic')} not looked at: name them, or give --limit"] if left else []
     return (
         AdvicePage(at_ms=now_ms, version=streaming.__version__, total=len(asked), rows=rows, doubts=[*disk.doubts, *more]),
-        frozenset(there),
+        frozenset(adviser.there),
     )
 
 
-def _directories(log_dirs: LogDirs, cluster: ClusterView) -> dict[str, dict[int, list[Partition]]]:
-    """The live directories of the cluster's partitions, by topic."""
-    found: dict[str, dict[int, list[Partition]]] = defaultdict(lambda: defaultdict(list))
-    for log_dir in log_dirs.available:
-        for each in list_partitions(log_dir):
-            if each.state is DirState.LIVE and each.topic != METADATA_TOPIC and is_of_cluster(cluster, each):
-                found[each.topic][each.partition].append(each)
-    return found
+class Adviser:
+    """Advises about one topic after the other. ``there``: the live directories of the cluster's partitions, by topic.
 
+    Args:
+        most, progress: as of `advise`.
 
-def _topic(name: str, directories: dict[int, list[Partition]], cluster: ClusterView, use: DiskRow | None) -> _Topic:
-    replicas = [each for some in directories.values() for each in some]
-    key = log_id(replicas[0])
-    states = [cluster.partition(log_id(some[0])) for some in directories.values()]
-    compacts = cluster.limits(key).compacts
-    logs = [max(map(_segments, some), key=_end, default=()) for some in directories.values()]
-    return _Topic(
-        name=name,
-        logs=[one[-1:] if compacts else one for one in logs],
-        compacts=compacts,
-        compression=cluster.topic_config(name, "compression.type"),
-        replicas=-1 if None in states else sum(len(state.replicas) for state in states if state is not None),
-        use=use,
-    )
+    Raises:
+        UsageError: as `read_disk`.
+    """
+
+    def __init__(self, log_dirs: LogDirs, settings: Settings, most: int, progress: Callable[[int], None]) -> None:
+        limiter = context_of(settings, once=True).limiter
+        self._limits_of = limiter.now()
+        self._cluster = ClusterView(log_dirs, running_configs(log_dirs, limiter.is_given))
+        self._cluster.refresh()
+        self._most, self._buffer, self._pace = most, window(), ReadPace(settings.read_rate, time.monotonic, time.sleep, progress)
+        self.there: dict[str, dict[int, list[Partition]]] = defaultdict(lambda: defaultdict(list))
+        for log_dir in log_dirs.available:
+            for each in list_partitions(log_dir):
+                if each.state is DirState.LIVE and each.topic != METADATA_TOPIC and is_of_cluster(self._cluster, each):
+                    self.there[each.topic][each.partition].append(each)
+
+    def advise(self, name: str, use: DiskRow | None = None, *, every: bool = False) -> AdviceRow:
+        """Advise about a topic that is there; ``every``: with all settings that were tried."""
+        topic = self._topic(name, use)
+        return _advised(topic, sample(topic.logs, self._most, self._buffer, self._pace), every=every)
+
+    def _topic(self, name: str, use: DiskRow | None) -> _Topic:
+        partitions = [*self.there[name].values()]
+        states = [self._cluster.partition(log_id(some[0])) for some in partitions]
+        first = log_id(partitions[0][0])
+        limits = self._limits_of(first.broker, name, self._cluster.configs(first))
+        logs = [max(map(_segments, some), key=_end, default=()) for some in partitions]
+        return _Topic(
+            name=name,
+            logs=[one[-1:] if limits.compacts else one for one in logs],
+            compacts=limits.compacts,
+            compression=limits.compression,
+            replicas=-1 if None in states else sum(len(state.replicas) for state in states if state is not None),
+            use=use,
+        )
 
 
 def _segments(partition: Partition) -> Sequence[Segment]:
@@ -144,36 +161,52 @@ def _end(segments: Sequence[Segment]) -> tuple[int, int]:
 # --- what each setting makes of a sample.
 
 
-def _tried(found: Sample, codecs: Iterable[str], *, timely: bool) -> Iterator[AdvisedSetting]:
-    """All settings, from the one that costs least: by linger, batch size and codec."""
+def _tried(found: Sample, codecs: Iterable[str], now: str, *, timely: bool) -> Iterator[AdvisedSetting]:
+    """All settings, from the one that costs least: by linger, batch size and codec. ``now``: the codec of the producers, "" not known."""
     streams = [each for each in found.producers.values() if each.bodies]
-    longest = max(streams, key=lambda each: len(each.bodies))
     depths = [(-1, AS_IT_IS), *((linger, size) for linger in (_LINGERS if timely else (-1,)) for size in _SIZES)]
+    full = None if not now else full_at(_longest(streams), CODECS.index(now))
+    refilled = [] if full is None else [without_full(each, full) for each in streams]
     for linger, size in depths:
         for each in streams:
-            each.forget(made=size in (AS_IT_IS, _SIZES[0]))
+            each.forget(made=size == _SIZES[0])
         for codec in codecs:
             setting = Setting(codec=CODECS.index(codec), batch_size=size, linger_ms=linger)
-            yield _predicted(found, streams, setting, settled(longest, setting))
+            if full is not None and size == AS_IT_IS and codec != now:
+                yield _predicted(
+                    found, refilled, setting, *(replace(full, codec=setting.codec, linger_ms=each) for each in (full.linger_ms, -1))
+                )
+            else:
+                yield _predicted(found, streams, setting, setting)
 
 
-def _predicted(found: Sample, streams: Sequence[Sent], setting: Setting, expected: Expected) -> AdvisedSetting:
-    totals: Floats = np.zeros(WINDOWS)
-    batches = raw = 0
-    for stream in streams:
-        for made in rebatch(stream, setting, expected):
-            add_to_windows(stream, made, totals)
-            batches += 1
-            raw += made.raw
-    saving, error = saving_of(np.array(found.taken), totals)
+def _longest(streams: Sequence[Sent]) -> Sent:
+    return max(streams, key=lambda each: len(each.bodies))
+
+
+def _predicted(found: Sample, streams: Sequence[Sent], setting: Setting, *trials: Setting) -> AdvisedSetting:
+    """What a setting saves that is one of these: the middle; the error holds all of them."""
+    savings, errors = list[float](), list[float]()
+    batches = raw = size = 0
+    for trial in trials:
+        totals: Floats = np.zeros(WINDOWS)
+        expected = defaultdict(Expected, {-1: settled(_longest(streams), trial)})
+        for stream in streams:
+            for made in rebatch(stream, trial, expected[stream.born]):
+                add_to_windows(stream, made, totals)
+                batches, raw, size = batches + 1, raw + made.raw, size + made.size
+        saving, error = saving_of(np.array(found.taken), totals)
+        savings.append(saving)
+        errors.append(error)
+    beside = (max(savings) - min(savings)) / 2
     return AdvisedSetting(
         codec=CODECS[setting.codec],
         batch_size=setting.batch_size or -1,
         linger_ms=setting.linger_ms,
-        saving_percent=round(saving, 2),
-        error_percent=round(error, 2),
-        ratio=round(raw / float(totals.sum()), 3),
-        batch_records=round(found.records / batches, 2),
+        saving_percent=round(min(savings) + beside, 2),
+        error_percent=round(max(errors) + beside, 2) if min(errors) >= 0 else -1.0,
+        ratio=round(raw / size, 3),
+        batch_records=round(found.records * len(trials) / batches, 2),
     )
 
 
@@ -203,7 +236,7 @@ def _advised(topic: _Topic, found: Sample, *, every: bool) -> AdviceRow:
         verdict=UNKNOWN,
         segment_bytes=found.total,
         sampled_bytes=sampled,
-        compression=topic.compression if topic.compression != "producer" else "",
+        compression=topic.compression if topic.recompressed else "",
         notes=[*_notes(topic, found)],
     )
     if not found.records:
@@ -211,7 +244,7 @@ def _advised(topic: _Topic, found: Sample, *, every: bool) -> AdviceRow:
     timely = not found.append_time and found.back <= _UNTIMELY * found.records
     codec = CODECS[found.codecs.most_common(1)[0][0]]
     codecs = CODECS if every else dict.fromkeys(("none", codec, *_ADVISED_CODECS))
-    tried = list(_tried(found, codecs, timely=timely))
+    tried = list(_tried(found, codecs, "" if topic.recompressed else codec, timely=timely))
     row = replace(
         row,
         codec=codec,
@@ -244,22 +277,25 @@ def _judged(topic: _Topic, row: AdviceRow, tried: Sequence[AdvisedSetting]) -> A
         row,
         verdict=ADVISED,
         advised=[chosen],
-        setting=in_words(chosen),
+        setting=in_words(chosen, of_topic=topic.recompressed),
         saving=with_error(chosen),
         saved_day=_saved_day(topic, chosen.saving_percent),
     )
 
 
 _TOO_LITTLE = "no setting saves more than a few percent"
+_OF_TOPIC = "a producer's codec is not on the disk, set that of the topic; a batch.size holds where its producers have the same codec"
 _NO_LINGER = "what linger.ms does is not known, and batches are filled, however long that takes"
 _INCOMPRESSIBLE = "values do not compress: they are encrypted or compressed already"
 
 
-def in_words(setting: AdvisedSetting) -> str:
-    """A setting as a producer gets it."""
+def in_words(setting: AdvisedSetting, *, of_topic: bool) -> str:
+    """A setting as a producer gets it, or with ``of_topic`` a topic, and if batches are to be others, its producers, too."""
     depth = f" batch.size={setting.batch_size}" if setting.batch_size > 0 else ""
     linger = f" linger.ms={setting.linger_ms}" if setting.linger_ms >= 0 else ""
-    return f"compression.type={setting.codec}{depth}{linger}"
+    where = " (topic and producers)" if of_topic and depth else " (topic)" if of_topic else ""
+    codec = "uncompressed" if of_topic and setting.codec == "none" else setting.codec
+    return f"compression.type={codec}{where}{depth}{linger}"
 
 
 def with_error(setting: AdvisedSetting) -> str:
@@ -285,13 +321,18 @@ def _why_empty(found: Sample) -> str:
 def _notes(topic: _Topic, found: Sample) -> Iterator[str]:
     if topic.compacts:
         yield "it is compacted: of closed segments nobody knows what was produced, so active ones alone were read"
-    if topic.compression not in ("", "producer"):
-        yield f"the topic has compression.type={topic.compression}: brokers compress anew, and a producer's codec is not on the disk"
+    if topic.recompressed:
+        yield f"brokers compress anew (compression.type={topic.compression}): {_OF_TOPIC}"
+    elif not topic.compression:
+        yield "whether brokers compress anew is not known (their compression.type): give --server-properties"
     if found.unnamed:
         yield "records have no producer id: each partition counts as of one producer; with several, batches are smaller than predicted"
     if found.append_time:
         yield f"records have the brokers' times (LogAppendTime): {_NO_LINGER}"
     elif found.back > _UNTIMELY * found.records:
         yield f"records do not have the times of sending: {_NO_LINGER}"
+    elif found.doubtful > _UNTIMELY * found.batches:
+        what = "hold records from more than 1 s, or from when their file was not written"
+        yield f"{found.doubtful:,} of {found.batches:,} batches {what}: if times are those of events, {_NO_LINGER}"
     for reason, count in found.left_out.items():
         yield f"left out, {reason}: {count:,}"

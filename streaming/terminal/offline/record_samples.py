@@ -5,7 +5,7 @@ The windows are bounded, in bytes on the disk and after decompression. What a re
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from streaming.broker.disk.locate import scan_on, start_at, walk_on
@@ -29,6 +29,8 @@ _RECORD_BYTES = 100  # that an object of its own takes, besides its bytes
 _LEAD_BYTES = 4 << 20  # from the last batch that the index leads to up to a window
 _SLACK_BYTES = 64 << 10  # behind a window, so that its last batch is whole
 _FAR_MS = 1 << 60  # no time is beyond it, whatever a record says
+_APART_MS = 1000  # few producers let a record wait for so long
+_ASIDE_MS = 600_000  # clocks differ, and a producer may try again
 _BACK_MS = 100  # a record that several threads send comes a little late
 
 
@@ -45,6 +47,7 @@ class Sample:
     unnamed: int = 0  # batches without a producer id
     append_time: int = 0  # batches with the broker's times
     back: int = 0  # records from before the one sent before them
+    doubtful: int = 0  # batches whose times hardly are those of sending: too far apart, or not from when their file was written
     left_out: Counter[str] = field(default_factory=Counter)
 
 
@@ -58,13 +61,14 @@ def sample(logs: Sequence[Sequence[Segment]], most: int, buffer: Bytes, paced: C
         paced: called with the bytes of each read.
     """
     found = Sample()
+    before = {each: one[at - 1].modified_ms if at else -_FAR_MS for one in logs for at, each in enumerate(one)}
     segments = [(each, _size(each)) for one in logs for each in one[-_SEGMENTS:]]
     found.total = sum(size for _, size in segments)
     length = min(most, found.total) / WINDOWS
     whole = found.total <= most
     for number in range(WINDOWS):
         begin = number * length if whole else (number + 0.5) * found.total / WINDOWS - length / 2
-        reader = _Window(found, number, whole)
+        reader = _Window(found, number, whole, before)
         base = 0
         for segment, size in segments:
             first, last = max(base, round(begin)) - base, min(base + size, round(begin + length)) - base
@@ -115,11 +119,15 @@ def _read(segment: Segment, first: int, last: int, buffer: Bytes, paced: Callabl
 
 @dataclass(slots=True)
 class _Window:
-    """Puts the batches of a window to those of their producers. ``joins``: it begins where the one before ended."""
+    """Puts the batches of a window to those of their producers. ``joins``: it begins where the one before ended.
+
+    ``before``: when the file before the one of a segment was written last.
+    """
 
     found: Sample
     number: int
     joins: bool
+    before: Mapping[Segment, int]
     opened: int = 0
     _at: set[tuple[str, int, int]] = field(default_factory=set)  # the producers of it so far
     _shifts: dict[tuple[str, int, int], int] = field(default_factory=dict)
@@ -155,7 +163,7 @@ class _Window:
             found.left_out["beyond what is opened of a window"] += 1
             return
         records = [(stamp, body) for _, stamp, body in read_record_heads(batch, _OPENED_BYTES, _MOST_RECORDS, bodies=True)]
-        sent = found.producers.setdefault(producer, Sent())
+        sent = found.producers.setdefault(producer, Sent(born=-1 if batch.base_sequence else batch.producer_id))
         self.opened += sum(len(body) for _, body in records) + _RECORD_BYTES * len(records)
         self._send(sent, producer, records, transactional=bool(batch.attributes & TRANSACTIONAL_BIT))
         found.taken[self.number] += batch.size
@@ -164,6 +172,8 @@ class _Window:
         found.codecs[batch.codec] += batch.size
         found.unnamed += batch.producer_id < 0
         found.append_time += batch.is_log_append_time
+        aside = not self.before[segment] - _ASIDE_MS <= batch.max_timestamp <= segment.modified_ms + _ASIDE_MS
+        found.doubtful += aside or batch.max_timestamp - batch.base_timestamp > _APART_MS
 
     def _send(self, sent: Sent, producer: tuple[str, int, int], records: list[tuple[int, bytes]], *, transactional: bool) -> None:
         """Another window goes on as if nothing lay between, but within a transaction: each batch but the last is as full as ever."""
