@@ -1,6 +1,7 @@
 """``segtail advise`` as people run it: what it advises, what it does not, and what is left out of a sample."""
 
 import json
+import os
 import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -13,6 +14,7 @@ import pytest
 
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
+from streaming.kafka.formats.names import PARTITION_METADATA
 from streaming.kafka.formats.rebatching import Expected, Sent, Setting, rebatch, settled
 from streaming.simulator.batch_writer import Batch, Codec, Record, encode
 from streaming.simulator.log import LogDir, PartitionLog
@@ -74,6 +76,7 @@ def topic(disk: Disk, name: str, made: list[Batch], configs: Mapping[str, str] =
     log = partition(disk.dir, name, topic_id=number, **more)
     for at in range(0, len(made), 50):
         log.append(*made[at : at + 50])
+    log.date_files(NOW + 10**9)
     disk.dir.write_high_watermarks()
     disk.dir.write_log_starts()
     return log
@@ -244,8 +247,15 @@ def test_what_a_prediction_depends_on_is_said(disk: Disk) -> None:
     apart = [Record(b"k", b"events", NOW + 2000 * number) for number in range(500)]
     topic(disk, "apart", batches(apart))
     assert "250 of 250 batches hold records from more than 1 s" in row(disk, "apart")["notes"][0]
-    topic(disk, "late", batches([replace(each, timestamp=each.timestamp + 10**12) for each in orders(500)], log_append_time=None))
-    assert "from when their file was not written" in row(disk, "late")["notes"][0]
+    late = topic(disk, "late", batches([replace(each, timestamp=each.timestamp + 10**12) for each in orders(500)]))
+    early = topic(disk, "early", batches(orders(500)))
+    os.utime(early.directory / PARTITION_METADATA, (NOW / 1000 + 700, NOW / 1000 + 700))
+    cut = topic(disk, "cut", batches(orders(4000)), segment_bytes=1 << 17)
+    assert row(disk, "cut")["notes"] == []
+    for each in cut.segments:
+        os.utime(each.path("log"), (NOW / 1000 + 700, NOW / 1000 + 700))
+    for each in (late, early, cut):
+        assert "not from when their file was written" in row(disk, each.directory.name.partition("-")[0])["notes"][0]
 
 
 def test_a_broker_that_compresses_anew_is_advised_with_its_topic(disk: Disk, tmp_path: Path) -> None:

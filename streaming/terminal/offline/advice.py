@@ -332,7 +332,7 @@ def _notes(topic: _Topic, found: Sample) -> Iterator[str]:
     elif found.back > _UNTIMELY * found.records:
         yield f"records do not have the times of sending: {_NO_LINGER}"
     elif found.doubtful > _UNTIMELY * found.batches:
-        what = "hold records from more than 1 s, or from when their file was not written"
-        yield f"{found.doubtful:,} of {found.batches:,} batches {what}: if times are those of events, {_NO_LINGER}"
+        what = "hold records from more than 1 s, or not from when their file was written, as in a copy"
+        yield f"{found.doubtful:,} of {found.batches:,} batches {what}: if times are those of events, linger.ms does something else"
     for reason, count in found.left_out.items():
         yield f"left out, {reason}: {count:,}"

@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from streaming.broker.disk.locate import scan_on, start_at, walk_on
+from streaming.broker.disk.opening import written_ms
 from streaming.broker.disk.scanning import written_end
 from streaming.broker.disk.segment_files import Segment
 from streaming.errors import FormatError
 from streaming.kafka.formats.layout import CURRENT_MAGIC, TRANSACTIONAL_BIT
+from streaming.kafka.formats.names import PARTITION_METADATA
 from streaming.kafka.formats.rebatching import Sent
 from streaming.kafka.formats.records import RecordBatch, read_batch, read_record_heads
 from streaming.kafka.scan.walk import Bytes
@@ -61,14 +63,18 @@ def sample(logs: Sequence[Sequence[Segment]], most: int, buffer: Bytes, paced: C
         paced: called with the bytes of each read.
     """
     found = Sample()
-    before = {each: one[at - 1].modified_ms if at else -_FAR_MS for one in logs for at, each in enumerate(one)}
+    begun = {
+        each: one[at - 1].modified_ms if at else written_ms(each.directory / PARTITION_METADATA)
+        for one in logs
+        for at, each in enumerate(one)
+    }
     segments = [(each, _size(each)) for one in logs for each in one[-_SEGMENTS:]]
     found.total = sum(size for _, size in segments)
     length = min(most, found.total) / WINDOWS
     whole = found.total <= most
     for number in range(WINDOWS):
         begin = number * length if whole else (number + 0.5) * found.total / WINDOWS - length / 2
-        reader = _Window(found, number, whole, before)
+        reader = _Window(found, number, whole, begun)
         base = 0
         for segment, size in segments:
             first, last = max(base, round(begin)) - base, min(base + size, round(begin + length)) - base
@@ -121,13 +127,13 @@ def _read(segment: Segment, first: int, last: int, buffer: Bytes, paced: Callabl
 class _Window:
     """Puts the batches of a window to those of their producers. ``joins``: it begins where the one before ended.
 
-    ``before``: when the file before the one of a segment was written last.
+    ``begun``: before when no file of a segment was written.
     """
 
     found: Sample
     number: int
     joins: bool
-    before: Mapping[Segment, int]
+    begun: Mapping[Segment, int]
     opened: int = 0
     _at: set[tuple[str, int, int]] = field(default_factory=set)  # the producers of it so far
     _shifts: dict[tuple[str, int, int], int] = field(default_factory=dict)
@@ -172,7 +178,7 @@ class _Window:
         found.codecs[batch.codec] += batch.size
         found.unnamed += batch.producer_id < 0
         found.append_time += batch.is_log_append_time
-        aside = not self.before[segment] - _ASIDE_MS <= batch.max_timestamp <= segment.modified_ms + _ASIDE_MS
+        aside = not self.begun[segment] - _ASIDE_MS <= batch.max_timestamp <= segment.modified_ms + _ASIDE_MS
         found.doubtful += aside or batch.max_timestamp - batch.base_timestamp > _APART_MS
 
     def _send(self, sent: Sent, producer: tuple[str, int, int], records: list[tuple[int, bytes]], *, transactional: bool) -> None:
