@@ -20,6 +20,10 @@ class NotYetError(UsageError):
     """Whoever was asked answers, and does not know this yet. Another attempt may succeed."""
 
 
+class MissingError(UsageError):
+    """What is asked for by its name is not there."""
+
+
 class SettingsError(UsageError):
     """An option is unknown or its value is not valid. Names the option and its source."""
 

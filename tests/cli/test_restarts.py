@@ -150,7 +150,9 @@ def test_what_cannot_be_asked_is_refused(job: Job, words: tuple[str, ...], why: 
         ("2", HTTPStatus.CONFLICT, f"unsafe: {OFFLINE}"),
         ("9", HTTPStatus.NOT_FOUND, "there is no broker '9': registered are 1, 2, 3"),
         ("x", HTTPStatus.NOT_FOUND, "no such broker: the path is /-/restart/BROKER"),
-        ("1?accept=x", HTTPStatus.NOT_FOUND, f"there is no reason 'x' to accept; there are {', '.join(REASONS)}"),
+        ("1?accept=x", HTTPStatus.BAD_REQUEST, f"there is no reason 'x' to accept; there are {', '.join(REASONS)}"),
+        ("9?accept=x", HTTPStatus.BAD_REQUEST, f"there is no reason 'x' to accept; there are {', '.join(REASONS)}"),
+        ("1?acept=offline", HTTPStatus.BAD_REQUEST, "'acept' is no parameter here; there are broker, accept"),
         ("", HTTPStatus.NOT_FOUND, "no such broker: the path is /-/restart/BROKER"),
     ],
 )

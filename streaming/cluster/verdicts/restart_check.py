@@ -24,7 +24,7 @@ from streaming.cluster.view.observer import watched_by
 from streaming.cluster.view.transaction_columns import entries
 from streaming.common.arrays import Flags, Longs
 from streaming.common.units import format_be, format_count, format_duration, format_list, format_name, format_size
-from streaming.errors import UsageError, quoted
+from streaming.errors import MissingError, UsageError, quoted
 from streaming.kafka.formats.metadata_records import Phase
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, TRANSACTION_TOPIC, coordinator_partition
 from streaming.rules.broker_process import LOCKS_NOT_SEEN, ProcessState
@@ -534,7 +534,8 @@ def restart_page(check: RestartCheck, broker: str = "", accepted: Sequence[str] 
         accepted: codes of reasons that are costs for whoever asks.
 
     Raises:
-        UsageError: there is no such broker, or no such reason.
+        MissingError: there is no such broker.
+        UsageError: there is no such reason.
     """
     if unknown := next((each for each in accepted if each not in REASONS), None):
         raise UsageError(f"there is no reason {quoted(unknown)} to accept; there are {', '.join(REASONS)}")
@@ -542,7 +543,7 @@ def restart_page(check: RestartCheck, broker: str = "", accepted: Sequence[str] 
     known = {str(each): each for each in check.brokers}
     if broker and broker not in known:
         those = f"registered are {format_list([*known], MOST_NAMED)}" if known else "no metadata log shows any"
-        raise UsageError(f"there is no broker {quoted(broker)}: {those}")
+        raise MissingError(f"there is no broker {quoted(broker)}: {those}")
     rows = [check.row(each) for each in ([known[broker]] if broker else check.brokers)]
     phases = check.circumstances.phases
 

@@ -174,7 +174,7 @@ class State:
         self._events = EventLog() if events is None else events
         self._largest = largest_limit
         self._lists: Mapping[str, Callable[[str], PublicMessage]] = {
-            STATUS_PATH: lambda _: self.status(),
+            STATUS_PATH: self.status,
             PROBLEMS_PATH: self.problems,
             PARTITIONS_PATH: self.partitions,
             TRANSACTIONS_PATH: self.transactions,
@@ -198,8 +198,9 @@ class State:
         make = self._lists.get(path)
         return None if make is None else make(query)
 
-    def status(self) -> Status:
+    def status(self, query: str = "") -> Status:
         """What is wrong all in all, up to when that is whole, and every agent."""
+        parameters_of(query, ())
         return status_of(self._look())
 
     def problems(self, query: str = "") -> ProblemPage:
@@ -245,6 +246,7 @@ class State:
         Raises:
             NotYetError: nothing is known of any yet, or the job starts, and may still find it.
         """
+        parameters_of(query, JUDGED_BY)
         judged = self._look()
         return _found(_groups(judged, query).named(name), judged)
 

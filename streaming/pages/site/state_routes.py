@@ -15,7 +15,8 @@ from streaming.common.units import Address
 from streaming.common.web.gate import Gate
 from streaming.common.web.messages import HttpRequest, Response, sentence
 from streaming.common.web.server import Server
-from streaming.errors import NotYetError, UsageError
+from streaming.errors import MissingError, NotYetError, UsageError
+from streaming.pages.api.paging import parameters_of
 from streaming.pages.api.state import State
 
 API = "/api/v1/"
@@ -35,11 +36,14 @@ class StateAnswers:
     def answer(self, request: HttpRequest) -> Response:
         """The answer to a request for a path that begins with `API`."""
         try:
-            message = self._cost() if request.path == COST_PATH else self._state.answer(request.path, request.query)
+            message = self._state.answer(request.path, request.query)
             if message is not None:
                 return _json(message, request)
             if request.path.startswith(f"{GROUPS_PATH}/"):
                 return self._group(request)
+            parameters_of(request.query, ())  # of the others none has any
+            if request.path == COST_PATH:
+                return _json(self._cost(), request)
             return self._topic(request) if request.path.startswith(f"{TOPICS_PATH}/") else self._partition(request)
         except NotYetError as error:
             return sentence(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
@@ -84,15 +88,17 @@ RESTART_HOOK = "/-/restart/"
 def restart_answer(state: State, request: HttpRequest) -> Response:
     """Whether the broker may be restarted whose id ends the path: 200, 409 with the reasons, 503 where that is not known.
 
-    ``?accept=CODE,...``: as for `RESTART_PATH`.
+    ``?accept=CODE,...``: as for `RESTART_PATH`; 400 if a code is unknown.
     """
     broker = request.path.removeprefix(RESTART_HOOK)
     if not (broker.isascii() and broker.isdigit()):
         return _not_found("broker: the path is /-/restart/BROKER")
     try:
         (row,) = state.restart(f"{request.query}&broker={broker}").rows
-    except UsageError as error:
+    except MissingError as error:
         return sentence(HTTPStatus.NOT_FOUND, str(error))
+    except UsageError as error:
+        return _bad_request(str(error))
     phase = [] if row.running else ["it hangs" if row.hangs else "it is not running: this is about its start"]
     why = "; ".join([*phase, *row.against])
     status = {SAFE: HTTPStatus.OK, UNSAFE: HTTPStatus.CONFLICT}.get(row.verdict, HTTPStatus.SERVICE_UNAVAILABLE)
