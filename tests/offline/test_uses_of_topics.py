@@ -27,6 +27,35 @@ CASES = {
     "nobody has ever committed": (played(committed=False), "no", ""),
     "appended lately": (played(lambda world: world.append(NOW - DAY)), "yes", ""),
     "committed lately": (played(lambda world: world.commit(NOW - DAY)), "yes", ""),
+    "made lately": (played(lambda world: world.make(NOW - DAY)), "not_yet", ""),
+    "made lately, and committed in": (played(lambda world: world.make(NOW - DAY), lambda world: world.commit(NOW - DAY)), "yes", ""),
+    "made lately, where commits of before are not known": (
+        played(
+            lambda world: world.commit(NOW - 20 * DAY),
+            World.compact,
+            lambda world: world.commit(NOW - 9 * DAY, gone=True),
+            lambda world: world.make(NOW - DAY),
+        ),
+        "not_yet",
+        "",
+    ),
+    "made lately, and commits since are not known": (
+        played(lambda world: world.make(NOW - DAY), lambda world: world.coordinator.remove()),
+        "unknown",
+        "commits are not known",
+    ),
+    "made lately, and a partition is not here": (
+        played(lambda world: world.make(NOW - DAY), partitions=2),
+        "unknown",
+        "not all of its partitions are seen",
+    ),
+    "made long ago": (played(lambda world: world.make(LONG_AGO)), "no", ""),
+    "emptied lately": (
+        played(lambda world: world.make(NOW - DAY, base_offset=40)),
+        "unknown",
+        "nothing shows when it was last appended to",
+    ),
+    "emptied long ago": (played(lambda world: world.make(LONG_AGO, base_offset=40)), "no", ""),
     "committed long ago": (played(lambda world: world.commit(LONG_AGO)), "no", ""),
     "a commit that has expired since": (
         played(lambda world: world.commit(NOW - 20 * DAY), lambda world: world.commit(NOW - 9 * DAY, gone=True)),

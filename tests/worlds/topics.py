@@ -12,7 +12,7 @@ from streaming.simulator.coordinators import offset_commit_record
 from streaming.simulator.log import clean
 from streaming.simulator.metadata_writer import ReplicaSet, partition_record, topic_record
 from streaming.terminal.offline.everything import read_topics
-from tests.builders import NOW, batch, log_dir, partition
+from tests.builders import NOW, batch, delete, log_dir, partition
 from tests.elections import MetadataCopy
 from tests.file_times import written_at
 
@@ -36,6 +36,13 @@ class World:
     def append(self, at: int) -> None:
         self.orders.append(batch(3, timestamp=at))
         written_at(self.orders, at)
+
+    def make(self, at: int, *, base_offset: int = 0) -> None:
+        """The topic was made at that time, and nobody has appended; with a base offset all was deleted then."""
+        delete(self.disk, self.orders).remove()
+        self.orders = partition(self.disk, "orders", topic_id=8, base_offset=base_offset)
+        for path in self.orders.directory.iterdir():
+            os.utime(path, (at / 1000, at / 1000))
 
     def commit(self, at: int, *, group: str = "billing", gone: bool = False) -> None:
         record = offset_commit_record(group, "orders", 0, 1, at)

@@ -244,6 +244,9 @@ TOPICS_PATH = "/api/v1/topics"
 ANSWERS = YES, NO, UNKNOWN = ("yes", "no", "unknown")
 """Words for what may not be known."""
 
+NOT_YET = "not_yet"
+"""Of a use: nobody has used it, and it is too young to be called unused."""
+
 MOST_READERS = 1000
 """The most groups of one topic that are named: those in trouble first."""
 
@@ -290,8 +293,8 @@ class TopicRow(PublicMessage):
     readers: Annotated[Names, Heading("Read by", WIDE + 6, least=8)] = field(default_factory=list)  # groups in use with offsets in it, or
     # that are assigned some of it
     quiet_ms: Annotated[Moment, Heading("Quiet since", WIDE + 7, ASC, "Q")] = -1  # since when nobody appended, and no commit is seen
-    used: Annotated[Word, Heading("Used", WIDE + 8, choices=ANSWERS)] = ""  # whether somebody appended or committed within
-    # `unused_ms`, or a group in use reads it: `yes`, `no` or `unknown`
+    used: Annotated[Word, Heading("Used", WIDE + 8, choices=(*ANSWERS, NOT_YET))] = ""  # whether somebody appended or committed
+    # within `unused_ms`, or a group in use reads it: `yes`, `no`, `unknown`, or `not_yet` if it was made within that time and is empty
     used_why: Sentence = ""  # why that is not known
     advised: Annotated[Sentence, Heading("Advised", WIDE + 10, rare=True)] = ""  # of `segtail topics --advise`: a producer's setting,
     # and what it saves

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import numpy as np
 
 from streaming.broker.protocol.group_json import GroupUse
-from streaming.broker.protocol.listing_json import NO, UNKNOWN, YES, TopicRow
+from streaming.broker.protocol.listing_json import NO, NOT_YET, UNKNOWN, YES, TopicRow
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.view.broker_status import away_brokers
 from streaming.cluster.view.host_families import last_written
@@ -161,6 +161,8 @@ def _kept_ms(judged: JudgedLook) -> int:
 
 # --- appends, and what both come to.
 
+_UNDATED = "nothing shows when it was last appended to"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TopicUses:
@@ -169,7 +171,7 @@ class TopicUses:
     last_commit_ms: Longs
     quiet_ms: Longs
     readers: list[list[str]]
-    used: list[str]  # `YES`, `NO` or `UNKNOWN`
+    used: list[str]  # `YES`, `NO`, `UNKNOWN` or `NOT_YET`
     why: list[str]  # it is not known
     commits_from_ms: int  # as in `TopicCommits`
 
@@ -183,25 +185,38 @@ def topic_uses(judged: JudgedLook, topic: Longs, question: TopicQuestion) -> Top
     look, commits = judged.look, topic_commits(judged)
     names, logs, shown = look.view.skews.names, look.view.logs, look.one_of_each
     count = len(names)
-    at_ms = np.where(logs["last_append_ms"] >= 0, logs["last_append_ms"], logs["active_created_ms"])[shown]  # an empty log was made then
+    last_ms, made_ms = logs["last_append_ms"][shown], logs["active_created_ms"][shown]
+    at_ms = np.where(last_ms >= 0, last_ms, made_ms)  # to an empty segment nobody has appended
+    used_ms = np.where(logs["log_end_offset"][shown] != 0, at_ms, ABSENT)  # and if its log never had a record, to the log
     seen = _until(judged)
     until_ms = np.fromiter((seen.get(broker, look.now_ms) for broker in look.brokers[shown].tolist()), np.int64, len(shown))
     old = _number(topic, look.view.observed.read_ms[logs.items[shown]] < 0, count)
     undated = _number(topic, (at_ms < 0) | (until_ms < 0), count)
-    newest, until = np.full(count, ABSENT), np.full(count, look.now_ms)
-    np.maximum.at(newest, topic, at_ms)
+    appended, newest = (_last(topic, each, count) for each in (last_ms, used_ms))
+    until, first = np.full(count, look.now_ms), np.full(count, look.now_ms)
     np.minimum.at(until, topic, until_ms)
+    np.minimum.at(first, topic, at_ms)
+    made = np.where(newest < 0, first, ABSENT)  # of a topic without a record
+    newest = np.maximum(newest, made)
     whole = look.view.skews.whole
     known = whole & (old == 0) & (undated == 0)
     committed = np.fromiter((commits.last_ms.get(name, ABSENT) for name in names), np.int64, count)
-    active = np.maximum(newest, committed) > look.now_ms - question.unused_ms
+    since_ms = look.now_ms - question.unused_ms
+    active = np.maximum(appended, committed) > since_ms
+    since_of_commits = np.maximum(commits.until_ms - question.unused_ms, made).tolist()
     lately = {
-        item: _why_not(commits, question, name) for item, name in enumerate(names) if not active[item] and not commits.readers.get(name)
+        item: _why_not(commits, since_of_commits[item], name)
+        for item, name in enumerate(names)
+        if not active[item] and not commits.readers.get(name)
     }
     why = [""] * count
     for item, of_commits in lately.items():
         if not known[item]:
             why[item] = _unseen(judged, bool(whole[item]), int(old[item]))
+        elif made[item] > since_ms:
+            why[item] = of_commits
+        elif newest[item] > since_ms:
+            why[item] = _UNDATED
         elif newest[item] > until[item] - question.unused_ms:
             why[item] = f"the files of its broker are as of {format_time(int(until[item]))}"
         else:
@@ -211,10 +226,16 @@ def topic_uses(judged: JudgedLook, topic: Longs, question: TopicQuestion) -> Top
         last_commit_ms=committed,
         quiet_ms=np.where(known, np.maximum(newest, committed), ABSENT),
         readers=[sorted(exported.intersection(commits.readers.get(name, ()))) for name in names],
-        used=[YES if item not in lately else UNKNOWN if why[item] else NO for item in range(count)],
+        used=[YES if item not in lately else UNKNOWN if why[item] else NOT_YET if made[item] > since_ms else NO for item in range(count)],
         why=why,
         commits_from_ms=commits.from_ms,
     )
+
+
+def _last(topic: Longs, times: Longs, count: int) -> Longs:
+    last = np.full(count, ABSENT)
+    np.maximum.at(last, topic, times)
+    return last
 
 
 def _number(topic: Longs, flags: Flags, count: int) -> Longs:
@@ -226,14 +247,14 @@ def _unseen(judged: JudgedLook, whole: bool, old: int) -> str:
         return "no metadata log can be read here, so nothing shows how many partitions it has"
     if not whole:
         return "not all of its partitions are seen"
-    return f"the current replica of {format_count(old, 'partition')} is not seen" if old else "nothing shows when it was last appended to"
+    return f"the current replica of {format_count(old, 'partition')} is not seen" if old else _UNDATED
 
 
-def _why_not(commits: TopicCommits, question: TopicQuestion, name: str) -> str:
-    """Why it is not known whether somebody has committed lately, "" if nobody has."""
+def _why_not(commits: TopicCommits, since_ms: int, name: str) -> str:
+    """Why it is not known whether somebody has committed since then, "" if nobody has."""
     if commits.why:
         return commits.why
-    if commits.from_ms > commits.until_ms - question.unused_ms:
+    if commits.from_ms > since_ms:
         return f"a commit from before {format_time(commits.from_ms)} may be gone"
     perhaps = sorted(commits.perhaps.get(name, ()))
     return f"whether {format_list([format_name(each) for each in perhaps], 3)} still reads it is not known" if perhaps else ""
@@ -270,5 +291,5 @@ def _summed(prefix: str, rows: Sequence[TopicRow]) -> TopicRow:
         partition_bytes=-1 if summed.size_bytes < 0 else summed.size_bytes // max(summed.partitions, 1),
         codecs=list(dict.fromkeys(codec for row in rows for codec in row.codecs)),
         readers=sorted({reader for row in rows for reader in row.readers}),
-        used=YES if YES in uses else UNKNOWN if UNKNOWN in uses else NO,
+        used=next(each for each in (YES, UNKNOWN, NOT_YET, NO) if each in uses),
     )

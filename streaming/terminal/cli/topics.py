@@ -72,7 +72,7 @@ def command(
 
     It reads all commits, and the segments of the topics: their names, sizes and times, and the batches of active segments. Or it asks a
     running job. A plus sign marks bytes that are a lower bound: some replicas are not seen. Used is what was used within 30 days, or within
-    the time of --unused.
+    the time of --unused; not yet, what was made within it and was never used.
 
     With --unused it finds the topics that nobody has appended to or committed in for so long, and that no group in use reads. What was not
     read for as long as that is not known: partitions that are not here, and commits that may have expired (offsets.retention.minutes)
