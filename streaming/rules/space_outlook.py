@@ -26,7 +26,7 @@ _STAMPED_AT_ONCE_MS, _STAMPED_WITHIN_MS = 5_000, 60_000
 """A log whose newest record is stamped when its file was last written, give or take the first, has the clock's times; within the second its
 stamps are as far apart as its writes."""
 
-_CLOCK_END = 1 << 42  # the year 2109: times above it are cut to it, so that a log's number fits above them
+_CLOCK_END = (1 << 42) - 1  # the year 2109: times above it are cut to it, so that a log's number fits above them
 
 
 def growth_of(logs: SegmentColumns, first_ms: Longs, now_ms: int) -> Floats:
@@ -74,15 +74,15 @@ def mean_rates(logs: SegmentColumns, now_ms: int) -> Floats:
     It is 0 for a log of one segment, whose times show nothing about its beginning. It is 0, too, if nothing was appended for longer than a
     segment took to fill, and longer than a check interval: such a log has stopped, and its mean rate would put off its growth for ever.
     """
-    written, newest, oldest = logs.modified[logs.last], logs.largest[logs.last], logs.largest[logs.first]
+    written, (newest, oldest) = logs.modified[logs.last], np.minimum([logs.largest[logs.last], logs.largest[logs.first]], _CLOCK_END)
     by_files = (np.abs(written - newest) > _STAMPED_WITHIN_MS) & (written <= now_ms) & (logs.modified[logs.first] <= written)
     took_ms = np.where(by_files, written - logs.modified[logs.first], np.maximum(newest - oldest, 0))
     by_stamps = (np.abs(written - newest) <= _STAMPED_AT_ONCE_MS) | (written > now_ms)
     span = np.maximum(np.where(by_stamps, now_ms - oldest, took_ms + now_ms - written), 1) / 1000
     grown = logs.bytes_between(logs.first + 1, logs.last + 1)
-    filled_ms = np.maximum(logs.largest[logs.last] - logs.largest[logs.first], 0) // np.maximum(logs.count - 1, 1)
-    # a producer's timestamps may be hours old in a backfill: then the time of the file shows the append
-    idle_ms = now_ms - np.maximum(logs.largest[logs.last], logs.modified[logs.last])
+    filled_ms = took_ms // np.maximum(logs.count - 1, 1)
+    # a producer's timestamps may be hours old in a backfill, or ahead of now: then the time of the file shows the append
+    idle_ms = now_ms - np.where(newest > now_ms, written, np.maximum(newest, written))
     stopped = idle_ms > np.maximum(filled_ms, logs.limit("check_interval_ms"))
     rates: Floats = np.where(logs.unknown[logs.first] | stopped, 0.0, grown / span)
     return rates
@@ -91,7 +91,7 @@ def mean_rates(logs: SegmentColumns, now_ms: int) -> Floats:
 def running_max(values: Longs, owner: Longs) -> Longs:
     """The largest value of each log's segments up to each of them; values from 0 on."""
     shift = owner << 42
-    found: Longs = np.maximum.accumulate(np.minimum(values, _CLOCK_END - 1) + shift) - shift
+    found: Longs = np.maximum.accumulate(np.minimum(values, _CLOCK_END) + shift) - shift
     return found
 
 
@@ -212,10 +212,10 @@ def _gone(logs: SegmentColumns, timed: Floats, sized: Floats, pace: Floats, roll
     """When the rule lets each segment go: a size, or its time once those before it are gone, or the log start."""
     owner, last = logs.owner, logs.last
     below = ~logs.active & (logs.following <= logs.log_start[owner])  # they hold up nothing
-    own = np.where(below, 0, np.maximum(logs.largest, 0))
-    own[last] = np.where(pace > 0, np.maximum(own[last], rolled), own[last])
+    own = np.where(below, 0.0, np.clip(logs.largest, 0, _CLOCK_END))
+    own[last] = np.where(pace > 0, np.maximum(own[last], np.minimum(rolled, _CLOCK_END)), own[last])
     expires = own + timed[owner] + 1
-    prefix = running_max(own, owner) + timed[owner] + 1
+    prefix = running_max(own.astype(np.int64), owner) + timed[owner] + 1
     after = logs.before[last + 1][owner] - logs.before[1:]
     with np.errstate(divide="ignore", invalid="ignore"):
         until = np.where(pace[owner] > 0, (sized[owner] - after) / pace[owner], NEVER)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.rules.retention_rule import LogFacts, RetentionRule, SegmentColumns
-from streaming.rules.space_outlook import HORIZON_MS, LEAST_MS, NEVER, WINDOW_MS, growth_of, outlook_of
+from streaming.rules.space_outlook import HORIZON_MS, LEAST_MS, NEVER, WINDOW_MS, growth_of, mean_rates, outlook_of
 from tests.rules.logs import TIMES, any_log, log_facts
 from tests.tables import each_row
 
@@ -222,3 +222,28 @@ def test_a_log_that_moves_frees_nothing_for_a_day():
     still, moving = (outlook(replace(log, moving=each), DAY, GB / DAY) for each in (False, True))
     assert (still.freed_by(2 * DAY)[0], moving.freed_by(2 * DAY)[0], moving.freed_by(3 * DAY)[0]) == (2 * GB, 0, 2 * GB)
     assert moving.level[0] > still.level[0]
+
+
+@each_row("stamp", [2**63 - 1, 2**63 - 2, 2**62])
+@each_row("place", [0, 1, 2])
+def test_a_record_of_a_clock_that_no_log_reaches_is_as_one_of_the_year_2109(stamp, place):
+    now = 1_700_000_000_000
+
+    def found(at):
+        times = [now - 3 * DAY, now - 2 * DAY, now - DAY]
+        times[place] = at
+        # the first file is the newest, as the cleaner leaves it, so that the stamps tell how long the log took
+        log = log_facts([(number * 10, GB, time, now - (number + 1) * HOUR) for number, time in enumerate(times)], retention_ms=7 * DAY)
+        columns, every = SegmentColumns([log]), np.array([True])
+        future = outlook_of(columns, np.array([GB / DAY]), np.array([at]), now)
+        return mean_rates(columns, now).tolist(), growth_of(columns, np.array([at]), now).tolist(), future.full_at(every, 3 * GB, now)
+
+    assert repr(found(stamp)) == repr(found(1 << 42))  # there is a nan
+
+
+def test_a_log_that_has_stopped_does_not_grow_whatever_its_last_record_says():
+    now = 1_700_000_000_000
+    for stamp in (now - 9 * DAY, 1 << 42, 2**63 - 1):
+        times = [(now - 11 * DAY, now - 11 * DAY), (now - 10 * DAY, now - 10 * DAY), (stamp, now - 9 * DAY)]
+        log = log_facts([(number * 10, GB, time, written) for number, (time, written) in enumerate(times)])
+        assert mean_rates(SegmentColumns([log]), now).tolist() == [0.0], stamp
