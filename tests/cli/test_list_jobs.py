@@ -8,8 +8,10 @@ from urllib.request import urlopen
 import pytest
 from click.testing import CliRunner, Result
 
+from streaming.common.units import format_name
 from streaming.pages.site.exporter import Exporter
 from streaming.terminal.cli.app import segtail
+from tests.serving import answering
 from tests.view.rows import log, new_table, untold_table
 from tests.worlds.hosts import agent, broker, log_dir, observer
 
@@ -144,3 +146,21 @@ def test_what_a_job_has_not_counted_is_named_with_the_reason_and_a_topic_that_is
     assert "counted to the end" not in done.stdout
     assert line.removeprefix("- ") in printed(url, "count", "orders")["doubts"]  # type: ignore[operator]
     assert "no partition of nowhere lies where that job looks" in str(run(url, "count", "orders", "nowhere").exception)
+
+
+def test_what_a_later_job_says_in_other_words_is_refused_or_not_known(url: str) -> None:
+    def answer(path: str) -> tuple[int, bytes]:
+        row = {"broker": 1, "verdict": "later", "running": True, "reasons": [], "costs": [], "behind": [], "doubts": []}
+        restart: dict[str, object] = {"at_ms": 1, "rows": [row]}
+        pages = {name: printed(url, name) | {"by": "host"} for name in ("count", "disk")} | {"restart-check": restart}
+        return 200, json.dumps(pages["restart-check" if "restart" in path else "disk" if "disk" in path else "count"]).encode()
+
+    with answering(answer) as later:
+        done = run(later, "restart-check", "1")
+        assert (done.return_value, "not known" in done.stdout) == (4, True)
+        for name in ("count", "disk"):
+            assert "by is 'host', and not one of topic, partition" in str(run(later, name).exception)
+
+
+def test_a_name_is_printed_as_one_that_does_not_turn_the_terminal_over(url: str) -> None:
+    assert "no partition of " + format_name("\x1b[2J\n") + " lies where" in str(run(url, "retention", "\x1b[2J\n").exception)

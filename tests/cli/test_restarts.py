@@ -131,6 +131,7 @@ def test_of_one_that_may_be_started_the_line_ends_with_its_verdict() -> None:
     ("words", "why"),
     [
         (("9",), "there is no broker '9': registered are 1, 2, 3"),
+        (("9" * 5_000,), "there is no broker '9999"),
         (("1", "2"), "one BROKER can be given, and not 1, 2: without any all are checked"),
         (("--all", "1"), "--all is about all brokers, and 1 about one: give one of them"),
         (("--accept", "offlin"), "'offlin' is not one of"),

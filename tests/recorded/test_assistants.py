@@ -137,6 +137,7 @@ def test_what_no_command_can_be_given_is_told_so(given: dict[str, str], message:
     ("tool", "given", "message"),
     [
         ("restart_check", {"broker": -7}, "broker: Input should be greater than or equal to -1"),
+        ("restart_check", {"broker": 10**30}, "broker: Input should be less than 2147483648"),
         ("restart_check", {"broker": "one"}, "broker: Input should be a valid integer, unable to parse string as an integer"),
         ("why", {"groups": "held"}, "why has no argument 'groups': it has group"),
         ("problems", {"group": "held", "x\n": 1}, r"problems has no argument 'group', 'x\n': it has none"),
@@ -302,6 +303,7 @@ def listens(port: int) -> bool:
     ("words", "message"),
     [
         (["--listen", "0.0.0.0:9713"], "it is a port of this machine alone"),
+        (["--listen", f"127.0.0.1:{'9' * 5_000}"], "it is a port of this machine alone"),
         (["--listen", "9713"], "it is a port of this machine alone"),
         (["--job", "http://127.0.0.1:1", "/a"], "leave out PATH"),
     ],

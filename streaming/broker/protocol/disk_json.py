@@ -23,6 +23,7 @@ from streaming.broker.protocol.json_message import (
     Word,
 )
 from streaming.broker.protocol.listing_json import AwayBroker
+from streaming.errors import quoted
 
 DISK_PATH = "/api/v1/disk"
 """`DiskAnswer`, with the largest rows, by ``?by=topic|partition|dir|kind&topic=NAME&filter=TEXT&offset=N&limit=N``."""
@@ -160,3 +161,7 @@ class DiskAnswer(PublicMessage):
     in_force: list[LogDirUse] = field(default_factory=list)  # the log dirs by what is in force, where `what_if` has something
     doubts: list[str] = field(default_factory=list)  # what cannot be told, in sentences: something may be wrong there that is nowhere else
     away: list[AwayBroker] = field(default_factory=list)  # list of `AwayBroker`: what is shown of these is as of when they last wrote
+
+    def __post_init__(self) -> None:
+        if self.by not in BY:
+            raise ValueError(f"by is {quoted(self.by)}, and not one of {', '.join(BY)}")

@@ -61,7 +61,7 @@ _LLMS = """\
 _Topic = Annotated[str, Field(description="a whole name of a topic; empty for all")]
 _Group = Annotated[str, Field(description="a whole name of a consumer group; empty for all")]
 _Setting = Annotated[str, Field(description="[TOPIC:]NAME=VALUE, such as orders:retention.ms=2d: what it would free; empty for none")]
-_Broker = Annotated[int, Field(ge=-1, description="a broker's id; -1 for all, in an order")]
+_Broker = Annotated[int, Field(ge=-1, lt=1 << 31, description="a broker's id; -1 for all, in an order")]
 _Since = Annotated[str, Field(description="such as 2h, for two hours before now, or ISO 8601 in UTC; empty for all that is known")]
 _Unused = Annotated[str, Field(description="such as 30d: only topics that nobody has used for so long; empty for all")]
 

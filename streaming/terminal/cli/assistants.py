@@ -26,7 +26,7 @@ def command(paths: tuple[str, ...], job: str | None, server_properties: str | No
         raise UsageError("--job answers by its own log dirs: leave out PATH and --server-properties")
     source = ["--job", job] if job is not None else [*(["--server-properties", server_properties] if server_properties else []), *paths]
     host, _, port = (listen or "127.0.0.1:0").rpartition(":")
-    if host not in _LOOPBACK or not port.isdecimal() or int(port) >= 1 << 16:
+    if host not in _LOOPBACK or not port.isdecimal() or len(port) > 5 or int(port) >= 1 << 16:
         raise UsageError(f"--listen {quoted(listen or '')}: it is a port of this machine alone, such as 127.0.0.1:9713")
     try:
         from streaming.terminal.cli.assistant_tools import server_of

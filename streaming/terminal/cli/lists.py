@@ -256,7 +256,9 @@ def check_topics(wanted: ListRequest, present: Collection[str], doubts: Sequence
             log = parse_partition_dir(name)
             if log is not None and log.topic in every:
                 raise UsageError(f"{name} is partition {log.partition} of topic {log.topic}: name the topic")
-        raise UsageError(f"no partition of {format_list(missing, _NAMED)} lies {where}{similar_words(missing, every)}")
+        raise UsageError(
+            f"no partition of {format_list([format_name(each) for each in missing], _NAMED)} lies {where}{similar_words(missing, every)}"
+        )
 
 
 def topics_here(log_dirs: Sequence[Path]) -> set[str]:

@@ -10,7 +10,7 @@ import click
 from streaming.broker.protocol.restart_json import REASONS, RESTART_PATH, SAFE, UNKNOWN, UNSAFE, RestartPage, RestartRow
 from streaming.common.settings import Settings
 from streaming.common.units import capitalized, format_count
-from streaming.errors import UsageError
+from streaming.errors import UsageError, quoted
 from streaming.terminal.cli.job_answers import ask
 from streaming.terminal.cli.options import keep_paths
 from streaming.terminal.cli.output_options import width_of
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _COPIED_SECONDS = 1.0
 """A follower in sync has copied by then what its leader had."""
 
+_LONGEST_ID = 10
+
 _STATUS = {SAFE: NOTHING_FOUND, UNSAFE: FOUND, UNKNOWN: NOT_KNOWN}
 
 _EPILOG = "Exit status: 0 it may be restarted, 3 it may not, 4 that is not known, 1 failed, 2 not possible as asked. Of several: the worst."
@@ -34,6 +36,8 @@ def _broker_of(context: click.Context, _parameter: click.Parameter, words: tuple
     keep_paths(context, [word for word in words if word not in numbers])
     if len(numbers) > 1:
         raise UsageError(f"one BROKER can be given, and not {', '.join(numbers)}: without any all are checked")
+    if numbers and len(numbers[0]) > _LONGEST_ID:
+        raise UsageError(f"there is no broker {quoted(numbers[0])}: an id is below 2,147,483,648")
     return int(numbers[0]) if numbers else None
 
 
@@ -65,7 +69,7 @@ def command(settings: Settings, job: str | None, form: str, broker: int | None, 
         click.echo(page.encode_readable())
     else:
         echo_lines(_all(page) if in_order else (line for row in page.rows for line in _lines(row)), width_of(form))
-    return max((_STATUS[row.verdict] for row in page.rows), default=NOT_KNOWN, key=[NOTHING_FOUND, NOT_KNOWN, FOUND].index)
+    return max((_STATUS.get(row.verdict, NOT_KNOWN) for row in page.rows), default=NOT_KNOWN, key=[NOTHING_FOUND, NOT_KNOWN, FOUND].index)
 
 
 def _page(settings: Settings, job: str | None, query: str) -> RestartPage:
