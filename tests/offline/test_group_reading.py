@@ -18,6 +18,7 @@ from streaming.pages.api.paging import PageRequest
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinators import SimulatedMember, classic_group_record, offset_commit_record
 from streaming.simulator.metadata_writer import ReplicaSet, partition_record, topic_record
+from streaming.terminal.offline.everything import read_everything
 from streaming.terminal.offline.group_reading import read_groups
 from tests.builders import NOW, abort, batch, commit, partition
 from tests.elections import MetadataCopy
@@ -116,6 +117,16 @@ def test_what_a_transaction_wrote_is_perhaps_lost_however_it_ended(cluster: Clus
     cluster.commit(5)
     (group,) = cluster.read().groups
     assert (kinds(group), group.partitions[0].lost_offsets) == (["perhaps_lost"], 8)
+
+
+def test_what_is_perhaps_lost_is_no_problem_and_not_nothing_either(cluster: Cluster) -> None:
+    emptied(cluster, old(5, producer=8), old(7, producer=9, transactional=True), commit(9, epoch=0))
+    cluster.commit(5)
+    cluster.commit(11, "behind")  # two of them may have been markers
+    cluster.commit(5, "console-consumer-17")
+    cluster.read()
+    status = read_everything(open_log_dirs([cluster.disk.path]), Settings(), NOW).status()
+    assert "Offsets were deleted unread, and whether records were among them is not known, of 1 group: billing" in status.doubts
 
 
 def test_what_a_producer_without_transactions_wrote_was_records(cluster: Cluster) -> None:

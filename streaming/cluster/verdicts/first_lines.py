@@ -4,10 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from streaming.broker.protocol.group_json import GroupUse
+from streaming.broker.protocol.group_json import GroupUse, GroupVerdict
 from streaming.broker.protocol.status_json import CRITICAL, INFO, WARNING, Problem
+from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.verdicts import kinds
 from streaming.cluster.verdicts.circumstances import Circumstances
+from streaming.cluster.verdicts.group_judge import JudgedGroups
+from streaming.cluster.verdicts.group_sentences import FEW_MARKERS
 from streaming.cluster.verdicts.incidents import count
 from streaming.cluster.view.observer import FAR_LAG_S
 from streaming.cluster.view.taillag import StartProgress, StartStep
@@ -78,8 +81,8 @@ def _nobody_reads(circumstances: Circumstances) -> str:
     judged = circumstances.groups
     if judged is None:
         return ""
-    rows, nobodys = judged.snapshot.rows, (GroupUse.ABANDONED, GroupUse.THROW_AWAY)
-    missed = {name for name in judged.deserted if judged.usage[name].use not in nobodys and circumstances.export.has_consumer(name)}
+    rows = judged.snapshot.rows
+    missed = {name for name in judged.deserted if _may_be_missed(circumstances, judged, name)}
     if not missed:
         return ""
     some = np.array([name in missed for name in rows.group_names], np.bool_)[rows.group] & (judged.commits.lag > 0)
@@ -87,6 +90,24 @@ def _nobody_reads(circumstances: Circumstances) -> str:
     have = "has" if len(missed) == 1 else "have"
     left = format_count(int(judged.commits.lag[some].sum()), unit)
     return f"; {format_count(len(missed), 'group')} {have} no members and {left} left to read"
+
+
+def _may_be_missed(circumstances: Circumstances, judged: JudgedGroups, group: str) -> bool:
+    nobodys = GroupUse.ABANDONED, GroupUse.THROW_AWAY
+    return judged.usage[group].use not in nobodys and circumstances.export.has_consumer(group)
+
+
+def _perhaps_lost(circumstances: Circumstances) -> Iterator[str]:
+    """The groups that have likely lost records that are not on disk any more; one or two offsets were likely markers."""
+    judged = circumstances.groups
+    if judged is None:
+        return
+    rows, severity = judged.snapshot.rows, judged.commits.severity[GroupVerdict.PERHAPS_LOST]
+    some = np.unique(rows.group[(severity != ABSENT) & (judged.snapshot.found.lags.below > FEW_MARKERS)]).tolist()
+    names = sorted(name for name in (rows.group_names[each] for each in some) if _may_be_missed(circumstances, judged, name))
+    if names:
+        groups = f"{format_count(len(names), 'group')}: {format_list([format_name(each) for each in names], _MOST_NAMED)}"
+        yield f"Offsets were deleted unread, and whether records were among them is not known, of {groups}"
 
 
 def _numbers(counts: Mapping[str, int]) -> str:
@@ -186,6 +207,7 @@ def unknown(circumstances: Circumstances, all_problems: Sequence[Problem]) -> It
     late = circumstances.view.logs.late_omitted
     if late:
         yield f"{format_count(late, 'late transaction')} not listed, because there are more than late_limit"
+    yield from _perhaps_lost(circumstances)
 
 
 def not_whole(circumstances: Circumstances) -> Iterator[str]:

@@ -42,7 +42,7 @@ REASONS = {
 
 _CAME_SO = "; they were past the retention of their topic when they were written"
 
-_FEW_MARKERS = 2
+FEW_MARKERS = 2
 """So many offsets that were deleted after a committed one are likely markers."""
 
 _WHO_ENDS_IT = ". `segtail transactions --topic __consumer_offsets` shows who will end it"
@@ -105,7 +105,7 @@ class Sentences:
 
     def perhaps_lost(self, partition: GroupPartition) -> str:
         """Offsets were deleted, and nothing shows that one of them was a record."""
-        one, few = partition.lost_offsets == 1, partition.lost_offsets <= _FEW_MARKERS
+        one, few = partition.lost_offsets == 1, partition.lost_offsets <= FEW_MARKERS
         marker = f"likely no record{'' if one else 's'}: a transaction ends with a marker, which has an offset, too"
         many = "likely with records among them: the marker of a transaction is one offset, and only aborted records are no loss"
         return (
