@@ -98,7 +98,15 @@ def test_a_registration_names_what_nobody_has_hidden_and_a_named_log_dir_is_all_
     done = run("disk", jbod)
     assert done.returncode == NOT_KNOWN
     assert "1 of 2 log dirs of broker 1 is found here" in done.stderr
-    assert run("disk", jbod / "disk1" / "kafka").returncode == 0
+    alone = run("disk", jbod / "disk1" / "kafka")
+    assert (alone.returncode, alone.stderr) == (0, "")
+    assert alone.stdout.startswith("As far as is known here, no log dir is full")
+    assert "1 of 2 log dirs of broker 1 is found here: it is registered with ewkcxZmcsSlzQm_rYaHk7g" in alone.stdout
+    both = run("disk", jbod / "disk1" / "kafka", jbod.parent / "elsewhere")
+    assert "log dirs of broker 1" not in both.stdout
+    (jbod.parent / "elsewhere" / "meta.properties").write_text("")
+    unread = run("disk", jbod / "disk1" / "kafka", jbod.parent / "elsewhere")
+    assert "log dirs of broker 1" not in unread.stdout + unread.stderr, "that one may be the other"
 
 
 @pytest.mark.parametrize("name", [each for each in COMMANDS if each != "doctor"])

@@ -161,6 +161,8 @@ class DiskAnswer(PublicMessage):
     in_force: list[LogDirUse] = field(default_factory=list)  # the log dirs by what is in force, where `what_if` has something
     doubts: list[str] = field(default_factory=list)  # what cannot be told, in sentences: something may be wrong there that is nowhere else
     away: list[AwayBroker] = field(default_factory=list)  # list of `AwayBroker`: what is shown of these is as of when they last wrote
+    beside: list[str] = field(default_factory=list)  # sentences: the log dirs that the brokers have besides these, which were named; only
+    # from `segtail disk`
 
     def __post_init__(self) -> None:
         if self.by not in BY:

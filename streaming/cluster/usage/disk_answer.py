@@ -63,6 +63,7 @@ class DiskContents:
     tried: LogsThere | None = None  # the logs with configurations that are tried, which ``what_if`` names
     what_if: Sequence[str] = ()
     away: Sequence[AwayBroker] = ()  # brokers whose log dirs nobody holds
+    beside: Sequence[str] = ()  # which log dirs their brokers have besides these, though nobody has asked about them
 
 
 def answer_of(disk: DiskContents, by: str, limit: int, *, offset: int = 0, topics: Collection[str] = (), text: str = "") -> DiskAnswer:
@@ -93,6 +94,7 @@ def answer_of(disk: DiskContents, by: str, limit: int, *, offset: int = 0, topic
         what_if=list(disk.what_if),
         in_force=[] if reckoning is in_force else list(_log_dirs(disk, in_force)),
         doubts=[*disk.doubts, *_doubts(disk)],
+        beside=list(disk.beside),
         away=list(disk.away),
     )
 

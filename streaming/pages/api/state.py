@@ -43,6 +43,7 @@ from streaming.broker.protocol.status_json import (
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.first_lines import freshness, not_current, not_whole, start_sentence, verdict
 from streaming.cluster.verdicts.incidents import count, roots
+from streaming.cluster.verdicts.kinds import LOG_DIR_UNWATCHED
 from streaming.cluster.verdicts.restart_check import restart_page
 from streaming.cluster.view.broker_status import away_brokers
 from streaming.cluster.view.disk_use import disk_found
@@ -275,7 +276,10 @@ class State:
         others = judged.look.snapshot.context.other_space if judged.ready else None
         found = disk_found(judged.look.view, judged.circumstances.agents, judged.look.now_ms, others)
         page = disk_page(found, query, self._largest)
-        return replace(page, doubts=[*not_whole(judged.circumstances), *page.doubts], away=away_brokers(judged.circumstances.processes))
+        unwatched = [each.what for each in judged.problems if each.kind == LOG_DIR_UNWATCHED.name]
+        return replace(
+            page, doubts=[*not_whole(judged.circumstances), *unwatched, *page.doubts], away=away_brokers(judged.circumstances.processes)
+        )
 
     def restart(self, query: str = "", before: Mapping[tuple[str, int], int] = MappingProxyType({})) -> RestartPage:
         """Which brokers may be restarted.

@@ -26,6 +26,7 @@ def report(answer: DiskAnswer, wrong: Sequence[Finding], width: int | None = Non
     yield ""
     for number, each in enumerate(answer.log_dirs):
         yield from _log_dir(answer, each, answer.in_force[number] if answer.in_force else None)
+    yield from answer.beside
     yield ""
     yield from _rows(answer, width, settings)
     if len(answer.rows) < answer.matched:
@@ -57,7 +58,7 @@ def verdict(answer: DiskAnswer, wrong: Sequence[Finding]) -> str:
     if soonest is not None:
         return full_sentence(soonest, answer.at_ms)
     if all(each.outlook == NEVER for each in answer.log_dirs):
-        far = "As far as is known here, no" if answer.doubts else "No"
+        far = "As far as is known here, no" if answer.doubts or answer.beside else "No"
         return f"{far} log dir is full within a year, if it grows as it does"
     unread = [format_name(each.log_dir, 300) for each in answer.log_dirs if not each.up]
     if unread:

@@ -69,19 +69,25 @@ class ClusterLogs:
 
 
 def unseen_dirs(log_dirs: LogDirs, cluster: ClusterView) -> Iterator[str]:
-    """Sentences. Log dirs that were named are what somebody has asked for: only of those that were searched for some can be missing.
-
-    A broker registers with the directory.id of each of its log dirs (from Kafka 3.7 on), which the metadata log has.
-    """
+    """Sentences. Log dirs that were named are what somebody has asked for: only of those that were searched for some can be missing."""
     if log_dirs.unsearched:
         yield unsearched_words(log_dirs.unsearched)
-    if not log_dirs.searched:
-        return
+    if log_dirs.searched:
+        yield from other_dirs(log_dirs, cluster)
+
+
+def other_dirs(log_dirs: LogDirs, cluster: ClusterView) -> Iterator[str]:
+    """Which log dirs their brokers have besides these, in sentences.
+
+    A broker registers with the directory.id of each of its log dirs (from Kafka 3.7 on), which the metadata log has. One of these that
+    could never be read may be one of those.
+    """
     for broker in log_dirs.brokers:
         state = cluster.broker(broker)
         registered = () if state is None else state.log_dirs
-        missing = sorted({*registered} - {each.directory_id for each in log_dirs.known if each.broker == broker})
-        if missing:
+        known = [each.directory_id for each in log_dirs.known if each.broker == broker]
+        missing = sorted({*registered} - {*known})
+        if len(missing) > sum(each.broker == broker for each in log_dirs) - len(known):
             seen = len(registered) - len(missing)
             yield (
                 f"{seen:,} of {format_count(len(registered), 'log dir')} of broker {broker} {format_be(seen)} found here: it is registered "

@@ -34,7 +34,7 @@ from streaming.kafka.formats.names import DirState, PartitionDir
 from streaming.rules.limits import Limiter, LimitsOf
 from streaming.rules.restart_cost import NO_ENTRY, LogSegments, RecoveryPoints, not_fsynced_bytes, scanned_bytes
 from streaming.rules.retention_rule import LogFacts, SegmentColumns, away_of
-from streaming.terminal.offline.cluster_logs import ASSUMED_LIMITS, is_foreign, no_metadata, unseen_dirs
+from streaming.terminal.offline.cluster_logs import ASSUMED_LIMITS, is_foreign, no_metadata, other_dirs, unseen_dirs
 from streaming.terminal.offline.read_pace import uncollected
 
 STUCK_MS = 3_600_000
@@ -155,6 +155,7 @@ class _Reading:
             tried=self._logs_there(self._limiter.trying(trying(trials)).now()) if trials else None,
             what_if=[each.text for each in trials],
             away=self._away,
+            beside=[] if self._log_dirs.searched else list(other_dirs(self._log_dirs, self._cluster)),
         )
 
     def _take(self, log_dir: LogDir, usage: DirUsage) -> None:
