@@ -1,8 +1,9 @@
 """Scans excerpts one after the other, as one kind of rows, and goes on where one of them is gone or damaged."""
 
 import logging
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import groupby
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -182,6 +183,8 @@ CORRUPT = "corrupt: {}"
 _AT_ONCE = 256
 """So many ranges are one table: 2 GiB of large batches, or 256 segments of a quiet log."""
 
+R = TypeVar("R", pa.RecordBatch, Event)
+
 NO_SEQ = -1
 """Of a range that no journal has."""
 
@@ -206,33 +209,29 @@ def scan_excerpts(
             yield from _transactions(log_dirs, list(own), unread, ongoing=ongoing)
         return unread
     if scan is Scan.RANGES:
-        yield from _tables(_each(log_dirs, enumerate(excerpts), unread))
+        yield from _tables(_each(ranges_of, log_dirs, enumerate(excerpts), unread))
         return unread
-    for item, excerpt in enumerate(excerpts):
-        try:
-            _note(unread, item, (yield from batches_of(log_dirs, excerpt)))
-        except GoneError as error:
-            _note_gone(unread, item, excerpt, error)
+    yield from _each(batches_of, log_dirs, enumerate(excerpts), unread)
     return unread
 
 
-def _each(log_dirs: Sequence[LogDir], excerpts: Iterator[tuple[int, Excerpt]], unread: list[UnreadPart]) -> Iterator[Event]:
+def _each(
+    read: Callable[[Sequence[LogDir], Excerpt], Generator[R, None, Unread | None]],
+    log_dirs: Sequence[LogDir],
+    excerpts: Iterator[tuple[int, Excerpt]],
+    unread: list[UnreadPart],
+) -> Iterator[R]:
+    """What is read of each excerpt. What is not there to be read is added to ``unread``."""
     for item, excerpt in excerpts:
         try:
-            _note(unread, item, (yield from ranges_of(log_dirs, excerpt)))
+            rest = yield from read(log_dirs, excerpt)
         except GoneError as error:
-            _note_gone(unread, item, excerpt, error)
-
-
-def _note(unread: list[UnreadPart], item: int, rest: Unread | None) -> None:
-    if rest is not None:
-        reason = CORRUPT.format(rest.reason)
-        unread.append(UnreadPart(item=item, position=rest.position, bytes=rest.bytes, next_offset=rest.next_offset, reason=reason))
-
-
-def _note_gone(unread: list[UnreadPart], item: int, excerpt: Excerpt, error: GoneError) -> None:
-    log.info("an excerpt is not read", extra={"error": str(error)})
-    unread.append(UnreadPart(item=item, position=excerpt.begin, bytes=excerpt.bytes, next_offset=-1, reason=DELETED))
+            log.info("an excerpt is not read", extra={"error": str(error)})
+            unread.append(UnreadPart(item=item, position=excerpt.begin, bytes=excerpt.bytes, next_offset=-1, reason=DELETED))
+        else:
+            if rest is not None:
+                reason = CORRUPT.format(rest.reason)
+                unread.append(UnreadPart(item=item, position=rest.position, bytes=rest.bytes, next_offset=rest.next_offset, reason=reason))
 
 
 def _tables(events: Iterator[Event]) -> Iterator[pa.RecordBatch]:
@@ -252,7 +251,7 @@ def _transactions(
     """The transactions of one log. At its beginning, and after what cannot be read, its files show what is open."""
     transactions: Transactions = NO_TRANSACTIONS
     known_gaps = -1  # the number of gaps when it was looked what is open: a new one asks for another look
-    for event in _each(log_dirs, iter(excerpts), unread):
+    for event in _each(ranges_of, log_dirs, iter(excerpts), unread):
         if known_gaps != len(unread):
             transactions, known_gaps = _open_before(log_dirs, excerpts[0][1], event, transactions), len(unread)
         transactions, ended = end_transactions(transactions, decode_steps(event.transactions))

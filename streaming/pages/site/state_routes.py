@@ -39,47 +39,38 @@ class StateAnswers:
             message = self._state.answer(request.path, request.query)
             if message is not None:
                 return _json(message, request)
+            _, _, name = request.path.removeprefix(API).partition("/")
             if request.path.startswith(f"{GROUPS_PATH}/"):
-                return self._group(request)
+                return _single("consumer group", name, request, lambda group: self._state.group(group, request.query))
             parameters_of(request.query, ())  # of the others none has any
             if request.path == COST_PATH:
                 return _json(self._cost(), request)
-            return self._topic(request) if request.path.startswith(f"{TOPICS_PATH}/") else self._partition(request)
+            if request.path.startswith(f"{TOPICS_PATH}/"):
+                return _single("topic", name, request, self._state.topic)
+            return self._partition(request)
         except NotYetError as error:
             return sentence(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         except UsageError as error:
             return _bad_request(str(error))
 
-    def _group(self, request: HttpRequest) -> Response:
-        """One consumer group: ``groups/NAME``."""
-        try:
-            name = unquote(request.path.removeprefix(f"{GROUPS_PATH}/"), errors="strict")
-        except UnicodeDecodeError:
-            return _not_found("consumer group")
-        detail = self._state.group(name, request.query)
-        return _not_found("consumer group") if detail is None else _json(detail, request)
-
-    def _topic(self, request: HttpRequest) -> Response:
-        """One topic: ``topics/NAME``."""
-        try:
-            detail = self._state.topic(unquote(request.path.removeprefix(f"{TOPICS_PATH}/"), errors="strict"))
-        except UnicodeDecodeError:
-            return _not_found("topic")
-        return _not_found("topic") if detail is None else _json(detail, request)
-
     def _partition(self, request: HttpRequest) -> Response:
         """One partition: ``partitions/TOPIC/NUMBER``."""
-        parts = request.path.removeprefix(f"{PARTITIONS_PATH}/").split("/")
-        if not request.path.startswith(f"{PARTITIONS_PATH}/") or len(parts) != 2:
+        topic, *numbers = request.path.removeprefix(f"{PARTITIONS_PATH}/").split("/")
+        if not request.path.startswith(f"{PARTITIONS_PATH}/") or len(numbers) != 1:
             return _not_found("path")
-        try:
-            topic = unquote(parts[0], errors="strict")
-        except UnicodeDecodeError:
-            return _not_found("partition")
-        if not (parts[1].isascii() and parts[1].isdigit() and len(parts[1]) <= 10):
+        number = numbers[0]
+        if not (number.isascii() and number.isdigit() and len(number) <= 10):
             return _bad_request("the number of a partition is not a number")
-        detail = self._state.partition(topic, int(parts[1]))
-        return _not_found("partition") if detail is None else _json(detail, request)
+        return _single("partition", topic, request, lambda name: self._state.partition(name, int(number)))
+
+
+def _single(what: str, encoded: str, request: HttpRequest, found: Callable[[str], Message | None]) -> Response:
+    """The thing whose name stands in a path."""
+    try:
+        detail = found(unquote(encoded, errors="strict"))
+    except UnicodeDecodeError:
+        detail = None
+    return _not_found(what) if detail is None else _json(detail, request)
 
 
 RESTART_HOOK = "/-/restart/"

@@ -137,15 +137,17 @@ class Style(Protocol):
 
     def name(self, text: str) -> bytes:
         """A name as a value."""
+        return text.encode()
 
     def width(self, column: Column, needed: int) -> int:
         """The characters of a cell whose longest value has ``needed`` characters."""
+        return -(-needed // GROUP) * GROUP
 
     def rows(self, table: RowTable, begins: bool) -> Iterator[bytes]:
         """The lines of a table row by row."""
 
 
-class TextStyle:
+class TextStyle(Style):
     """Columns below a line with their names, which begins with the file's name."""
 
     blank, null, shrinks = b" ", NONE.encode(), False
@@ -159,13 +161,10 @@ class TextStyle:
     def end(self) -> bytes:
         return b"\n"
 
-    def name(self, text: str) -> bytes:
-        return text.encode()
-
     def width(self, column: Column, needed: int) -> int:
         if isinstance(column, Numbers) and column.values.dtype.itemsize == 8:
             needed = max(needed, _LEAST_DIGITS)
-        return -(-(max(needed, len(column.name)) + 1) // GROUP) * GROUP
+        return super().width(column, max(needed, len(column.name)) + 1)
 
     def rows(self, table: RowTable, begins: bool) -> Iterator[bytes]:
         columns = [(column.name, *map(_shown, cells_of(column))) for column in table.columns]
@@ -174,7 +173,7 @@ class TextStyle:
         yield from (f"  {line}\n".encode() for line in islice(lines, 0 if begins or wide else 1, None))
 
 
-class JsonStyle:
+class JsonStyle(Style):
     """One object on each line."""
 
     blank, null, shrinks = b"\0", b"null", True
@@ -192,9 +191,6 @@ class JsonStyle:
     def name(self, text: str) -> bytes:
         return b'"%s"' % text.encode() if text not in FLAGS else text.encode()
 
-    def width(self, column: Column, needed: int) -> int:
-        return -(-needed // GROUP) * GROUP
-
     def rows(self, table: RowTable, begins: bool) -> Iterator[bytes]:
         names = [column.name for column in table.columns]
         start = {"kind": table.kind, "file": table.path}
@@ -202,7 +198,7 @@ class JsonStyle:
             yield (json.dumps(start | dict(zip(names, row, strict=True))) + "\n").encode()
 
 
-class CsvStyle:
+class CsvStyle(Style):
     """RFC 4180 with one line of names; the file is the last column."""
 
     blank, null, shrinks = b"\0", b"", True
@@ -221,12 +217,6 @@ class CsvStyle:
 
     def end(self) -> bytes:
         return b""
-
-    def name(self, text: str) -> bytes:
-        return text.encode()
-
-    def width(self, column: Column, needed: int) -> int:
-        return -(-needed // GROUP) * GROUP
 
     def rows(self, table: RowTable, begins: bool) -> Iterator[bytes]:
         lines = io.StringIO()
