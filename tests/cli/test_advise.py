@@ -168,6 +168,14 @@ def test_a_producer_that_has_just_begun_learns_of_another_codec(disk: Disk) -> N
     assert abs(found - 100 * (1 - size_of(sent_with(records, lz4, fresh=True)) / size_of(made))) < 0.1
 
 
+def test_a_transaction_is_no_new_producer(disk: Disk) -> None:
+    """With each the epoch rises (KIP-890), and the sequence begins at 0."""
+    made = [replace(each, base_sequence=0) for each in batches(orders(20), 20)]
+    logs = topic(disk, "first", made), topic(disk, "later", [replace(each, producer_epoch=3) for each in made])
+    found = [sample([list_segments(log.directory)], 1 << 20, window(), lambda _: None) for log in logs]
+    assert [each.born for one in found for each in one.producers.values()] == [7, -1]
+
+
 @pytest.mark.parametrize(("codec", "size", "linger"), [("none", 1024, 20), ("none", 4096, 100), ("gzip", 2048, 1000)])
 def test_a_codec_alone_makes_longer_batches_where_their_size_ends_them(disk: Disk, codec: str, size: int, linger: int) -> None:
     records, now = list(orders(8000)), Setting(codec=int(Codec[codec.upper()]), batch_size=size, linger_ms=linger)

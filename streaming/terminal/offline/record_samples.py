@@ -169,7 +169,8 @@ class _Window:
             found.left_out["beyond what is opened of a window"] += 1
             return
         records = [(stamp, body) for _, stamp, body in read_record_heads(batch, _OPENED_BYTES, _MOST_RECORDS, bodies=True)]
-        sent = found.producers.setdefault(producer, Sent(born=-1 if batch.base_sequence else batch.producer_id))
+        first = batch.base_sequence == 0 and batch.producer_epoch == 0  # each transaction may begin at 0, in an epoch of its own
+        sent = found.producers.setdefault(producer, Sent(born=batch.producer_id if first else -1))
         self.opened += sum(len(body) for _, body in records) + _RECORD_BYTES * len(records)
         self._send(sent, producer, records, transactional=bool(batch.attributes & TRANSACTIONAL_BIT))
         found.taken[self.number] += batch.size
