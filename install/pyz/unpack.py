@@ -87,7 +87,7 @@ def main() -> str:
                 alone = {"PYTHONPATH": str(site), "PYTHONSAFEPATH": "1", "PYTHONNOUSERSITE": "1"}  # no code from where it is run
                 others = {name: value for name, value in os.environ.items() if name != UNPACKED}  # which is no setting of segtail's
                 os.execve(sys.executable, run, dict(others, **alone))
-    return f"there is no place to unpack 260 MB ({'; '.join(refused)}): name one by {UNPACKED}=DIR"
+    return f"there is no place to unpack 240 MB ({'; '.join(refused)}): name one by {UNPACKED}=DIR"
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ NOTES = "RELEASE_NOTES.md"
 _USES = {
     "segtail-*.pyz": (
         "commands on log dirs for this Python (py311 is 3.11) and machine, to copy to a host: `python3 FILE top`; "
-        "unpacks 260 MB into `~/.cache/segtail`, or where `SEGTAIL_UNPACKED` says"
+        "unpacks 240 MB into `~/.cache/segtail`, or where `SEGTAIL_UNPACKED` says"
     ),
     "segtail_*.deb": "agent and commands for Debian 12: `apt install ./FILE`",
     "segtail-*.rpm": "agent and commands for RHEL 9: `dnf install ./FILE`",

@@ -6,8 +6,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from cryptography import x509
-
 from streaming.common.reloading import read_secret
 from streaming.errors import UsageError
 
@@ -34,6 +32,8 @@ def read_pair(cert: Path, key: Path, options: str) -> Pair:
     Raises:
         UsageError: one of them cannot be read or has another format, the key has a password, or belongs to another certificate.
     """
+    from cryptography import x509  # 8 MB, for those with TLS
+
     pems = read_secret(cert, options), read_secret(key, options)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
@@ -52,6 +52,8 @@ def read_ca(path: Path, option: str) -> bytes:
     Raises:
         UsageError: the file cannot be read or has no certificate.
     """
+    from cryptography import x509
+
     pem = read_secret(path, option)
     try:
         x509.load_pem_x509_certificates(pem)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
 
-import yaml
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
@@ -95,6 +94,8 @@ def load(config: Path | None, environ: Mapping[str, str], overrides: Mapping[str
 def _of_file(path: Path | None) -> Iterator[tuple[str, _Given]]:
     if path is None:
         return
+    import yaml  # here and below: a command without a file needs none of it
+
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -137,6 +138,8 @@ def _of_command_line(overrides: Mapping[str, object]) -> Iterator[tuple[str, _Gi
 
 def _mapping(written: str) -> object:
     """Parse a mapping from a text. If it is no YAML mapping, it stays text, which `Settings` refuses."""
+    import yaml
+
     try:
         return yaml.safe_load(written)
     except (yaml.YAMLError, ValueError):
@@ -163,11 +166,15 @@ def _in_words(detail: ErrorDetails, given: Mapping[str, _Given]) -> str:
 
 def _flow(value: object) -> str:
     """One line of YAML, without the mark that ends a document of one scalar."""
+    import yaml
+
     return yaml.dump(value, default_flow_style=True, allow_unicode=True, width=1 << 20).removesuffix("...\n").strip()
 
 
 def render_yaml(settings: Settings) -> str:
     """Write every option with its value and its description, in the format that `load` reads; secrets are masked."""
+    import yaml
+
     blocks = ["# segtail's options. Durations take ms, s, m, h or d, sizes KiB, MiB, GiB or TiB.\n"]
     for option in OPTIONS.values():
         value = option.form.show(getattr(settings, option.attribute))

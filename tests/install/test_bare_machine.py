@@ -3,6 +3,7 @@
 The extra on such a machine is the container image: pip installed it on the same Debian, with a Java (tests/image/test_image.py).
 """
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 import streaming
 from tests.install.built import ROOT, build_versions
 from tests.install.debian import WHEELS, extracted, in_bare_debian, require_package
-from tests.install.offline_commands import DATA, OFFLINE, answers
+from tests.install.offline_commands import DATA, OFFLINE, TRIED, answers
 from tests.tools import missing, require_tool
 
 pytestmark = [pytest.mark.image, pytest.mark.slow, pytest.mark.xdist_group("image")]
@@ -23,6 +24,14 @@ HARDENING = (
     "SystemCallFilter=~@privileged @resources",
     "UMask=0077",
 )
+
+MEASURED = """#!/usr/bin/python3 -S
+import os, subprocess, sys
+command = subprocess.Popen(["python3", "/segtail.pyz", *sys.argv[1:]])
+_, status, used = os.wait4(command.pid, 0)
+print("at most", used.ru_maxrss >> 10, "MiB of", sys.argv[1], file=sys.stderr)
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +64,17 @@ def test_one_file_that_was_copied_works_for_a_user_without_a_home() -> None:
     if len(found) != 1:
         missing("there is no file to take along in build/pyz (make pyz)")
     script = (
-        "cat >/usr/bin/segtail <<'E'\n#!/bin/sh\nexec python3 /segtail.pyz \"$@\"\nE\nchmod 755 /usr/bin/segtail\n"
-        f"cat >/tmp/run <<'E'\n{OFFLINE}E\n"
+        f"cat >/usr/bin/segtail <<'E'\n{MEASURED}E\nchmod 755 /usr/bin/segtail\n"
+        f"cat >/tmp/run <<'E'\nsegtail --version\n{OFFLINE}E\n"
         "su -s /bin/sh nobody -c 'sh -e /tmp/run; ls /tmp/segtail-*'\n"
+        "LD_BIND_NOW=1 PYTHONPATH=$(echo /tmp/segtail-*/*/site) python3 -c 'import pyarrow.acero, pyarrow.compute'\n"  # nothing is missing
     )
     done = in_bare_debian(script, f"{found[0]}:/segtail.pyz", f"{DATA}:/kafka")
     assert done.returncode == 0, done.stderr
     answers(done.stdout + done.stderr)
+    peaks = {name: int(size) for size, name in re.findall(r"(?m)^at most (\d+) MiB of (\S+)$", done.stderr)}
+    assert peaks.keys() == {"--version", *TRIED}
+    assert {name: size for name, size in peaks.items() if size > (130 if name == "page" else 120)} == {}
 
 
 def test_make_install_does_what_people_expect_of_it(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_a_folder_into_which_others_write_is_not_used(tmp_path: Path) -> None:
     mine.chmod(0o777)
     done = run(made(tmp_path / "segtail.pyz"), SEGTAIL_UNPACKED=mine)
     assert (done.returncode, done.stdout) == (2, "")
-    reason = f"there is no place to unpack 260 MB ({mine}: others may write there): name one by SEGTAIL_UNPACKED=DIR"
+    reason = f"there is no place to unpack 240 MB ({mine}: others may write there): name one by SEGTAIL_UNPACKED=DIR"
     assert done.stderr == f"segtail: error: {reason}\n"
     assert [*mine.iterdir()] == []
 

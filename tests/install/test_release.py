@@ -72,7 +72,7 @@ def test_each_file_is_listed_with_its_size_and_how_it_is_used(tmp_path: Path) ->
     (tmp_path / "segtail-0.1.0-py312-aarch64.pyz").write_bytes(bytes(2048))
     assert listing(tmp_path).endswith(
         "| `segtail-0.1.0-py312-aarch64.pyz` | 2.0 KiB | commands on log dirs for this Python (py311 is 3.11) and machine, "
-        "to copy to a host: `python3 segtail-0.1.0-py312-aarch64.pyz top`; unpacks 260 MB into `~/.cache/segtail`, "
+        "to copy to a host: `python3 segtail-0.1.0-py312-aarch64.pyz top`; unpacks 240 MB into `~/.cache/segtail`, "
         "or where `SEGTAIL_UNPACKED` says |\n"
     )
     (tmp_path / "surprise.txt").touch()

@@ -5,14 +5,11 @@ before its first message has that object as its body, with a status that says so
 """
 
 import json
-import socket
-import ssl
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from http import HTTPStatus
-from http.client import BadStatusLine, HTTPException
 
 import pyarrow as pa
 
@@ -136,53 +133,3 @@ class Reason(StrEnum):
 
 TWIN = "another run of this job's query is served"
 """The beginning of the error that refuses a second job with the same id."""
-
-_CLOSED = "it closed the connection: it may ask for TLS (https://) or for a certificate that it trusts (--agent-cert), or be no agent"
-_EXPIRED, _OTHER_NAME = 10, (62, 64)  # X509_V_ERR_CERT_HAS_EXPIRED, ..._HOSTNAME_MISMATCH, ..._IP_ADDRESS_MISMATCH
-
-
-def explain(error: Exception, host: str, *, sends_token: bool) -> tuple[Reason, str]:
-    """The reason for which a call to the agent of this name failed, and its explanation."""
-    match error:
-        case Refusal():
-            return _of_refusal(error, sends_token=sends_token)
-        case TimeoutError():
-            return Reason.SILENT, "it does not answer in time"
-        case ssl.SSLError():
-            return _of_tls(error, host)
-        case ConnectionRefusedError():
-            return Reason.REFUSED, "nobody listens there: is it running?"
-        case socket.gaierror():
-            return Reason.UNRESOLVED, "the name has no address"
-        case ConnectionError():  # RemoteDisconnected is one, too
-            return Reason.PROTOCOL, _CLOSED
-        case BadStatusLine(args=(str(line), *_)) if line.startswith("\0"):  # a frame of HTTP/2
-            return Reason.PROTOCOL, "it speaks gRPC, as agents of protocol 4 and before do: upgrade the agent"
-        case HTTPException():
-            return Reason.PROTOCOL, "what listens there is no agent: is it another port?"
-    return Reason.FAILED, str(error)
-
-
-def _of_refusal(error: Refusal, *, sends_token: bool) -> tuple[Reason, str]:
-    if error.status == HTTPStatus.UNAUTHORIZED and not sends_token:
-        return Reason.UNAUTHORIZED, "it asks for a token: name one with --agent-token-file"
-    if error.status == HTTPStatus.UNAUTHORIZED:
-        return Reason.UNAUTHORIZED, "it does not accept this job's token: compare --agent-token-file with the agent's --token-file"
-    if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
-        return Reason.BUSY, f"it takes no more now ({error.words})"
-    return next((reason for reason in Reason if reason == error.reason), Reason.FAILED), error.words
-
-
-def _of_tls(error: ssl.SSLError, host: str) -> tuple[Reason, str]:
-    match error:
-        case ssl.SSLCertVerificationError(verify_code=code) if code == _EXPIRED:
-            return Reason.UNTRUSTED, "its certificate has expired"
-        case ssl.SSLCertVerificationError(verify_code=code) if code in _OTHER_NAME:
-            return Reason.UNTRUSTED, f"its certificate is for another name than {host}"
-        case ssl.SSLCertVerificationError():
-            return Reason.UNTRUSTED, "its certificate is not signed by --agent-ca"
-        case ssl.SSLError(reason=why) if "ALERT" in str(why):  # in TLS 1.3 a server says so after the handshake
-            return Reason.PROTOCOL, "it asks for a certificate, or for another one: name one that it trusts (--agent-cert)"
-        case ssl.SSLEOFError():
-            return Reason.PROTOCOL, _CLOSED
-    return Reason.PROTOCOL, "what listens there speaks no TLS: is it an agent without --tls-cert, or another port?"

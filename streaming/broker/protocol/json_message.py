@@ -18,13 +18,17 @@ class Message:
     MOST_VALUES: ClassVar[int] = MOST_VALUES
     """The most values of such a message, lists and objects in it included."""
 
+    def fields(self) -> dict[str, object]:
+        """The message as JSON has it."""
+        return asdict(self)
+
     def encode(self) -> bytes:
         """Encode the message as JSON."""
-        return json.dumps(asdict(self)).encode()
+        return json.dumps(self.fields()).encode()
 
     def encode_readable(self) -> str:
         """Encode the message as JSON for people, too."""
-        return json.dumps(json.loads(self.encode()), indent=2)
+        return json.dumps(self.fields(), indent=2)
 
     @classmethod
     def decode(cls, data: bytes, most: int | None = None) -> Self:
@@ -57,10 +61,6 @@ class PublicMessage(Message):
         """The message as JSON has it."""
         kind: Any = type(self)
         return {name: write(getattr(self, name)) for name, write in _writers(kind)}
-
-    def encode(self) -> bytes:
-        """Encode the message as JSON."""
-        return json.dumps(self.fields()).encode()
 
 
 @cache

@@ -4,9 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TypeVar
-
-from prometheus_client import Metric as Samples
+from typing import TYPE_CHECKING, TypeVar
 
 from streaming.broker.protocol.cluster_messages import (
     AffectedPartition,
@@ -24,6 +22,9 @@ from streaming.common.definitions.client_family import client_family
 from streaming.errors import AgentError
 from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.broker_process import AWAY, LockState, ProcessState
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric as Samples
 
 # --- whether the process of each broker is there, by what all agents have asked of its log dirs, and by what the cluster knows of it.
 
@@ -282,7 +283,7 @@ _COUNTED = {
 }
 
 
-def families(newest: BrokerStatus | None, export: Export = EVERYTHING, min_isr: Callable[[int], int] = lambda _: 1) -> Iterator[Samples]:
+def families(newest: BrokerStatus | None, export: Export = EVERYTHING, min_isr: Callable[[int], int] = lambda _: 1) -> "Iterator[Samples]":
     """One family per metric; none if no copy can be read.
 
     Args:

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-
-from prometheus_client import Metric as Samples
+from typing import TYPE_CHECKING
 
 from streaming.broker.protocol.cluster_messages import Registered
 from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, ScrubStatus
@@ -15,6 +14,9 @@ from streaming.common.definitions import broker_metrics
 from streaming.common.definitions.client_family import client_family
 from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.broker_process import AWAY, ProcessState
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric as Samples
 
 _OTHER = ("deleted", "delete", "stray", "future", "index", "metadata")
 """Kinds of bytes that belong to no live log, by the names of `streaming.broker.protocol.status_messages.LogDirStatus`."""
@@ -49,7 +51,7 @@ def families(
     watched: Watched,
     blocked: Iterable[BlockedFile] = (),
     full: Mapping[tuple[int, str], float] | None = None,
-) -> Iterator[Samples]:
+) -> "Iterator[Samples]":
     """One family per metric.
 
     Args:
@@ -89,7 +91,7 @@ def families(
     yield client_family(broker_metrics.CONTROLLER, (((), controller) for controller in _controller(brokers)))
 
 
-def _broker_families(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerStatus]) -> Iterator[Samples]:
+def _broker_families(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerStatus]) -> "Iterator[Samples]":
     """The phases of brokers, and how their copies of the metadata log grow."""
     found = list(broker_phases(brokers, remembered))
     yield client_family(broker_metrics.BROKER_STATUS, (((each.broker, phase), phase is each.phase) for each in found for phase in Phase))
@@ -146,7 +148,7 @@ def _of(status: LogDirStatus | ScrubStatus) -> tuple[str, str]:
     return "" if status.broker < 0 else str(status.broker), status.log_dir
 
 
-def scrub_families(scrubs: Sequence[ScrubStatus]) -> Iterator[Samples]:
+def scrub_families(scrubs: Sequence[ScrubStatus]) -> "Iterator[Samples]":
     """One family per metric. ``scrubs``: of the agents that are up."""
     yield client_family(broker_metrics.SCRUB_CHECKED, ((_of(each), each.checked) for each in scrubs))
     yield client_family(broker_metrics.SCRUB_PASS_RATIO, ((_of(each), _ratio(each)) for each in scrubs if each.began_ms >= 0))

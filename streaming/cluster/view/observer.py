@@ -5,10 +5,7 @@ from collections import Counter as Counts
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Literal
-
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client import Metric as Samples
+from typing import TYPE_CHECKING, Literal
 
 from streaming.broker.protocol.status_messages import BlockedFile, BrokerStatus, LogDirStatus, ScrubStatus, UnreadableLog, UnreadableLogs
 from streaming.cluster.view.broker_status import each_broker, each_log_dir, each_scrub, newest, server_of_cluster
@@ -24,6 +21,10 @@ from streaming.common.pace import Pace, PaceReason
 from streaming.common.rows import SKIP_REASONS, SKIPPED_COPIES
 from streaming.common.settings import Settings
 from streaming.common.web.places import ServerCounts
+
+if TYPE_CHECKING:
+    from prometheus_client import Counter, Gauge, Histogram
+    from prometheus_client import Metric as Samples
 
 SECONDS = (
     "hanging_after",
@@ -116,10 +117,10 @@ class Versions:
 class Families:
     """Metric families as `prometheus_client` writes them out."""
 
-    def __init__(self, families: Sequence[Samples]) -> None:
+    def __init__(self, families: "Sequence[Samples]") -> None:
         self._families = families
 
-    def collect(self) -> Iterable[Samples]:
+    def collect(self) -> "Iterable[Samples]":
         return self._families
 
 
@@ -159,6 +160,8 @@ class Observer:
         """When the process began, Unix seconds; None if that does not matter."""
         self._query = query
         self._pace = pace
+        from prometheus_client import CollectorRegistry
+
         self._registry = CollectorRegistry()
         self._gauge(observer_metrics.BUILD_INFO).labels(versions.segtail, versions.spark, versions.python).set(1)
         if started is not None:
@@ -307,7 +310,7 @@ class Observer:
         export: Export = EVERYTHING,
         min_isr: Callable[[int], int] = lambda _: 1,
         full: Callable[[Sequence[AgentStatus]], Mapping[tuple[int, str], float]] = lambda _: {},
-        others: Iterable[Samples] = (),
+        others: "Iterable[Samples]" = (),
     ) -> Families:
         """All families with a sample.
 
@@ -342,7 +345,7 @@ class Observer:
         ]
         return Families([family for family in families if family.samples])
 
-    def _agent_families(self, now: float) -> Iterable[Samples]:
+    def _agent_families(self, now: float) -> "Iterable[Samples]":
         agents, pace, lags = self.agents, self._pace(), self.lags(now)
         with self._lock:
             shards = self._shards
@@ -381,14 +384,14 @@ class Observer:
         yield client_family(observer_metrics.BOOTSTRAP_INFO, [((server,), True)] if server else [])
         yield client_family(observer_metrics.PACE, [((self._query, pace.reason), pace.seconds)] if pace else [])
 
-    def _server_families(self) -> Iterable[Samples]:
+    def _server_families(self) -> "Iterable[Samples]":
         if self._server_counts is not None:
             counts = self._server_counts()
             yield client_family(observer_metrics.WEB_FAILURES, [((), counts.failures)])
             yield client_family(observer_metrics.HTTP_CUTS, [((), counts.cuts)])
             yield client_family(observer_metrics.HTTP_REFUSALS, [((), counts.refusals)])
 
-    def _skipped_family(self, skipped_bytes: Mapping[int, Mapping[str, Sequence[int]]]) -> Samples:
+    def _skipped_family(self, skipped_bytes: Mapping[int, Mapping[str, Sequence[int]]]) -> "Samples":
         brokers = {broker for each in self.agents for broker in each.brokers} | skipped_bytes.keys()
         none = dict.fromkeys(SKIPPED_COPIES, [0] * len(SKIP_REASONS))
         rows = (
@@ -399,13 +402,19 @@ class Observer:
         )
         return client_family(observer_metrics.SKIPPED_BYTES, rows)
 
-    def _gauge(self, metric: Metric) -> Gauge:
+    def _gauge(self, metric: Metric) -> "Gauge":
+        from prometheus_client import Gauge
+
         return Gauge(metric.name, metric.help, metric.labels, registry=self._registry)
 
-    def _counter(self, metric: Metric) -> Counter:
+    def _counter(self, metric: Metric) -> "Counter":
+        from prometheus_client import Counter
+
         return Counter(metric.name, metric.help, metric.labels, registry=self._registry)
 
-    def _histogram(self, metric: Metric, bounds: Sequence[float]) -> Histogram:
+    def _histogram(self, metric: Metric, bounds: Sequence[float]) -> "Histogram":
+        from prometheus_client import Histogram
+
         return Histogram(metric.name, metric.help, metric.labels, registry=self._registry, buckets=bounds)
 
 
@@ -441,7 +450,7 @@ def _unreadable(agents: Iterable[AgentStatus]) -> Iterable[tuple[tuple[object, .
     return (((broker,), sum(each.logs for agent in up for each in agent.unreadable if each.broker == broker)) for broker in brokers)
 
 
-def _without_created(family: Samples) -> Samples:
+def _without_created(family: "Samples") -> "Samples":
     """The family without samples for the creation time of a counter: absolute values of a checkpoint were created in another process."""
     family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
     return family

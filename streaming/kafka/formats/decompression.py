@@ -12,7 +12,6 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 
-import cramjam
 import lz4.block
 import lz4.frame
 import zstandard
@@ -83,7 +82,7 @@ def _bounded(pieces: Iterator[Bytes], limit: int) -> Iterator[Bytes]:
                 raise _grown(limit)
             if len(piece):
                 yield piece
-    except (zlib.error, cramjam.DecompressionError, zstandard.ZstdError, RuntimeError, struct.error) as error:
+    except (zlib.error, zstandard.ZstdError, RuntimeError, struct.error) as error:
         raise FormatError(f"damaged compressed records: {error}") from error
 
 
@@ -136,12 +135,17 @@ def _snappy(payload: Bytes, limit: int) -> Iterator[Bytes]:
 
 
 def _snappy_block(block: Bytes, limit: int) -> Bytes:
-    size = cramjam.snappy.decompress_raw_len(block)
-    if size > limit:
-        raise _grown(limit)
-    if size > _SNAPPY_GROWTH * (len(block) + 1):
-        raise FormatError("damaged compressed records: a snappy block that cannot be as large as it says")
-    return memoryview(cramjam.snappy.decompress_raw(block))
+    import cramjam  # 2 MB of a command, which few log dirs need
+
+    try:
+        size = cramjam.snappy.decompress_raw_len(block)
+        if size > limit:
+            raise _grown(limit)
+        if size > _SNAPPY_GROWTH * (len(block) + 1):
+            raise FormatError("damaged compressed records: a snappy block that cannot be as large as it says")
+        return memoryview(cramjam.snappy.decompress_raw(block))
+    except cramjam.DecompressionError as error:
+        raise FormatError(f"damaged compressed records: {error}") from error
 
 
 def _lz4(payload: Bytes, _limit: int) -> Iterator[Bytes]:

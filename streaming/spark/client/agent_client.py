@@ -2,6 +2,7 @@
 
 import http.client
 import logging
+import socket
 import ssl
 import threading
 import time
@@ -11,14 +12,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from http import HTTPStatus
-from http.client import HTTPException
+from http.client import BadStatusLine, HTTPException
 from itertools import islice
 from typing import TypeVar, cast
 
 import pyarrow as pa
 
 import streaming
-from streaming.broker.protocol.agent_calls import MOST_REFUSAL, PATH, Call, Reason, Refusal, explain, messages_of, refusal_of
+from streaming.broker.protocol.agent_calls import MOST_REFUSAL, PATH, Call, Reason, Refusal, messages_of, refusal_of
 from streaming.broker.protocol.consumer_messages import (
     NOT_BEGUN,
     Committed,
@@ -518,7 +519,7 @@ class AgentClient:
 
     def _failed(self, error: Exception) -> AgentError:
         target = Target.parse(self.address)
-        reason, meaning = explain(error, target.name or target.address.host, sends_token=self._credentials().token is not None)
+        reason, meaning = _explained(error, target.name or target.address.host, sends_token=self._credentials().token is not None)
         log.debug("a call failed", extra={"address": self.address, "error": str(error)})
         return self._error(meaning, reason)
 
@@ -539,3 +540,57 @@ def _context(ca: bytes, files: ClientFiles) -> ssl.SSLContext:
     if files.cert is not None and files.key is not None:
         made.load_cert_chain(files.cert, files.key)
     return made
+
+
+# --- why a call failed: one word for metrics, and a sentence that names what to check.
+
+
+_CLOSED = "it closed the connection: it may ask for TLS (https://) or for a certificate that it trusts (--agent-cert), or be no agent"
+_EXPIRED, _OTHER_NAME = 10, (62, 64)  # X509_V_ERR_CERT_HAS_EXPIRED, ..._HOSTNAME_MISMATCH, ..._IP_ADDRESS_MISMATCH
+
+
+def _explained(error: Exception, host: str, *, sends_token: bool) -> tuple[Reason, str]:
+    """The reason for which a call to the agent of this name failed, and its explanation."""
+    match error:
+        case Refusal():
+            return _of_refusal(error, sends_token=sends_token)
+        case TimeoutError():
+            return Reason.SILENT, "it does not answer in time"
+        case ssl.SSLError():
+            return _of_tls(error, host)
+        case ConnectionRefusedError():
+            return Reason.REFUSED, "nobody listens there: is it running?"
+        case socket.gaierror():
+            return Reason.UNRESOLVED, "the name has no address"
+        case ConnectionError():  # RemoteDisconnected is one, too
+            return Reason.PROTOCOL, _CLOSED
+        case BadStatusLine(args=(str(line), *_)) if line.startswith("\0"):  # a frame of HTTP/2
+            return Reason.PROTOCOL, "it speaks gRPC, as agents of protocol 4 and before do: upgrade the agent"
+        case HTTPException():
+            return Reason.PROTOCOL, "what listens there is no agent: is it another port?"
+    return Reason.FAILED, str(error)
+
+
+def _of_refusal(error: Refusal, *, sends_token: bool) -> tuple[Reason, str]:
+    if error.status == HTTPStatus.UNAUTHORIZED and not sends_token:
+        return Reason.UNAUTHORIZED, "it asks for a token: name one with --agent-token-file"
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        return Reason.UNAUTHORIZED, "it does not accept this job's token: compare --agent-token-file with the agent's --token-file"
+    if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
+        return Reason.BUSY, f"it takes no more now ({error.words})"
+    return next((reason for reason in Reason if reason == error.reason), Reason.FAILED), error.words
+
+
+def _of_tls(error: ssl.SSLError, host: str) -> tuple[Reason, str]:
+    match error:
+        case ssl.SSLCertVerificationError(verify_code=code) if code == _EXPIRED:
+            return Reason.UNTRUSTED, "its certificate has expired"
+        case ssl.SSLCertVerificationError(verify_code=code) if code in _OTHER_NAME:
+            return Reason.UNTRUSTED, f"its certificate is for another name than {host}"
+        case ssl.SSLCertVerificationError():
+            return Reason.UNTRUSTED, "its certificate is not signed by --agent-ca"
+        case ssl.SSLError(reason=why) if "ALERT" in str(why):  # in TLS 1.3 a server says so after the handshake
+            return Reason.PROTOCOL, "it asks for a certificate, or for another one: name one that it trusts (--agent-cert)"
+        case ssl.SSLEOFError():
+            return Reason.PROTOCOL, _CLOSED
+    return Reason.PROTOCOL, "what listens there speaks no TLS: is it an agent without --tls-cert, or another port?"

@@ -128,6 +128,7 @@ def main() -> None:
     if spark_extra.COMMANDS.isdisjoint(sys.argv[1:2]):
         # Arrow's own pool takes 5 MB at its first array, and keeps what a large answer needed as long as no other comes
         os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # it looks for some among the files of all packages
     run()
 
 

@@ -19,7 +19,6 @@ from streaming.common.settings import Settings
 from streaming.common.units import format_age, format_list, format_name, format_time
 from streaming.errors import UsageError
 from streaming.kafka.formats.names import META_PROPERTIES, parse_partition_dir
-from streaming.terminal.cli.job_answers import ask, shown
 from streaming.terminal.cli.options import as_paths, keep_paths
 from streaming.terminal.cli.output_options import width_of
 from streaming.terminal.cli.printing import echo_lines
@@ -199,10 +198,16 @@ class ListSource:
 
     @property
     def _name(self) -> str:
-        return "the log dirs" if self._wanted.job is None else f"the job at {shown(self._wanted.job)}"
+        if self._wanted.job is None:
+            return "the log dirs"
+        from streaming.terminal.cli.job_answers import shown
+
+        return f"the job at {shown(self._wanted.job)}"
 
     def _ask(self, path: str, kind: type[N], /) -> N | None:
         if self._wanted.job is not None:
+            from streaming.terminal.cli.job_answers import ask
+
             return ask(self._wanted.job, path, kind)
         assert self._answer is not None
         where, _, query = path.partition("?")

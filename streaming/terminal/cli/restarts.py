@@ -11,7 +11,6 @@ from streaming.broker.protocol.restart_json import REASONS, RESTART_PATH, SAFE, 
 from streaming.common.settings import Settings
 from streaming.common.units import capitalized, format_count
 from streaming.errors import UsageError, quoted
-from streaming.terminal.cli.job_answers import ask
 from streaming.terminal.cli.options import keep_paths
 from streaming.terminal.cli.output_options import width_of
 from streaming.terminal.cli.printing import echo_lines
@@ -74,6 +73,8 @@ def command(settings: Settings, job: str | None, form: str, broker: int | None, 
 
 def _page(settings: Settings, job: str | None, query: str) -> RestartPage:
     if job is not None:
+        from streaming.terminal.cli.job_answers import ask
+
         page = ask(job, f"{RESTART_PATH}?{query}", RestartPage)
         if page is None:
             raise UsageError("that job is of an older segtail: it does not say whether brokers may be restarted")

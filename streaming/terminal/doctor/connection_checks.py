@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from cryptography import x509
-
 from streaming.broker.protocol.status_json import AgentState, Status
 from streaming.broker.protocol.status_messages import StatusRequest
 from streaming.common.certificates import read_ca, read_pair
@@ -63,11 +61,15 @@ def _of_ca(ca: Path, option: str, now: float) -> Diagnosis:
 
 def end_of(pem: bytes) -> float:
     """When the first of these certificates ends, Unix seconds. Raises ValueError."""
+    from cryptography import x509
+
     return min(each.not_valid_after_utc.timestamp() for each in x509.load_pem_x509_certificates(pem))
 
 
 def names_of(pem: bytes) -> list[str]:
     """The hosts and addresses for which the first of these certificates is, none where it names none that can be read."""
+    from cryptography import x509
+
     try:
         names = x509.load_pem_x509_certificates(pem)[0].extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (ValueError, x509.ExtensionNotFound):

@@ -13,7 +13,7 @@ from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.group_answers import PositionAnswer, positions_table
 from streaming.broker.agent.next_batch import check_batch
 from streaming.broker.disk.locate import without_replaced
-from streaming.broker.disk.scanning import window
+from streaming.broker.disk.scanning import kept_window
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.ladder.append_bounds import AppendBounds
 from streaming.broker.ladder.positions import CountedLog, Position, PositionState, count_log
@@ -55,7 +55,7 @@ class LocalAgent:
         self._directories = directories
         self._cluster = cluster
         self._paced = paced
-        self._buffer = window()
+        self._buffer = kept_window()
         self._counted: dict[LogKey, CountedLog | None] = {}
         self.doubts: list[str] = []
         """What could not be read, or is damaged, in sentences."""
