@@ -24,6 +24,9 @@ import sys
 from collections.abc import Iterator
 for name in ("pyspark", "pandas", "py4j", "jinja2"):
     sys.modules[name] = None
+from pathlib import Path
+from streaming.broker.disk import broker_processes
+broker_processes.PROC = Path("/nowhere")
 from streaming.terminal.cli.app import main
 main()
 """

@@ -119,3 +119,17 @@ def test_a_name_that_is_not_there_brings_the_similar_ones(tmp_path: Path) -> Non
     replayed = replay("why", KAFKA_VERSION, tmp_path).disk("standing")
     missed = run_command("groups", "hel", *replayed.log_dirs, "--at", replayed.now_ms)
     assert (missed.returncode, missed.stderr.splitlines()[-1]) == (2, "segtail: error: there is no group hel; similar: held")
+
+
+def test_the_doctor_looks_at_the_brokers_that_run_here_too_but_not_on_the_host_of_a_job(machine: Machine, tmp_path: Path) -> None:
+    def found(*arguments: object) -> list[tuple[str, str]]:
+        done = run_command("doctor", "--listen", "127.0.0.1:0", "--checkpoint", tmp_path / "new", "--json", *arguments, proc=machine.proc)
+        return [(each["state"], each["what"]) for each in json.loads(done.stdout)["rows"] if each["check"] in ("log dirs", "permissions")]
+
+    named = f"no --log-dirs is given: those of the brokers that run here are looked at, {machine.path / 'd0'}"
+    assert found()[0] == ("fine", named)
+    assert "not applicable" not in dict(found())
+    assert found("--agents", "http://127.0.0.1:1") == [("not applicable", "no log dir is given")]
+    (machine.path / "server.properties").unlink()
+    refused = f"{machine.path / 'server.properties'} of a broker that runs here cannot be read: No such file or directory"
+    assert found() == [("unknown", refused), ("not applicable", f"not checked: {refused}")]

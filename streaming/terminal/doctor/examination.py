@@ -9,6 +9,7 @@ from importlib.util import find_spec
 
 from streaming import __version__
 from streaming.broker.disk.availability import LogDirs
+from streaming.broker.disk.broker_processes import running_log_dirs
 from streaming.broker.disk.log_dir_search import open_below
 from streaming.common import java
 from streaming.common.settings import Settings
@@ -18,6 +19,7 @@ from streaming.terminal.doctor.connection_checks import check_agents, check_cert
 from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup
 from streaming.terminal.doctor.log_dir_checks import check_brokers, check_clocks, check_limits, check_permissions
 
+_LOG_DIRS = "log dirs"
 _OLDEST = (3, 11)
 _EXTRA = ("pyspark", "pandas")
 _INSTALL_SPARK = f"pip install './kafka_segment_tail-{__version__}-py3-none-any.whl[spark]'"
@@ -99,17 +101,26 @@ def examine(settings: Settings, environ: Mapping[str, str], now: float, given: I
         given: the names of the settings that somebody has given.
         job: the address of a job that is asked, too: it listens where it should.
     """
-    log_dirs, refused = _opened(settings)
+    log_dirs, opening = _opened(settings)
     asked = Setup(settings=settings, environ=environ, now=now, log_dirs=log_dirs, given=frozenset(given), job=job)
-    for each in refused:
+    for each in opening:
         asked = replace(asked, no_log_dirs=f"not checked: {each.what}")
-    return (*refused, *(finding for check in _CHECKS for finding in check(asked)))
+    return (*opening, *(finding for check in _CHECKS for finding in check(asked)))
 
 
 def _opened(settings: Settings) -> tuple[LogDirs | None, list[Diagnosis]]:
-    if not settings.log_dirs:
-        return None, []
+    """The log dirs of the settings, else of brokers that run here, unless agents elsewhere are named; and what is to be told of them."""
+    paths, told = settings.log_dirs, list[Diagnosis]()
+    if not paths and not settings.agents:
+        running = running_log_dirs()
+        paths = running.paths
+        told = [Diagnosis(check=_LOG_DIRS, state=Outcome.UNKNOWN, what=each) for each in running.refused]
+        if paths:
+            named = f"no --log-dirs is given: those of the brokers that run here are looked at, {','.join(map(str, paths))}"
+            told.append(Diagnosis(check=_LOG_DIRS, state=Outcome.FINE, what=named))
+    if not paths:
+        return None, told
     try:
-        return open_below(settings.log_dirs), []
+        return open_below(paths), told
     except LogDirError as error:
-        return None, [Diagnosis(check="log dirs", state=Outcome.FAULT, what=str(error))]
+        return None, [*told, Diagnosis(check=_LOG_DIRS, state=Outcome.FAULT, what=str(error))]
