@@ -18,6 +18,9 @@ from pathlib import Path
 UNPACKED = "SEGTAIL_UNPACKED"
 """An environment variable: where to unpack."""
 
+LOCK = "segtail.lock"
+"""The file of a copy that each process holds, shared, which runs from there: who holds it alone may remove the copy."""
+
 
 def folders() -> "list[Path]":
     """Where it may be unpacked, the first choice first."""
@@ -32,7 +35,7 @@ def folders() -> "list[Path]":
 
 
 def unpacked(archive: zipfile.ZipFile, folder: Path, digest: str) -> Path:
-    """The packages, unpacked below a folder if they are not there.
+    """The packages, unpacked below a folder if they are not there, for as long as this process runs. A new copy replaces unused others.
 
     Raises:
         OSError: it cannot be written, or others could put code into it.
@@ -44,15 +47,48 @@ def unpacked(archive: zipfile.ZipFile, folder: Path, digest: str) -> Path:
     if os.statvfs(str(folder)).f_flag & os.ST_NOEXEC:
         raise PermissionError(0, "mounted with noexec, so no library can be loaded from there", str(folder))
     target = folder / digest
-    if not target.is_dir():
+    while not _hold(target):
         holder = os.open(str(folder), os.O_RDONLY)
         try:
             fcntl.flock(holder, fcntl.LOCK_EX)
-            if not target.is_dir():
+            if not (target / LOCK).exists():
                 _unpack(archive, folder / "part", target)
+                for other in folder.iterdir():
+                    if other != target:
+                        _remove(other, folder / "part")
         finally:
             os.close(holder)
     return target / "site"
+
+
+def _hold(copy: Path) -> bool:
+    """Whether it is there; then it stays until this process ends, or the command in its place."""
+    try:
+        held = os.open(str(copy / LOCK), os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    fcntl.flock(held, fcntl.LOCK_SH)
+    if os.fstat(held).st_nlink == 0:  # who held it has removed the copy
+        os.close(held)
+        return False
+    os.set_inheritable(held, True)
+    return True
+
+
+def _remove(copy: Path, scratch: Path) -> None:
+    """Only for the holder of the folder's lock. What is no copy stays, and so does one that is used: the next build comes by again."""
+    try:
+        held = os.open(str(copy / LOCK), os.O_RDWR)
+    except OSError:
+        return
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        copy.rename(scratch)
+        shutil.rmtree(str(scratch), ignore_errors=True)
+    except OSError:
+        return
+    finally:
+        os.close(held)
 
 
 def _unpack(archive: zipfile.ZipFile, scratch: Path, target: Path) -> None:
@@ -62,6 +98,7 @@ def _unpack(archive: zipfile.ZipFile, scratch: Path, target: Path) -> None:
         archive.extractall(str(scratch), [name for name in archive.namelist() if name.startswith("site/")])
         # here and not by the command as it imports them, which would then need 10 MB more, in a pod's memory
         compileall.compile_dir(str(scratch), ddir=str(target), quiet=2)
+        (scratch / LOCK).touch()
         scratch.rename(target)
     except OSError:
         shutil.rmtree(str(scratch), ignore_errors=True)

@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -19,7 +20,10 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 PRINTS = "import os, sys; print(sys.argv[1:], __file__, *sorted(name for name in os.environ if name.startswith('SEGTAIL_')))"
 
 
-def made(path: Path, **built: str) -> Path:
+WAITS = "import sys; print('runs', flush=True); sys.stdin.read(); import streaming.terminal.cli.late"
+
+
+def made(path: Path, command: str = PRINTS, **built: str) -> Path:
     """A file like the real one, whose command prints its arguments and where it lies."""
     facts = {"python": PYTHON, "machine": platform.machine(), "digest": "abc", **built}
     with zipfile.ZipFile(path, "w") as archive:
@@ -27,7 +31,8 @@ def made(path: Path, **built: str) -> Path:
         archive.writestr("built.json", json.dumps(facts))
         for package in ("streaming", "streaming/terminal", "streaming/terminal/cli"):
             archive.writestr(f"site/{package}/__init__.py", "")
-        archive.writestr("site/streaming/terminal/cli/__main__.py", PRINTS)
+        archive.writestr("site/streaming/terminal/cli/__main__.py", command)
+        archive.writestr("site/streaming/terminal/cli/late.py", "print('goes on')")
     return path
 
 
@@ -67,6 +72,42 @@ def test_what_one_left_that_was_killed_goes_and_one_that_still_unpacks_is_waited
         (folder / "abc").rename(folder / "def")
         os.close(other)
         assert process.communicate()[0].startswith(f"[] {folder}/def/")
+
+
+def test_a_new_build_removes_the_copies_of_others_and_none_that_a_process_uses(tmp_path: Path) -> None:
+    (folder := tmp_path / "there").mkdir(mode=0o700)
+    (folder / "mine" / "site").mkdir(parents=True)
+
+    def there(digest: str) -> list[str]:
+        assert run(made(tmp_path / "segtail.pyz", digest=digest), SEGTAIL_UNPACKED=folder).returncode == 0
+        return sorted(each.name for each in folder.iterdir())
+
+    assert there("abc") == ["abc", "mine"]
+    waits = [sys.executable, str(made(tmp_path / "waits.pyz", WAITS, digest="def"))]
+    with subprocess.Popen(
+        waits, env={"SEGTAIL_UNPACKED": str(folder)}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "runs\n"
+        assert there("ghi") == ["def", "ghi", "mine"]
+        assert process.communicate()[0] == "goes on\n"
+    assert there("ghi") == ["def", "ghi", "mine"], "only a new build looks"
+    assert there("jkl") == ["jkl", "mine"]
+
+
+def test_a_copy_that_is_removed_while_a_process_takes_it_is_unpacked_again(tmp_path: Path) -> None:
+    folder, file = tmp_path / "there", made(tmp_path / "segtail.pyz")
+    assert run(file, SEGTAIL_UNPACKED=folder).returncode == 0
+    with (folder / "abc" / "segtail.lock").open("rb") as removes:
+        fcntl.flock(removes, fcntl.LOCK_EX)
+        with subprocess.Popen(
+            [sys.executable, str(file)], env={"SEGTAIL_UNPACKED": str(folder)}, stdout=subprocess.PIPE, text=True
+        ) as process:
+            waits = re.compile(rf"-> FLOCK .* {process.pid} ")
+            until("it waits", lambda: waits.search(Path("/proc/locks").read_text()))
+            shutil.rmtree(folder / "abc")
+            fcntl.flock(removes, fcntl.LOCK_UN)
+            assert process.communicate()[0].startswith(f"[] {folder}/abc/")
 
 
 def test_without_a_home_that_can_be_written_it_takes_the_temporary_folder(tmp_path: Path) -> None:
