@@ -15,7 +15,7 @@ _USES = {
     "segtail_*.deb": "agent and commands for Debian 12: `apt install ./FILE`",
     "segtail-*.rpm": "agent and commands for RHEL 9: `dnf install ./FILE`",
     "*.whl": "all, for pip: `pip install './FILE[spark]'`",
-    "kafka_segment_tail-*.tar.gz": "the source, with the documents that links lead to",
+    "kafka_segment_tail-*.tar.gz": "the source, with the files that the notes name: `tar -xzf FILE`",
     "segtail-look-image-*.tar": "a small image with commands alone, for `kubectl debug`: `podman load --input FILE`",
     "segtail-image-*.tar": "the image of agent and job: `podman load --input FILE`",
     "*.cdx.json": "what is in an image (CycloneDX)",

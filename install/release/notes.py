@@ -4,10 +4,13 @@ import re
 import sys
 
 _HEADING = re.compile(r"(?m)^## (?P<version>\S+)(?: \((?P<date>[^)]+)\))?$")
+_LINK = re.compile(r"\[(?P<text>[^]]+)\]\((?!https?:)(?P<file>[^)#]+)[^)]*\)")
 
 
 def notes(changelog: str, version: str) -> tuple[str, str | None]:
     """What is below the version's heading, and what the heading has in brackets: a date or ``unreleased``.
+
+    Links to files of the checkout are names of these: whoever has the notes has the files in the sdist alone.
 
     Raises:
         ValueError: there is no such heading, or nothing below it.
@@ -16,10 +19,15 @@ def notes(changelog: str, version: str) -> tuple[str, str | None]:
     for number, heading in enumerate(headings):
         if heading["version"] == version:
             ends = headings[number + 1].start() if number + 1 < len(headings) else len(changelog)
-            text = changelog[heading.end() : ends].strip()
+            text = _LINK.sub(_named, changelog[heading.end() : ends].strip())
             if text:
                 return f"{text}\n", heading["date"]
     raise ValueError(f"CHANGELOG.md has nothing of {version}: write what changed below a line '## {version} (DATE)'")
+
+
+def _named(link: re.Match[str]) -> str:
+    file = f"`{link['file']}`"
+    return file if link["text"] == link["file"] else f"{link['text']} ({file})"
 
 
 def main(version: str) -> int:

@@ -20,7 +20,7 @@ Text.
 
 ## 0.2.0 (2026-12-01)
 
-- Two.
+- Two: [README.md](README.md), [one host](docs/quickstart.md#one-host) and [others](https://example.org).
 
 ### Small
 
@@ -32,8 +32,9 @@ Text.
 """
 
 
-def test_the_notes_are_what_stands_below_the_heading_of_the_version() -> None:
-    assert notes(CHANGELOG, "0.2.0") == ("- Two.\n\n### Small\n", "2026-12-01")
+def test_the_notes_are_what_stands_below_the_heading_of_the_version_without_links_to_files_that_are_not_beside_them() -> None:
+    two = "- Two: `README.md`, one host (`docs/quickstart.md`) and [others](https://example.org)."
+    assert notes(CHANGELOG, "0.2.0") == (f"{two}\n\n### Small\n", "2026-12-01")
     assert notes(CHANGELOG, "0.1.0") == ("- One.\n", "unreleased")
 
 
