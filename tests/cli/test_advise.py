@@ -262,8 +262,8 @@ def test_what_a_prediction_depends_on_is_said(disk: Disk) -> None:
     assert row(disk, "cut")["notes"] == []
     for each in cut.segments:
         os.utime(each.path("log"), (NOW / 1000 + 700, NOW / 1000 + 700))
-    for each in (late, early, cut):
-        assert "not from when their file was written" in row(disk, each.directory.name.partition("-")[0])["notes"][0]
+    for log in (late, early, cut):
+        assert "not from when their file was written" in row(disk, log.directory.name.partition("-")[0])["notes"][0]
 
 
 def test_a_broker_that_compresses_anew_is_advised_with_its_topic(disk: Disk, tmp_path: Path) -> None:
