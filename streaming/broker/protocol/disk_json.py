@@ -23,7 +23,6 @@ from streaming.broker.protocol.json_message import (
     Word,
 )
 from streaming.broker.protocol.listing_json import AwayBroker
-from streaming.errors import quoted
 
 DISK_PATH = "/api/v1/disk"
 """`DiskAnswer`, with the largest rows, by ``?by=topic|partition|dir|kind&topic=NAME&filter=TEXT&offset=N&limit=N``."""
@@ -163,7 +162,3 @@ class DiskAnswer(PublicMessage):
     away: list[AwayBroker] = field(default_factory=list)  # list of `AwayBroker`: what is shown of these is as of when they last wrote
     beside: list[str] = field(default_factory=list)  # sentences: the log dirs that the brokers have besides these, which were named; only
     # from `segtail disk`
-
-    def __post_init__(self) -> None:
-        if self.by not in BY:
-            raise ValueError(f"by is {quoted(self.by)}, and not one of {', '.join(BY)}")

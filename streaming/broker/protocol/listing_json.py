@@ -34,7 +34,6 @@ from streaming.broker.protocol.json_message import (
     Word,
 )
 from streaming.broker.protocol.status_json import AnswerHead, Problem, SomeRows
-from streaming.errors import quoted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -431,10 +430,6 @@ class CountPage(AnswerHead):
     offset: int  # likewise
     rows: list[CountRow]  # list of `CountRow`, by their names
     away: list[AwayBroker] = field(default_factory=list)  # list of `AwayBroker`: what is shown of these is as of when they last wrote
-
-    def __post_init__(self) -> None:
-        if self.by not in BY:
-            raise ValueError(f"by is {quoted(self.by)}, and not one of {', '.join(BY)}")
 
 
 MOST_SEGMENTS = 1000

@@ -17,7 +17,7 @@ from streaming.broker.protocol.json_message import Message, PublicMessage
 from streaming.broker.protocol.listing_json import ALL_ROWS, LARGEST_LIMIT, AwayBroker, CountPage, RetentionPage, TopicPage, TransactionPage
 from streaming.common.settings import Settings
 from streaming.common.units import format_age, format_list, format_name, format_time
-from streaming.errors import UsageError
+from streaming.errors import UsageError, quoted
 from streaming.kafka.formats.names import META_PROPERTIES, parse_partition_dir
 from streaming.terminal.cli.options import as_paths, keep_paths
 from streaming.terminal.cli.output_options import width_of
@@ -157,7 +157,10 @@ class ListSource:
         Raises:
             UsageError: nobody answers, or not about this.
         """
-        return self._rows(self._wanted, path, kind, most, more)
+        page: Any = self._rows(self._wanted, path, kind, most, more)
+        if "by" in more and page.by != more["by"]:
+            raise UsageError(f"the job's answer is not understood: its rows are by {quoted(page.by)}, and not by {more['by']}")
+        return page  # type: ignore[no-any-return]
 
     def check_names(self, path: str, kind: type[M], doubts: Sequence[str], **more: object) -> None:
         """Check that each topic that was named has a row in the list at a path, whatever text it holds, if everything could be read.
