@@ -188,8 +188,12 @@ def test_a_codec_alone_makes_longer_batches_where_their_size_ends_them(disk: Dis
         assert told["error_percent"] < 12
 
 
-def test_a_codec_alone_leaves_batches_as_they_are_where_time_ends_them(disk: Disk) -> None:
-    topic(disk, "orders", sent_with(list(orders(8000)), Setting(codec=3, batch_size=1 << 20, linger_ms=40)))
+@pytest.mark.parametrize(("linger", "together"), [(40, 1), (0, 5)])
+def test_a_codec_alone_leaves_batches_as_they_are_where_time_ends_them(disk: Disk, linger: int, together: int) -> None:
+    records = [
+        replace(each, timestamp=each.timestamp if together == 1 else NOW + at // together * 7) for at, each in enumerate(orders(8000))
+    ]
+    topic(disk, "orders", sent_with(records, Setting(codec=3, batch_size=1 << 20, linger_ms=linger)))
     found = row(disk, "orders")
     assert {each["batch_records"] for each in found["settings"] if each["batch_size"] is None} == {found["batch_records"]}
 

@@ -4,7 +4,8 @@ As `RecordAccumulator`, `MemoryRecordsBuilder.hasRoomFor` and `CompressionRatioE
 first record, or where the next record would not fit. What is in it counts as it is expected to be compressed, with 5 % on top; the next
 record counts as it is. What is expected follows what came out: down by half a point a batch, up at once and by 5 points at least.
 
-Left out: that a producer sends all partitions of a broker when one of them is due, so those of many partitions wait a little less.
+Left out: that a producer sends all partitions of a broker when one of them is due, so those of many partitions wait a little less;
+that without keys it stays at one partition until ``batch.size`` bytes are sent there, so that a larger one saves more than is predicted.
 """
 
 import statistics
@@ -26,6 +27,7 @@ _MARGIN = 1.05
 _DOWN, _UP = 0.005, 0.05
 _TRIALS, _PLACES = 3, 7
 _NEARLY, _LEAST_BATCHES = 0.85, 20  # what counts as full, as what is expected goes up and down; to see what bounds batches
+_TIMED_MS = 2  # batches that took less, as with linger.ms=0, show no spread of their times
 _HEAD_BYTES = 5  # of a record before its body, mostly: length, attributes and deltas
 
 
@@ -133,14 +135,17 @@ def settled(records: Sent, setting: Setting) -> Expected:
 def full_at(records: Sent, codec: int) -> Setting | None:
     """The setting that filled most batches as they are: ``linger_ms`` is what they waited, the least that it can be.
 
-    None if something else ended them: then their bytes differ more than the times that they took.
+    None if something else ended them: then their bytes differ more than the times that they took, or these are too short to be told
+    apart in milliseconds.
     """
     held, refused, raw, took = _room(records, codec)
     if len(held) < _LEAST_BATCHES:
         return None
     most = np.quantile(held, 0.9)
     full = refused >= _NEARLY * most
-    if raw[full].sum() < raw.sum() / 2 or 1.5 * np.std(refused[full]) * np.mean(took[full]) > np.std(took[full]) * np.mean(refused[full]):
+    if raw[full].sum() < raw.sum() / 2 or np.mean(took[full]) < _TIMED_MS:
+        return None
+    if 1.5 * np.std(refused[full]) * np.mean(took[full]) > np.std(took[full]) * np.mean(refused[full]):
         return None
     return Setting(codec=codec, batch_size=int(most + np.quantile(refused[full], 0.1)) // 2, linger_ms=int(np.quantile(took[full], 0.95)))
 

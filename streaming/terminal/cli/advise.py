@@ -98,6 +98,6 @@ def _row(linger: int, size: int, some: Sequence[AdvisedSetting]) -> list[str]:
     return [
         "as now" if size < 0 else "not known" if linger < 0 else str(linger),
         "as now" if size < 0 else str(size),
-        *(f"{each.saving_percent:.1f}{error}" for each, error in zip(some, errors, strict=True)),
+        *(f"{each.saving_percent:z.1f}{error}" for each, error in zip(some, errors, strict=True)),
         f"{some[-1].batch_records:,.0f}",
     ]

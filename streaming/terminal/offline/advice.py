@@ -301,7 +301,7 @@ def in_words(setting: AdvisedSetting, *, of_topic: bool) -> str:
 def with_error(setting: AdvisedSetting) -> str:
     """What it saves."""
     error = f" ± {setting.error_percent:.1f}" if setting.error_percent >= 0 else ""
-    return f"{setting.saving_percent:.1f}{error} %"
+    return f"{setting.saving_percent:z.1f}{error} %"
 
 
 def _saved_day(topic: _Topic, percent: float) -> int:
