@@ -45,6 +45,8 @@ def test_what_is_wrong_comes_first_then_who_is_full_first_then_that_nobody_is() 
         "a; b; and 2 other problems",
     ]
     assert verdict(answer(use()), []) == "No log dir is full within a year, if it grows as it does"
+    young = verdict(answer(use(growth_unknown=1)), [])
+    assert young == "As far as is known here, no log dir is full within a year, if it grows as it does"
     unread = LogDirUse(broker=1, log_dir="/gone", up=False, problem="gone")
     assert verdict(answer(use(), unread), []) == "Whether every log dir has room is not known: /gone cannot be read"
     assert "it takes ten minutes" in verdict(answer(use(), use(outlook="unknown")), [])

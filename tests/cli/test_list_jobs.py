@@ -167,7 +167,7 @@ def test_a_name_is_printed_as_one_that_does_not_turn_the_terminal_over(url: str)
     assert "no partition of " + format_name("\x1b[2J\n") + " lies where" in str(run(url, "retention", "\x1b[2J\n").exception)
 
 
-def test_a_log_dir_that_no_agent_of_a_job_watches_is_a_doubt_about_its_disks() -> None:
+def test_a_log_dir_that_no_agent_of_a_job_watches_is_a_doubt_about_disks_and_transactions() -> None:
     watches = replace(agent("a1", broker(log_dirs=["x", "y"]), log_dirs=(log_dir(),)), directories=("1:x",))
     table = new_table(log(log_dir="/d0"))
     table.set_agents(["a1"])
@@ -175,7 +175,7 @@ def test_a_log_dir_that_no_agent_of_a_job_watches_is_a_doubt_about_its_disks() -
     exporter = Exporter("127.0.0.1", 0, table=table, observer=observer(watches), clock=time.time, healthy=lambda: True)
     exporter.start()
     try:
-        doubts = printed(exporter.url.removesuffix("/metrics"), "disk")["doubts"]
+        doubts = [printed(exporter.url.removesuffix("/metrics"), name)["doubts"] for name in ("disk", "transactions")]
     finally:
         exporter.close()
-    assert str(doubts).endswith(": 1 log dir of broker 1, which no agent has in its log_dirs']")
+    assert [": 1 log dir of broker 1, which no agent has in its log_dirs" in str(some) for some in doubts] == [True, True]

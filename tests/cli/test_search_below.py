@@ -102,6 +102,9 @@ def test_a_registration_names_what_nobody_has_hidden_and_a_named_log_dir_is_all_
     assert (alone.returncode, alone.stderr) == (0, "")
     assert alone.stdout.startswith("As far as is known here, no log dir is full")
     assert "1 of 2 log dirs of broker 1 is found here: it is registered with ewkcxZmcsSlzQm_rYaHk7g" in alone.stdout
+    open_there = run("transactions", jbod / "disk1" / "kafka")
+    assert open_there.returncode == NOT_KNOWN, "what hangs on the other one is in no row"
+    assert "as far as is known here:\n- 1 of 2 log dirs of broker 1 is found here" in open_there.stdout
     both = run("disk", jbod / "disk1" / "kafka", jbod.parent / "elsewhere")
     assert "log dirs of broker 1" not in both.stdout
     (jbod.parent / "elsewhere" / "meta.properties").write_text("")

@@ -1,6 +1,6 @@
 """The messages about the state of a cluster, for whoever shows it: `/api/v1/`, the page and the terminal."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Self, TypeVar
@@ -218,7 +218,9 @@ class State:
     def transactions(self, query: str = "") -> TransactionPage:
         """Open transactions."""
         request, judged = page_request(query, TRANSACTIONS, self._largest), self._look()
-        return _answered(log_rows.transaction_page(judged.look, judged.circumstances, request), judged)
+        page = _answered(log_rows.transaction_page(judged.look, judged.circumstances, request), judged)
+        # a reading of log dirs says it itself, in other words
+        return replace(page, doubts=[*page.doubts, *_unwatched(judged)]) if judged.circumstances.live else page
 
     def retention(self, query: str = "") -> RetentionPage:
         """What is kept of partitions."""
@@ -276,10 +278,8 @@ class State:
         others = judged.look.snapshot.context.other_space if judged.ready else None
         found = disk_found(judged.look.view, judged.circumstances.agents, judged.look.now_ms, others)
         page = disk_page(found, query, self._largest)
-        unwatched = [each.what for each in judged.problems if each.kind == LOG_DIR_UNWATCHED.name]
-        return replace(
-            page, doubts=[*not_whole(judged.circumstances), *unwatched, *page.doubts], away=away_brokers(judged.circumstances.processes)
-        )
+        doubts = [*not_whole(judged.circumstances), *_unwatched(judged), *page.doubts]
+        return replace(page, doubts=doubts, away=away_brokers(judged.circumstances.processes))
 
     def restart(self, query: str = "", before: Mapping[tuple[str, int], int] = MappingProxyType({})) -> RestartPage:
         """Which brokers may be restarted.
@@ -322,6 +322,11 @@ def _groups(judged: JudgedLook, query: str) -> ListedGroups:
     if judged.groups is None:
         raise NotYetError("nothing is known of consumer groups yet")
     return judged.groups.rejudged(query)
+
+
+def _unwatched(judged: JudgedLook) -> Iterator[str]:
+    """The log dirs of which nothing is in the answer, though their brokers are: what is wrong there is in no row."""
+    return (each.what for each in judged.problems if each.kind == LOG_DIR_UNWATCHED.name)
 
 
 P = TypeVar("P", PartitionPage, TransactionPage, RetentionPage, CountPage, GroupPage, TopicPage, BrokerPage)

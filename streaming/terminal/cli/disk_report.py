@@ -58,7 +58,8 @@ def verdict(answer: DiskAnswer, wrong: Sequence[Finding]) -> str:
     if soonest is not None:
         return full_sentence(soonest, answer.at_ms)
     if all(each.outlook == NEVER for each in answer.log_dirs):
-        far = "As far as is known here, no" if answer.doubts or answer.beside else "No"
+        known = not (answer.doubts or answer.beside or any(each.growth_unknown for each in answer.log_dirs))
+        far = "No" if known else "As far as is known here, no"
         return f"{far} log dir is full within a year, if it grows as it does"
     unread = [format_name(each.log_dir, 300) for each in answer.log_dirs if not each.up]
     if unread:

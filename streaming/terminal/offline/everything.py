@@ -26,7 +26,7 @@ from streaming.pages.api.state import State
 from streaming.rules.limits import LimitsOf
 from streaming.rules.retention_rule import ABSENT
 from streaming.rules.transaction_verdicts import TransactionVerdict
-from streaming.terminal.offline.cluster_logs import ASSUMED_LIMITS, ClusterLogs, no_metadata
+from streaming.terminal.offline.cluster_logs import ASSUMED_LIMITS, ClusterLogs, no_metadata, other_dirs
 from streaming.terminal.offline.doubts import missing_coordinators, refused, unread
 from streaming.terminal.offline.group_reading import RECALL_SECONDS, groups_in, replay_groups, see_with_commits
 from streaming.terminal.offline.offline_agent import OfflineAgent
@@ -122,6 +122,7 @@ def read_list(
         view = view if transactions else _without_unsought(view)
         exported = [tail for tail in tails_of(reading, view, snapshot) if tail is not None]
         doubts = (
+            *(other_dirs(log_dirs, reading.agent.cluster) if transactions and not log_dirs.searched else ()),
             *unread(reading.agent, is_about, exported, chosen[0].listed),
             *refused(reading.agent, is_about),
             *chosen[0].doubts(),
