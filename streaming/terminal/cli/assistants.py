@@ -1,5 +1,6 @@
 """``segtail mcp``: answer assistants by the Model Context Protocol, with what the commands print as JSON."""
 
+import logging
 import signal
 
 import click
@@ -36,6 +37,7 @@ def command(paths: tuple[str, ...], job: str | None, server_properties: str | No
         extra = INSTALL.replace("[spark]", "[mcp]")
         why = f"`segtail mcp` needs mcp, which is not installed: {extra}, or in a checkout pip install '.[mcp]'"
         raise UsageError(why) from error
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of a command that ends later than the server which has stopped it
     if listen is None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # else it would wait for the next line of stdin, and the client may have none
         try:
