@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from streaming.broker.agent.cluster_view import EXAMPLES, MOST_AFFECTED, PartitionCounter
+from streaming.broker.agent.cluster_view import PartitionCounter
 from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, PartitionName, Reassignment, TopicCounts
 from streaming.kafka.formats.cluster_image import ClusterImage
 from streaming.kafka.formats.wire import uuid_text
@@ -169,17 +169,18 @@ def test_another_image_is_counted_anew(metadata: Metadata) -> None:
     assert [metadata.counter.count(each.image).topics[0].offline for each in (other, healthy)] == [1, 0]
 
 
-def test_few_partitions_are_named_the_worst_first() -> None:
+def test_every_partition_is_named_the_worst_first_and_those_that_are_alike_once() -> None:
     metadata = Metadata(min_isr=2)
-    topics = MOST_AFFECTED // EXAMPLES + 10
-    for number in range(topics):
-        topic_id = UUID(int=1 << 70 | 100 + number)
-        metadata.topic(EXAMPLES + 3, topic_id=topic_id, name=f"topic-{number:04}")
-        for partition in range(EXAMPLES + 3):
-            leader = -1 if number == topics - 1 and partition == EXAMPLES + 2 else 2
-            metadata.write(partition_change_record(partition, topic_id, isr=(2, 3), leader=leader))
+    metadata.topic(40, topic_id=UUID(int=1 << 70 | 2), name="clicks")
+    metadata.topic(4_000)
+    for partition in range(40):
+        metadata.write(partition_change_record(partition, UUID(int=1 << 70 | 2), isr=(3, 2), leader=2 if partition < 39 else -1))
+    for partition in range(4_000):
+        metadata.change(partition, isr=(2, 3) if partition % 2 else (3, 2), leader=2)
     affected = metadata.counts.affected
-    assert len(affected) == MOST_AFFECTED
-    assert (affected[0].problem, affected[0].topic, affected[0].partition) == ("offline", f"topic-{topics - 1:04}", EXAMPLES + 2)
-    assert {each.problem for each in affected[1:]} == {"under_replicated"}
-    assert sum(each.topic == "topic-0000" for each in affected) == EXAMPLES
+    assert [(each.problem, each.topic, each.partitions) for each in affected] == [
+        ("offline", "clicks", [39]),
+        ("under_replicated", "clicks", [*range(39)]),
+        ("under_replicated", "orders", [*range(4_000)]),
+    ]
+    assert len(metadata.counts.pack()) < 20_000

@@ -45,11 +45,8 @@ from streaming.rules.restart_cost import recovery_threads
 # other broker contains the partitions that it led.
 
 
-EXAMPLES = 5
-"""The most partitions of a topic that are named for each problem."""
-
-MOST_AFFECTED = 1_000
-"""The most partitions that are named in all, the offline ones first. The same limit holds for recovering and for reassigned ones."""
+MOST_RECOVERING = 1_000
+"""The most partitions that are named while they recover from an unclean election."""
 
 
 class PartitionProblem(StrEnum):
@@ -106,9 +103,9 @@ class PartitionCounter:
         )
         return PartitionCounts(
             [each.counts for each in found],
-            affected[:MOST_AFFECTED],
-            list(islice(chain.from_iterable(each.recovering for each in found), MOST_AFFECTED)),
-            list(islice(chain.from_iterable(each.reassignments for each in found), MOST_AFFECTED)),
+            affected,
+            list(islice(chain.from_iterable(each.recovering for each in found), MOST_RECOVERING)),
+            list(chain.from_iterable(each.reassignments for each in found)),
         )
 
 
@@ -150,7 +147,7 @@ def _count(
             else dict(Counter(f"{len(state.isr)}/{len(state.replicas) if _is_capped(state, capped) else ''}" for _, state in states)),
             **{str(problem): len(some) for problem, some in found.items()},
         ),
-        list(_examples(topic.name, found)),
+        list(_affected(topic.name, found)),
         [PartitionName(topic.name, number) for number, state in states if state.recovering],
         [_reassignment(topic.name, number, state) for number, state in states if state.adding_replicas or state.removing_replicas],
     )
@@ -161,19 +158,26 @@ def _reassignment(topic: str, partition: int, state: PartitionState) -> Reassign
     return Reassignment(topic=topic, partition=partition, leader=state.leader, adding=adding, removing=removing)
 
 
-def _examples(topic: str, partitions: dict[PartitionProblem, list[tuple[int, PartitionState]]]) -> Iterable[AffectedPartition]:
+def _affected(topic: str, partitions: dict[PartitionProblem, list[tuple[int, PartitionState]]]) -> Iterable[AffectedPartition]:
+    """All partitions of a topic with a problem, each with its worst one; those of which the same is true in one message."""
     named: set[int] = set()
     for problem, some in partitions.items():
-        for partition, state in list(islice((each for each in some if each[0] not in named), EXAMPLES)):
-            named.add(partition)
+        alike: dict[tuple[int, tuple[tuple[int, ...], ...]], list[int]] = {}
+        for partition, state in some:
+            if partition not in named:
+                replicas = tuple(tuple(sorted(each)) for each in (state.isr, state.out_of_sync, state.electable))
+                alike.setdefault((state.leader, replicas), []).append(partition)
+        for (leader, (in_sync, out_of_sync, electable)), (first, *also) in alike.items():
+            named.update((first, *also))
             yield AffectedPartition(
                 topic=topic,
-                partition=partition,
+                partition=first,
                 problem=str(problem),
-                leader=state.leader,
-                in_sync=sorted(state.isr),
-                out_of_sync=sorted(state.out_of_sync),
-                electable=sorted(state.electable),
+                leader=leader,
+                in_sync=[*in_sync],
+                out_of_sync=[*out_of_sync],
+                electable=[*electable],
+                also=also,
             )
 
 

@@ -71,7 +71,8 @@ class TopicCounts(Message):
 class AffectedPartition(Message):
     """A partition that is offline, under min ISR or under-replicated: ``problem`` is the worst of these (`Problem`).
 
-    ``leader``: -1 where there is none. ``electable``: one of these brokers has to be up for a leader that has lost nothing.
+    ``leader``: -1 where there is none. ``electable``: one of these brokers has to be up for a leader that has lost nothing. ``also``: the
+    other partitions of the topic of which all of this is true, so that every partition can decide what is wrong, however few are shown.
     """
 
     topic: str
@@ -81,6 +82,12 @@ class AffectedPartition(Message):
     in_sync: list[Small]
     out_of_sync: list[Small]
     electable: list[Small]
+    also: list[Small] = field(default_factory=list)
+
+    @property
+    def partitions(self) -> list[int]:
+        """All of these partitions, sorted."""
+        return sorted((self.partition, *self.also))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +142,9 @@ class MetadataChanges(PackedMessage):
 
 @dataclass(frozen=True, slots=True)
 class PartitionCounts(PackedMessage):
-    """All topics of a cluster, and some partitions of those with a problem, the worst ones.
+    """All topics of a cluster, and all partitions with a problem, the worst ones first.
 
-    ``recovering``: some of the partitions that recover from an unclean election; ``reassignments``: some of the running reassignments.
+    ``recovering``: some of the partitions that recover from an unclean election; ``reassignments``: all running reassignments.
     """
 
     topics: list[TopicCounts]

@@ -275,7 +275,8 @@ def _lacking(circumstances: Circumstances) -> Iterator[Cases]:
     if counts is None:
         return
     for kind, name in REPLICATION:
-        named = {(each.topic, each.partition): _UNKNOWN for each in lacking_partitions(circumstances, counts, name)}
+        lacking = lacking_partitions(circumstances, counts, name)
+        named = {(each.topic, number): _UNKNOWN for each in lacking for number in each.partitions}
         yield _cases(kind, np.array([*_of_partitions(circumstances, named)], np.int64))
 
 

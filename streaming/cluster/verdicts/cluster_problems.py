@@ -1,8 +1,9 @@
 """Problems of the cluster by its metadata: brokers, the controller, partitions without a leader or with too few replicas."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
-from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts
+from streaming.broker.protocol.cluster_messages import AffectedPartition, PartitionCounts, TopicCounts
 from streaming.broker.protocol.status_json import INFO
 from streaming.broker.protocol.status_messages import ProcessStatus
 from streaming.cluster.verdicts import kinds
@@ -145,7 +146,7 @@ def counts_of(circumstances: Circumstances) -> PartitionCounts | None:
 
 
 def lacking_partitions(circumstances: Circumstances, counts: PartitionCounts, name: str) -> list[AffectedPartition]:
-    """The partitions that are named with one of `REPLICATION`; with a worse one where that includes it.
+    """The partitions with one of `REPLICATION`, those alike in one value; with a worse one where that includes it.
 
     One that has no leader lacks in-sync replicas, too, if none is left. Without eligible leader replicas (KIP-966) the last one is.
     """
@@ -175,22 +176,38 @@ def _replicas(circumstances: Circumstances) -> Iterator[LinkedProblem]:
         return
     clean = frozenset(each.broker for each in circumstances.brokers if each.clean)
     for kind, name in REPLICATION:
-        option, described = _TOOLS[name]
-        command = circumstances.commands.describe_topics(option)
-        lacking = lacking_partitions(circumstances, counts, name)
+        by_topic: dict[str, list[AffectedPartition]] = {}
+        for each in lacking_partitions(circumstances, counts, name):
+            by_topic.setdefault(each.topic, []).append(each)
         for topic in counts.topics:
-            count: int = getattr(topic, name)
-            if count and circumstances.export.has_topic(topic.topic):
-                those = [each for each in lacking if each.topic == topic.topic]
-                partition = those[0].partition if count == 1 and those else -1
-                named = partitions_of(topic.topic, [each.partition for each in those])
-                links = Links(partitions=named, lacks=_lacks(kind, those) if count == len(those) else -1)
-                detail = _detail(count, [described(each, clean) for each in those[:_MOST_DESCRIBED]], those)
-                if kind is not kinds.OFFLINE:
-                    detail += _why(circumstances, those[:_MOST_DESCRIBED])
-                if kind is kinds.UNDER_MIN_ISR:
-                    detail += circumstances.causes.of_min_isr(topic.topic, circumstances.times)
-                yield found(kind, detail, topic=topic.topic, partition=partition, command=command, links=links)
+            if getattr(topic, name) and circumstances.export.has_topic(topic.topic):
+                yield _of_topic(circumstances, kind, topic, by_topic.get(topic.topic, []), clean)
+
+
+def _of_topic(
+    circumstances: Circumstances, kind: kinds.ProblemKind, topic: TopicCounts, lacking: list[AffectedPartition], clean: frozenset[int]
+) -> LinkedProblem:
+    """What partitions of one topic lack. All of them decide on its links, however few are described."""
+    name = dict(REPLICATION)[kind]
+    option, described = _TOOLS[name]
+    count: int = getattr(topic, name)
+    numbers = [number for each in lacking for number in each.partitions]
+    few = (replace(each, partition=number) for each in lacking for number in each.partitions[:_MOST_DESCRIBED])
+    shown = sorted(few, key=lambda each: each.partition)[:_MOST_DESCRIBED]
+    detail = _detail(count, [described(each, clean) for each in shown], shown)
+    if kind is not kinds.OFFLINE:
+        detail += _why(circumstances, shown)
+    if kind is kinds.UNDER_MIN_ISR:
+        detail += circumstances.causes.of_min_isr(topic.topic, circumstances.times)
+    named_all = count == len(numbers)  # of those without a leader it is not known which are under min ISR, too
+    return found(
+        kind,
+        detail,
+        topic=topic.topic,
+        partition=numbers[0] if count == 1 and numbers else -1,
+        command=circumstances.commands.describe_topics(option),
+        links=Links(partitions=partitions_of(topic.topic, numbers), lacks=_lacks(kind, lacking) if named_all else -1),
+    )
 
 
 def _lacks(kind: kinds.ProblemKind, those: list[AffectedPartition]) -> int:

@@ -276,6 +276,12 @@ def _best_of_each(reports: Iterable[_Report], rank: Callable[[_Report], tuple[in
 
 log = logging.getLogger(__name__)
 
+EXAMPLES = 5
+"""The most partitions of a topic that are exported for each problem."""
+
+MOST_AFFECTED = 1_000
+"""The most partitions that are exported in all, the offline ones first."""
+
 _COUNTED = {
     replica_metrics.TOPIC_OFFLINE: "offline",
     replica_metrics.TOPIC_UNDER_MIN_ISR: "under_min_isr",
@@ -297,9 +303,7 @@ def families(newest: BrokerStatus | None, export: Export = EVERYTHING, min_isr: 
     yield client_family(replica_metrics.TOPIC_PARTITIONS, (([each.topic], each.partitions) for each in topics))
     for metric, name in _COUNTED.items():
         yield client_family(metric, (([each.topic], getattr(each, name)) for each in topics if getattr(each, name)))
-    yield client_family(
-        replica_metrics.AFFECTED_PARTITION, ((_labels(each), 1) for each in counts.affected if export.has_topic(each.topic))
-    )
+    yield client_family(replica_metrics.AFFECTED_PARTITION, ((_labels(each), 1) for each in _examples(counts.affected, export)))
     recovering = (each for each in counts.recovering if export.has_topic(each.topic))
     yield client_family(replica_metrics.RECOVERING, (([each.topic, str(each.partition)], 1) for each in recovering))
 
@@ -372,6 +376,19 @@ def _understood(kind: type[_Packed], packed: str, what: str) -> _Packed | None:
     except AgentError as error:
         log.error("%s are not understood: is the agent of another version?", what, extra={"error": str(error)})
         return None
+
+
+def _examples(affected: Iterable[AffectedPartition], export: Export) -> Iterator[AffectedPartition]:
+    """A few partitions of each topic and problem, those in the order of the list."""
+    left: dict[tuple[str, str], int] = {}
+    named = 0
+    for each in affected:
+        if export.has_topic(each.topic):
+            most = min(left.setdefault((each.topic, each.problem), EXAMPLES), MOST_AFFECTED - named)
+            for number in each.partitions[:most]:
+                left[each.topic, each.problem] -= 1
+                named += 1
+                yield replace(each, partition=number)
 
 
 def _labels(partition: AffectedPartition) -> list[str]:

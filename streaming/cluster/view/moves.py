@@ -14,6 +14,9 @@ from streaming.cluster.view.family import Family, family_of, labels
 from streaming.common.definitions import replica_metrics
 from streaming.rules.copying import Paces, bytes_behind
 
+MOST_EXPORTED = 1_000
+"""The most reassignments that are exported."""
+
 _Items = dict[tuple[str, int, int], int]
 
 
@@ -83,7 +86,7 @@ def _remaining(observed: Observed, leader: int | None, copy: int | None) -> int:
 
 def families(moves: Sequence[Move]) -> Iterator[Family]:
     """One family per metric."""
-    where = [(move, labels(topic=move.topic, partition=str(move.partition))) for move in moves]
+    where = [(move, labels(topic=move.topic, partition=str(move.partition))) for move in moves[:MOST_EXPORTED]]
     counted = [(f"{at},{labels(change=change)}", getattr(move, change)) for move, at in where for change in ("adding", "removing")]
     yield family_of(replica_metrics.REASSIGNING, [(spelled, count) for spelled, count in counted if count])
     copies = [(f"{at},{labels(broker=str(copy.broker))}", copy) for move, at in where for copy in move.copies]
