@@ -60,6 +60,7 @@ class GroupJob:
     marks: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)  # what a log was put with the last time
     behind: dict[str, float] = field(default_factory=dict)  # for how many seconds nothing has come from an agent
     down: set[str] = field(default_factory=set)
+    deletions: dict[str, int] = field(default_factory=dict)  # of topics, by their ids
 
     def __post_init__(self) -> None:
         self.board = GroupBoard(monotonic=lambda: self.now)
@@ -68,6 +69,7 @@ class GroupJob:
         around = Surroundings(
             agents=lambda: dict(self.agents),
             cluster_topics=lambda: self.topics,
+            deletions=lambda: dict(self.deletions),
             clock=lambda: self.now + self.ahead,
             monotonic=lambda: self.now,
         )
@@ -210,7 +212,7 @@ def emptied(job: GroupJob, kinds: list[str], bounds: tuple[int, int] = (-1, -1))
 def restarted(job: GroupJob, script: str = "+15") -> GroupJob:
     """The next job, with the same agents and logs."""
     kept = job.rounds.kept()
-    after = GroupJob(job.table, job.agents, now=job.now, marks=job.marks)
+    after = GroupJob(job.table, job.agents, now=job.now, marks=job.marks, deletions=job.deletions)
     after.rounds.recall(kept)
     assert after.rounds.kept() == kept, "nothing is forgotten before the first round"
     after.play(script)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from streaming.broker.protocol.history_json import KeptGroups
 from streaming.cluster.view.recalled import RECALLED_MS
 from tests.consumers.group_world import GroupJob, held_back, restarted, world
 
@@ -49,4 +50,4 @@ def test_what_was_kept_of_a_commit_that_does_not_come_again_is_forgotten() -> No
     other.round(RECALLED_MS / 1000)
     assert other.rounds.kept() == kept
     other.round(1)
-    assert other.rounds.kept() == []
+    assert other.rounds.kept() == KeptGroups()

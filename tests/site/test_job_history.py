@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.protocol.history_json import KeptCommit, KeptHistory
+from streaming.broker.protocol.history_json import KeptCommit, KeptGroups, KeptHistory
 from streaming.cluster.verdicts.circumstances import thresholds_of
 from streaming.common.settings import Settings
 from streaming.pages.site.judged_looks import SAVE_SECONDS, JobHistory, JudgedLooks, Looks
@@ -42,9 +42,9 @@ class _Job:
         self.judged = JudgedLooks(self.table, new_observer(), looks, None, lambda _: None, thresholds_of(Settings()), redacted=False)
         self.table.set_agents([])
         self.table.set_whole()
-        self.history = JobHistory(path, self.judged, self.table.transactions, lambda: self.commits, lambda: self.now)
+        self.history = JobHistory(path, self.judged, self.table.transactions, lambda: KeptGroups(commits=self.commits), lambda: self.now)
         self.recalled: list[KeptCommit] = []
-        self.history.recall(self.recalled.extend)
+        self.history.recall(lambda kept: self.recalled.extend(kept.commits))
 
 
 def test_the_next_start_goes_on_with_what_a_job_has_seen(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def foreign(packed: bytes) -> bytes:
 
 
 def no_history(_: bytes) -> bytes:
-    return zlib.compress(b'{"commits": [7]}')
+    return zlib.compress(b'{"groups": {"commits": [7]}}')
 
 
 def other_changes(packed: bytes) -> bytes:
@@ -93,7 +93,7 @@ def test_a_file_that_is_damaged_is_said_and_the_job_begins_anew(
     assert (warning.getMessage()[:44], vars(warning)["path"]) == ("what the job had seen before its start cannot be read"[:44], path)
     assert (after.judged.events.kept(), after.recalled, after.table.transactions.kept()) == (None, [], [])
     after.history.save()
-    assert KeptHistory.decode(zlib.decompress(path.read_bytes())).commits == [COMMIT]
+    assert KeptHistory.decode(zlib.decompress(path.read_bytes())).groups.commits == [COMMIT]
 
 
 def test_where_nothing_can_be_written_that_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -52,6 +52,30 @@ class KeptCommit(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedTopic(Message):
+    """A topic that was deleted at ``at_ms`` while a group had records of it to read.
+
+    ``records``: at least so many, as of ``counted_ms``; ``offsets``: besides them those of partitions whose records were not counted.
+    """
+
+    group: str
+    topic: str
+    topic_id: str
+    records: int
+    offsets: int
+    at_ms: int
+    counted_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptGroups(Message):
+    """What rounds over groups have seen."""
+
+    commits: list[KeptCommit] = field(default_factory=list)
+    deleted_topics: list[DeletedTopic] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeptBlind(Message):
     """Something that could not be seen: as `streaming.cluster.verdicts.cluster_changes.Blind`."""
 
@@ -103,7 +127,7 @@ class KeptHistory(Message):
 
     changes: KeptChanges | None = None
     transactions: list[KeptTransaction] = field(default_factory=list)
-    commits: list[KeptCommit] = field(default_factory=list)
+    groups: KeptGroups = field(default_factory=KeptGroups)
 
 
 # --- what `segtail groups NAME --history --json` prints: what the coordinator's log still has of groups, record by record. Offsets are

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from streaming.broker.protocol.group_messages import Following, GroupsRequest, KnownLog, RecordsRequest
 from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer
-from streaming.broker.protocol.history_json import KeptCommit
+from streaming.broker.protocol.history_json import KeptGroups
 from streaming.cluster.consumers.group_questions import MOST_ASKED, Question
 from streaming.cluster.consumers.group_snapshot import GroupBoard, GroupSnapshot
 from streaming.cluster.consumers.group_tracker import GroupTracker, RoundView
@@ -294,6 +294,7 @@ class Surroundings:
 
     agents: Callable[[], Mapping[str, Agent]]  # the clients of all agents that are up
     cluster_topics: Callable[[], Mapping[str, int] | None]  # how many partitions each topic has, None if that is not known
+    deletions: Callable[[], Mapping[str, int]] = dict  # as for `DeletedTopics`
     clock: Callable[[], float] = time.time  # Unix seconds
     consumer: Callable[[], str] = str  # the job's id as one
     monotonic: Callable[[], float] = time.monotonic  # seconds of `time.monotonic`, for how long ago something was
@@ -330,14 +331,13 @@ class GroupRounds:
         self._due, self._ended = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
 
-    def recall(self, kept: Sequence[KeptCommit]) -> None:
-        """Go on with what the rounds of a job before have kept. From any thread."""
+    def recall(self, kept: KeptGroups) -> None:
+        """Go on with what the rounds of a job before have kept. From any thread, before `start`."""
         self._tracker.recall(kept)
 
-    def kept(self) -> list[KeptCommit]:
+    def kept(self) -> KeptGroups:
         """What the rounds of the next job go on with. From any thread."""
-        last = self._board.last
-        return [*(() if last is None else last.kept()), *self._tracker.recalled]
+        return self._tracker.kept(self._board.last)
 
     def start(self) -> None:
         """Begin with the rounds."""
@@ -481,6 +481,7 @@ class GroupRounds:
             steady_ms=round(steady * 1000),
             reading=self._changes.reading,
             cluster_topics=self._around.cluster_topics(),
+            deletions=self._around.deletions(),
             read_ms={agent: at for agent, at in zip(snapshot.agents, snapshot.read_ms.tolist(), strict=True) if at >= 0},
         )
 

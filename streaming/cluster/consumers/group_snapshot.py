@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.protocol.group_json import READ_UNCOMMITTED
-from streaming.broker.protocol.history_json import KeptCommit
+from streaming.broker.protocol.history_json import DeletedTopic, KeptCommit
 from streaming.cluster.consumers.group_counting import Counters
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_logs import GroupLogs
@@ -87,6 +87,7 @@ class GroupSnapshot:
     queries: Mapping[str, QueryFacts] = field(default_factory=dict)  # what is known of groups that are streaming queries, by their names
     deleted: Mapping[int, list[int]] = field(default_factory=dict)
     rebalances: GroupRebalances = field(default_factory=GroupRebalances)
+    deleted_topics: tuple[DeletedTopic, ...] = ()  # those that were deleted within a day, with what groups had left of them
     _rows_of: RowsOfGroups = field(init=False)
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from streaming.broker.protocol.history_json import KeptCommit
+from streaming.broker.protocol.history_json import KeptGroups
 from streaming.cluster.consumers.below_start import holders
 from streaming.cluster.consumers.commit_history import CommitHistory, Invalid
 from streaming.cluster.consumers.commit_times import (
@@ -21,6 +21,7 @@ from streaming.cluster.consumers.commit_times import (
     usual_intervals,
     watched,
 )
+from streaming.cluster.consumers.deleted_topics import DeletedTopics
 from streaming.cluster.consumers.group_lag import (
     ABSENT,
     CODES,
@@ -105,6 +106,7 @@ class RoundView:
 
     ``topic_names``, ``damaged``: as in `group_logs`. ``holding``: since when the first open transaction of logs is open, where that is
     certain. ``read_ms``: up to when what each agent says is processed, by the clock of ``now_ms``; only of those of which that is known.
+    ``deletions``: as for `DeletedTopics`.
     """
 
     observed: Observed
@@ -124,6 +126,7 @@ class RoundView:
     once: bool = False  # there is no round before it
     holding: Mapping[TopicPartition, int] = field(default_factory=dict)
     read_ms: Mapping[str, int] = field(default_factory=dict)
+    deletions: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -179,15 +182,20 @@ class GroupTracker:
         self._unread: dict[LogName, _Unread] = {}
         self._rebalances, self._last_known = RebalanceMemory(export), LastKnown()
         self._uncommitted, self._pending = UncommittedFinder(), PendingTimes(watches=past is None)
+        self._deleted_topics = DeletedTopics()
 
-    def recall(self, kept: Sequence[KeptCommit]) -> None:
-        """Go on with what the rounds of a job before have kept. From any thread."""
-        self._memory.recalled = Recalled({(each.group, each.topic, each.partition): each for each in kept})
+    def recall(self, kept: KeptGroups) -> None:
+        """Go on with what the rounds of a job before have kept. From any thread, before the first round."""
+        self._memory.recalled = Recalled({(each.group, each.topic, each.partition): each for each in kept.commits})
+        self._deleted_topics.recalled = kept.deleted_topics
 
-    @property
-    def recalled(self) -> list[KeptCommit]:
-        """What was kept of commits that were not read yet. From any thread."""
-        return list(self._memory.recalled.left.values())
+    def kept(self, last: GroupSnapshot | None) -> KeptGroups:
+        """What the rounds of the next job go on with, by the last snapshot, and what was kept of commits that were not read yet.
+
+        From any thread.
+        """
+        commits = [*(() if last is None else last.kept()), *self._memory.recalled.left.values()]
+        return KeptGroups(commits=commits, deleted_topics=list(self._deleted_topics.recalled if last is None else last.deleted_topics))
 
     def begin(self, view: RoundView) -> list[Question]:
         """A round begins. Returns what agents have to be asked first: where logs end."""
@@ -405,6 +413,7 @@ class GroupTracker:
             throwaway=self._throwaway,
             moved=self._moved.finish(rows, beyond, view.now_ms, view.steady_ms),
             rebalances=self._rebalances.update(commits.groups),
+            deleted_topics=self._deleted_topics.update(rows, logs, lag, left, view.deletions, view.now_ms),
         )
 
 

@@ -34,6 +34,7 @@ from streaming.cluster.view.taillag import StartProgress
 from streaming.cluster.view.view import View
 from streaming.common.settings import Settings
 from streaming.common.units import TimeWords
+from streaming.kafka.formats.admin_changes import ChangeKind
 from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.broker_process import AWAY, ProcessState
 from streaming.rules.config_values import ValueSource
@@ -267,6 +268,12 @@ def changes_of(brokers: Iterable[BrokerStatus]) -> MetadataChanges | None:
     """What admins did, by the newest copy of the metadata log; None if none can be read."""
     latest = newest(each for each in brokers if each.changes)
     return None if latest is None else admin_changes(latest.changes)
+
+
+def deletions_of(brokers: Iterable[BrokerStatus]) -> dict[str, int]:
+    """When topics were deleted, Unix milliseconds, by their ids, as far as the newest copy of the metadata log has it."""
+    known = changes_of(brokers)
+    return {} if known is None else {each.topic_id: each.at_ms for each in known.rows if each.kind == ChangeKind.TOPIC_DELETED}
 
 
 def causes_of(known: MetadataChanges | None, view: View, topics: Sequence[str]) -> AdminCauses:

@@ -14,6 +14,7 @@ from streaming.broker.protocol.group_json import (
     HoldingTransaction,
     MovedOffset,
 )
+from streaming.broker.protocol.history_json import DeletedTopic
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.consumers.group_rebalances import Lately
 from streaming.cluster.verdicts.admin_causes import NO_CAUSES, AdminCauses
@@ -22,7 +23,7 @@ from streaming.cluster.verdicts.conditions import UNKNOWN_LAG, WholeLag
 from streaming.cluster.verdicts.group_bounds import CALM, SEVERITY, GroupBounds, order
 from streaming.cluster.verdicts.group_judge import Judgement, had_members
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences, deleted_by_client
-from streaming.cluster.verdicts.group_words import MoveWords, storm_text
+from streaming.cluster.verdicts.group_words import MoveWords, deleted_topic_text, storm_text
 from streaming.cluster.verdicts.transaction_problems import Remedy, StuckTransaction, remedy_after_start, remedy_of, remedy_of_hanging
 from streaming.common.units import TimeWords, capitalized
 from streaming.kafka.groups.group_states import GroupState, GroupType
@@ -55,7 +56,7 @@ def causes_first(findings: Sequence[GroupFinding], by_other: Collection[TopicPar
     """
 
     def follows(one: GroupFinding) -> bool:
-        past = one.verdict == GroupVerdict.LOST.label and (one.topic, one.partition) in by_other
+        past = one.verdict == GroupVerdict.LOST.label and (not one.topic or (one.topic, one.partition) in by_other)
         return one.verdict in _EFFECTS and not past
 
     of_partition: dict[TopicPartition, list[GroupFinding]] = defaultdict(list)
@@ -131,6 +132,7 @@ class GroupFindings:
         away: the brokers that surely have no process.
         lasting: in sentences that are read later.
         causes: what admins did that may have begun it.
+        deleted_topics: those that were deleted while it had records of them to read.
     """
 
     summary: GroupSummary
@@ -145,6 +147,7 @@ class GroupFindings:
     away: Collection[int] = ()
     lasting: bool = False
     causes: AdminCauses = NO_CAUSES
+    deleted_topics: Sequence[DeletedTopic] = ()
 
     def all_of(self, partitions: Sequence[JudgedPartition], about: Sequence[Judgement]) -> list[GroupFinding]:
         """All findings, the worst first; of those that are as bad as `order` says.
@@ -328,6 +331,7 @@ class GroupFindings:
 
 
 _OF_GROUP: Mapping[GroupVerdict, Callable[[GroupFindings], str]] = {
+    GroupVerdict.LOST: lambda of: "; ".join(deleted_topic_text(each, of._times) for each in of.deleted_topics),
     GroupVerdict.REBALANCING: GroupFindings._rebalancing,
     GroupVerdict.UNKNOWN: lambda of: f"not known: {'; '.join(of.doubts)}",
     GroupVerdict.NO_MEMBERS: lambda of: of._sentences.no_members(of.summary),

@@ -1,12 +1,15 @@
 """What consumer groups suffer from, and how bad it is: decided once, on the columns of a snapshot, for every face."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streaming.broker.protocol.group_json import GroupSummary, GroupUse, GroupVerdict
+from streaming.broker.protocol.history_json import DeletedTopic
 from streaming.broker.protocol.status_json import SEVERITIES
 from streaming.cluster.consumers.group_lag import ABSENT
 from streaming.cluster.consumers.group_rebalances import Lately
@@ -68,6 +71,7 @@ class JudgedGroups:
     deserted: frozenset[str]  # the groups that had members and have none, though something is left, and that are not between their runs
     storms: Mapping[str, Lately]  # the groups that rebalance all the time
     uncommitted: dict[str, dict[tuple[str, int], Judgement]]  # the judgements of partitions without a commit, by group
+    deleted_topics: Mapping[str, Sequence[DeletedTopic]]  # by group, those of which it had records to read
 
     def of_row(self, row: int) -> list[Judgement]:
         """The judgements about a commit, the worst first; there is at least one."""
@@ -90,6 +94,9 @@ class JudgedGroups:
     def about(self, name: str) -> Iterator[Judgement]:
         """What is to be said of a group as a whole."""
         facts = self.snapshot.groups.get(name)
+        if deleted := self.deleted_topics.get(name):
+            use = self.usage[name].use if name in self.usage else GroupUse.UNKNOWN
+            yield Judgement(_for_use(SEVERITY[GroupVerdict.LOST], use), GroupVerdict.LOST, min(each.at_ms for each in deleted))
         if name in self.deserted and facts is not None:
             severity = _for_use(SEVERITY[GroupVerdict.NO_MEMBERS], self.usage[name].use)
             yield Judgement(severity, GroupVerdict.NO_MEMBERS, facts.state_ms)
@@ -117,6 +124,9 @@ def judge_groups(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds = DEF
         deserted=deserted & with_lag,
         storms=rebalance_storms(snapshot, now_ms),
         uncommitted=_uncommitted(snapshot, now_ms, bounds, usage, pending),
+        deleted_topics={
+            name: [*some] for name, some in groupby(sorted(snapshot.deleted_topics, key=attrgetter("group")), attrgetter("group"))
+        },
     )
 
 

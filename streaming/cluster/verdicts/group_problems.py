@@ -26,7 +26,7 @@ from streaming.cluster.verdicts.conditions import certain_losses
 from streaming.cluster.verdicts.group_bounds import CALM, PROBLEMS, order
 from streaming.cluster.verdicts.group_findings import GroupFindings
 from streaming.cluster.verdicts.group_judge import JudgedGroups
-from streaming.cluster.verdicts.group_words import listed_rebalances, storm_text
+from streaming.cluster.verdicts.group_words import deleted_topic_text, listed_rebalances, storm_text
 from streaming.cluster.verdicts.transaction_problems import TransactionCauses, transaction_causes
 from streaming.cluster.view.family import Export
 from streaming.common.units import format_be, format_count, format_list, format_name
@@ -104,6 +104,7 @@ def group_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     firsts = iter(messages.committed([each.rows[0] for each in chosen if each.rows]))
     yield from _abandoned(judged, circumstances.export)
     yield from _storms(judged, circumstances)
+    yield from _deleted_topics(judged, circumstances)
     for each in chosen:
         first = next(firsts) if each.rows else _without_commit(messages, each)
         yield _problem(circumstances, judged, each, first, came_late=each.about.topic in late and _came_late(messages, each))
@@ -139,8 +140,28 @@ def _storms(judged: JudgedGroups, circumstances: Circumstances) -> Iterator[Link
             )
 
 
+def _deleted_topics(judged: JudgedGroups, circumstances: Circumstances) -> Iterator[LinkedProblem]:
+    """Topics that were deleted with records that groups had to read. The group may be gone, too."""
+    times, export = replace(circumstances.times, now_ms=judged.now_ms), circumstances.export
+    for name, some in judged.deleted_topics.items():
+        judgement = next(each for each in judged.about(name) if each.verdict is GroupVerdict.LOST)
+        if judgement.severity < CALM and export.has_consumer(name) and not _is_abandoned(judged, name):
+            there = name in judged.usage
+            for each in some:
+                if export.has_topic(each.topic):
+                    yield found(
+                        kinds.GROUP_LOST,
+                        deleted_topic_text(each, times),
+                        severity=judgement.word,
+                        topic=each.topic,
+                        group=name,
+                        since_ms=each.at_ms,
+                        command=circumstances.commands.why(name) if there else Command(reason="the group is gone, too"),
+                    )
+
+
 def _is_abandoned(judged: JudgedGroups, group: str) -> bool:
-    return judged.usage[group].use is GroupUse.ABANDONED
+    return group in judged.usage and judged.usage[group].use is GroupUse.ABANDONED
 
 
 def _subjects(judged: JudgedGroups, circumstances: Circumstances) -> Iterator[_Rows]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from streaming.broker.protocol.group_json import GroupRebalance, MovedOffset, RebalancedMember
+from streaming.broker.protocol.history_json import DeletedTopic
 from streaming.cluster.consumers.group_rebalances import Lately
 from streaming.cluster.consumers.query_groups import QueryFacts
 from streaming.common.units import TimeWords, format_count, format_duration, format_list, format_name
@@ -218,3 +219,14 @@ def query_notes(facts: QueryFacts | None, now_ms: int) -> Iterator[str]:
         at = TimeWords(now_ms).at(facts.planned_ms)
         yield f"micro-batch {facts.planned_batch} is planned since {at} and not committed, so what it reads does not count as read"
     yield from facts.notes
+
+
+def deleted_topic_text(deleted: DeletedTopic, times: TimeWords) -> str:
+    """That a topic was deleted with records that a group had not read."""
+    parts = [f"at least {format_count(deleted.records, 'record')}"] if deleted.records else []
+    parts += [f"{format_count(deleted.offsets, 'offset')} whose records were not counted"] if deleted.offsets else []
+    as_of = f", as of {times.at(deleted.counted_ms)}" if deleted.at_ms - deleted.counted_ms > MINUTE_MS else ""
+    return (
+        f"topic {format_name(deleted.topic)} was deleted at {times.at(deleted.at_ms)} with {' and '.join(parts)} that the group had still "
+        f"to read{as_of}; the controller's log may say who deleted it"
+    )

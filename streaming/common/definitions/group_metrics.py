@@ -64,7 +64,14 @@ LOST_OFFSETS = Metric(
 )
 LAST_LOSS = Metric(
     "segtail_group_last_loss_timestamp_seconds",
-    "When segtail last found that the group has lost records; absent if it found none within 24 hours.",
+    "When segtail last found that the group has lost records, or a topic was deleted with records that it had not read; absent if "
+    "neither was within 24 hours.",
+    BY_TOPIC,
+)
+DELETED_TOPIC_RECORDS = Metric(
+    "segtail_group_deleted_topic_records",
+    "Records of a topic that the group had still to read when the topic was deleted, at least, within 24 hours. Where records were not "
+    "counted, their offsets.",
     BY_TOPIC,
 )
 REWOUND_RECORDS = Metric(

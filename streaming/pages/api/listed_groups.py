@@ -229,6 +229,7 @@ class ListedGroups:
             doubts=self._query_doubts(summary.group),
             away=self.away,
             causes=self.causes,
+            deleted_topics=self.judged.deleted_topics.get(summary.group, ()),
         )
 
     def _query_doubts(self, name: str) -> tuple[str, ...]:

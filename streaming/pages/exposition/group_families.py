@@ -77,7 +77,7 @@ def by_topic(snapshot: GroupSnapshot, usage: Mapping[str, Usage], export: Export
     yield plain(group_metrics.BUFFERED_RECORDS, sums.buffered)
     yield _family(group_metrics.LOST_RECORDS, pair_labels.labels, counters.lost_records[numbers])
     yield _family(group_metrics.LOST_OFFSETS, pair_labels.labels, counters.lost_offsets[numbers])
-    yield plain(group_metrics.LAST_LOSS, latest_of(snapshot.progress.lost_ms, sums.first))
+    yield from _lost_of_late(snapshot, export)
     yield from _moved(snapshot, numbers, pair_labels)
     yield plain(group_metrics.LAST_SKIP, last_skips(snapshot, now_ms))
     yield _family(group_metrics.COMMITTED_RECORDS, pair_labels.labels, counters.committed_records[numbers])
@@ -145,6 +145,21 @@ def by_partition(snapshot: GroupSnapshot, listing: PartitionListing, now_ms: int
     yield _labelled(group_metrics.PARTITION_LAG_SECONDS, series_labels, "clock", _ages(append_ms, timestamp_ms, known, now_ms))
     yield _family(group_metrics.PARTITION_LOSS, series_labels, certain_losses(snapshot.found)[rows])
     yield family_of(group_metrics.LATE_OMITTED, [("", omitted)])
+
+
+def _lost_of_late(snapshot: GroupSnapshot, export: Export) -> Iterator[Family]:
+    """When each pair lost records last, and what was left of deleted topics: such a pair is gone, or of another topic of that name."""
+    pair_labels = snapshot.labels
+    lost_ms = latest_of(snapshot.progress.lost_ms, snapshot.pairs.first)[pair_labels.shown]
+    last = {label: at for label, at in zip(pair_labels.labels.to_pylist(), lost_ms.tolist(), strict=True) if at >= 0}
+    records: Counter[str] = Counter()
+    for each in snapshot.deleted_topics:
+        if export.has_consumer(each.group) and export.has_topic(each.topic):
+            label = labels(group=each.group, topic=each.topic)
+            last[label] = max(last.get(label, each.at_ms), each.at_ms)
+            records[label] += each.records + each.offsets
+    yield family_of(group_metrics.LAST_LOSS, list(last.items()))
+    yield family_of(group_metrics.DELETED_TOPIC_RECORDS, list(records.items()))
 
 
 def _moved(snapshot: GroupSnapshot, numbers: Longs, pair_labels: PairLabels) -> Iterator[Family]:

@@ -66,6 +66,7 @@ _ALERTED = frozenset(
         group_metrics.BUFFERED_RECORDS,
         group_metrics.LOST_RECORDS,
         group_metrics.LOST_OFFSETS,
+        group_metrics.DELETED_TOPIC_RECORDS,
         group_metrics.LAST_LOSS,
         group_metrics.SKIPPED_RECORDS,
         group_metrics.SKIPPED_OFFSETS,

@@ -3,7 +3,7 @@
 import logging
 import re
 import socket
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from http import HTTPStatus
 from pathlib import Path
@@ -11,7 +11,7 @@ from threading import Event, Lock, Thread
 from time import monotonic as system_monotonic
 from typing import Generic, TypeVar
 
-from streaming.broker.protocol.history_json import KeptCommit
+from streaming.broker.protocol.history_json import KeptGroups
 from streaming.broker.protocol.status_json import Cost
 from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.verdicts.circumstances import Thresholds, thresholds_of
@@ -168,10 +168,10 @@ class Exporter:
         self._server.start("exporter")
         self._remembering.start()
 
-    def keep(self, path: Path, commits: Callable[[], list[KeptCommit]], recall_commits: Callable[[Sequence[KeptCommit]], None]) -> None:
+    def keep(self, path: Path, groups: Callable[[], KeptGroups], recall_groups: Callable[[KeptGroups], None]) -> None:
         """Go on with what a job before has kept in a file, and keep there what is seen. See `JobHistory`."""
-        history = JobHistory(path, self._judged_looks, self._table.transactions, commits, self._monotonic)
-        history.recall(recall_commits)
+        history = JobHistory(path, self._judged_looks, self._table.transactions, groups, self._monotonic)
+        history.recall(recall_groups)
         self._history = history
 
     def close(self) -> None:

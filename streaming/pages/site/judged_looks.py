@@ -2,11 +2,11 @@
 
 import logging
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 
-from streaming.broker.protocol.history_json import KeptCommit, KeptHistory
+from streaming.broker.protocol.history_json import KeptGroups, KeptHistory
 from streaming.cluster.consumers.group_partitions import GroupPartitions
 from streaming.cluster.consumers.group_snapshot import GroupBoard, GroupSnapshot
 from streaming.cluster.verdicts.circumstances import Circumstances, Thresholds
@@ -224,7 +224,7 @@ class JobHistory:
     Args:
         path: the file.
         looks, transactions: what remembers changes and transactions.
-        commits: what rounds over groups have to keep.
+        groups: what rounds over groups have to keep.
     """
 
     def __init__(
@@ -232,14 +232,14 @@ class JobHistory:
         path: Path,
         looks: JudgedLooks,
         transactions: TransactionJudge,
-        commits: Callable[[], list[KeptCommit]],
+        groups: Callable[[], KeptGroups],
         monotonic: Callable[[], float],
     ) -> None:
-        self._path, self._looks, self._transactions, self._commits = path, looks, transactions, commits
+        self._path, self._looks, self._transactions, self._groups = path, looks, transactions, groups
         self._monotonic = monotonic
         self._saved_at = monotonic()
 
-    def recall(self, recall_commits: Callable[[Sequence[KeptCommit]], None]) -> None:
+    def recall(self, recall_groups: Callable[[KeptGroups], None]) -> None:
         """Go on with what is in the file. One that is damaged is said and left: nothing that is counted is in it."""
         try:
             kept = self._read()
@@ -253,7 +253,7 @@ class JobHistory:
             )
             return
         self._transactions.recall(kept.transactions)
-        recall_commits(kept.commits)
+        recall_groups(kept.groups)
 
     def _read(self) -> KeptHistory | None:
         try:
@@ -277,7 +277,7 @@ class JobHistory:
         kept = KeptHistory(
             changes=self._looks.events.kept(),
             transactions=self._transactions.kept(),
-            commits=self._commits(),
+            groups=self._groups(),
         )
         try:
             write_whole(self._path, zlib.compress(kept.encode(), 1), lasting=False)

@@ -2,7 +2,7 @@
 
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import timedelta
 from typing import Any, NoReturn
@@ -11,9 +11,11 @@ import pyspark
 from py4j.protocol import Py4JError, Py4JJavaError
 
 import streaming
+from streaming.broker.protocol.status_messages import BrokerStatus
 from streaming.cluster.consumers.group_rounds import GroupRounds, Surroundings
 from streaming.cluster.consumers.group_snapshot import GroupBoard, PartitionListing
 from streaming.cluster.consumers.group_tracker import GroupTracker
+from streaming.cluster.verdicts.circumstances import deletions_of
 from streaming.cluster.view.broker_status import newest, topic_partitions
 from streaming.cluster.view.family import Export
 from streaming.cluster.view.observer import Observer, Versions, thresholds
@@ -164,9 +166,11 @@ def rounds_of(
         hadoop: as for `HadoopFiles`.
     """
 
+    def statuses() -> Iterator[BrokerStatus]:
+        return (status for each in observer.agents if each.up for status in each.broker_statuses)
+
     def topics() -> Mapping[str, int] | None:
-        statuses = (status for each in observer.agents if each.up for status in each.broker_statuses)
-        return topic_partitions(newest(each for each in statuses if each.counts))
+        return topic_partitions(newest(each for each in statuses() if each.counts))
 
     stopped_after_ms = settings.group_stopped_after // timedelta(milliseconds=1)
     checkpoints = settings.spark_checkpoints
@@ -174,6 +178,7 @@ def rounds_of(
     around = Surroundings(
         agents=lambda: clients_of(observer, files),
         cluster_topics=topics,
+        deletions=lambda: deletions_of(statuses()),
         clock=clock,
         consumer=lambda: agents.consumer,
         queries={each.name: CheckpointReader(each.shown, _files_of(each, hadoop)).look for each in checkpoints},
