@@ -57,6 +57,11 @@ class AdminCauses:
         """Likewise when a topic was deleted."""
         return f"; it was deleted at {times.at(self._ends[topic].at_ms)}" if topic in self._ends else ""
 
+    @property
+    def topic_ends(self) -> dict[str, int]:
+        """When topics were deleted, Unix milliseconds, by their names; of several of a name the last one."""
+        return {topic: each.at_ms for topic, each in self._ends.items()}
+
     def _last(self, name: str, topic: str, broker: int, until_ms: int, own: Callable[[str], bool]) -> MetadataChange | None:
         """The last change of the level that decides: the topic's, else the broker's, else that of all brokers."""
         first = self._created.get(topic, -1)

@@ -1,6 +1,6 @@
 """How consumer groups are printed: tables of groups and of partitions, sentences about one group, its history, and JSON."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from streaming.broker.protocol.group_json import NOT_KNOWN, GroupDetail, GroupFinding, GroupSummary, ReadMoments, is_finding
@@ -116,7 +116,8 @@ def head(group: GroupDetail) -> str:
     if of.records_left >= 0:  # a plus if that is a lower bound
         left = f"{of.records_left:,}+ records left" if of.unknown else f"{format_count(of.records_left, 'record')} left"
     waits = f"; {words}" if (words := besides_words(of)) else ""
-    return f"{format_name(of.group)}: {state}{members}; {left} in {counted_in(of)}{waits}"
+    what = f"{left} in {counted_in(of)}" if of.partitions or of.uncommitted else "nothing is committed"
+    return f"{format_name(of.group)}: {state}{members}; {what}{waits}"
 
 
 def _where(finding: GroupFinding) -> str:
@@ -126,6 +127,11 @@ def _where(finding: GroupFinding) -> str:
 # --- how the history of a group is printed: a head, then what its coordinator's log has of it, the oldest first. Consumers commit every few
 # seconds, so ordinary commits between two other things are a line for each partition.
 
+
+APART_MS = 10_000
+"""So far the clocks of a controller and of a coordinator may be apart."""
+
+UNREAD_NOT_ON_DISK = "whether it had records left to read there is not on disk any more"
 
 _BY = {"admin": "by hand", "consumer": "by a member", "external": "by a program beside the group"}
 _MOST_NAMED = 5
@@ -142,7 +148,27 @@ def histories(groups: Sequence[GroupHistory]) -> Iterator[str]:
             yield from _runs(events) if ordinary else (_line(each, group.group) for each in events)
 
 
-def end_of(group: GroupHistory, now_ms: int, *, remains: bool = False) -> str:
+def deleted_topics(group: GroupHistory, topic_ends: Mapping[str, int]) -> dict[str, int]:
+    """The topics whose commits the coordinator deleted because the topic was, with when, Unix milliseconds.
+
+    A commit that expires or is deleted by hand leaves the same record: the last commit was made before the deletion of the topic in the
+    metadata log, and its end was written after it.
+
+    Args:
+        topic_ends: when topics were deleted.
+    """
+    last_ms: dict[tuple[str, int], int] = {}
+    found = {}
+    for each in group.events:
+        place, end_ms = (each.topic, each.partition), topic_ends.get(each.topic, -1)
+        if each.event == "commit":
+            last_ms[place] = each.at_ms
+        elif each.event == "deleted" and 0 <= end_ms <= each.at_ms + APART_MS and last_ms.get(place, -1) <= end_ms + APART_MS:
+            found[each.topic] = end_ms
+    return found
+
+
+def end_of(group: GroupHistory, now_ms: int, topic_ends: Mapping[str, int], *, remains: bool = False) -> str:
     """What became of a group that is gone, or ``remains`` without offsets; "" where its coordinator's log does not show it."""
     begins = [number for number, each in enumerate(group.events[:-1]) if each.event == "gone"]
     life = group.events[begins[-1] + 1 if begins else 0 :]
@@ -155,8 +181,13 @@ def end_of(group: GroupHistory, now_ms: int, *, remains: bool = False) -> str:
     offsets = [f"{format_name(topic)}-{partition}: {offset}" for (topic, partition), offset in sorted(had.items())]
     left_ms = max((each.at_ms for each in life if each.event == "generation" and not each.members), default=-1)
     at = f" at {times.at(ends[-1].at_ms)}" if ends[-1].at_ms >= 0 else ""
+    topics = deleted_topics(group, topic_ends)
+    why = "with their topic, by hand or because they expired"
+    if topics and {topic for topic, _ in had} <= topics.keys():
+        which = [f"{format_name(topic)}, which was deleted at {times.at(end_ms)}" for topic, end_ms in topics.items()]
+        why = f"with topic {format_list(which, _MOST_NAMED)}: {UNREAD_NOT_ON_DISK}"
     parts = [
-        f"its coordinator deleted them{at}, with their topic, by hand or because they expired"
+        f"its coordinator deleted them{at}, {why}"
         if remains
         else f"its coordinator deleted it{at}, by hand or because its offsets expired",
         f"it had committed {format_list(offsets, _MOST_NAMED)}" if offsets else "",

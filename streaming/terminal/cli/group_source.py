@@ -27,7 +27,7 @@ from streaming.broker.protocol.group_json import NOT_KNOWN as UNKNOWN_VERDICTS
 from streaming.broker.protocol.listing_json import ALL_ROWS
 from streaming.common.settings import Settings
 from streaming.common.short_names import possible_names
-from streaming.common.units import format_name
+from streaming.common.units import format_list, format_name
 from streaming.errors import UsageError
 from streaming.terminal.cli.lists import GROUP, ListRequest, ListSource, similar_words, with_wanted
 from streaming.terminal.cli.options import given, keep_setting
@@ -118,6 +118,7 @@ class GroupSource:
         self._reading = None if wanted.job is not None else _read(settings, wanted)
         answer = None if self._reading is None else self._reading.judged_by(urlencode(self._judged_by)).answer
         self._list = ListSource(replace(wanted, names=()), answer)
+        self._unread: list[str] = []  # of which groups it is not known whether they had something left to read of deleted topics
 
     @property
     def of_log_dirs(self) -> Settings | None:
@@ -160,7 +161,7 @@ class GroupSource:
         doubts = self._doubts(page, groups, missing)
         empty = [each.summary.group for each in groups if each.summary.verdict == GroupVerdict.NO_OFFSETS.label]
         ends = self._ends((*missing, *empty), missing)
-        groups = [_with_end(each, ends.get(each.summary.group, "")) for each in groups]
+        groups, doubts = [_with_end(each, ends.get(each.summary.group, "")) for each in groups], [*doubts, *self._unread]
         if missing and not groups and not doubts:
             similar = similar_words(missing, {*self._known()} - {*missing})
             names_of = ", ".join(format_name(each) + (f" any more: {ends[each]}" if each in ends else "") for each in missing)
@@ -181,11 +182,19 @@ class GroupSource:
         if not names or self._reading is None:
             return {}
         from streaming.broker.disk.log_dir_search import open_below
-        from streaming.terminal.cli.group_report import end_of
+        from streaming.terminal.cli.group_report import UNREAD_NOT_ON_DISK, deleted_topics, end_of
         from streaming.terminal.offline.group_history import read_histories
 
-        page = read_histories(open_below(self._settings.log_dirs), names, self._wanted.at)
-        return {row.group: end for row in page.rows if (end := end_of(row, page.at_ms, remains=row.group not in gone))}
+        page, topic_ends = (
+            read_histories(open_below(self._settings.log_dirs), names, self._wanted.at),
+            self._reading.answers.causes.topic_ends,
+        )
+        for row in page.rows:
+            if topics := deleted_topics(row, topic_ends):
+                named = format_list([format_name(each) for each in topics], 3)
+                self._unread.append(f"group {format_name(row.group)}: topic {named} was deleted: {UNREAD_NOT_ON_DISK}")
+        ends = ((row.group, end_of(row, page.at_ms, topic_ends, remains=row.group not in gone)) for row in page.rows)
+        return {group: end for group, end in ends if end}
 
     def _known(self) -> Collection[str]:
         """The names of all groups: log dirs were read for those that were named alone."""
