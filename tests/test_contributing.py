@@ -63,7 +63,7 @@ assert merged(first, second).control_batches == 2
 # both ways of folding lead to the same states, also on a state of before
 rows = [row(Kind.APPEARED, 1, next_offset=0, settled=True), first, second]
 for fold in (fold_by_rows, fold_by_columns):
-    before = ShardState((root / "tests/golden/shard_state_4.bin").read_bytes(), (root / "tests/golden/segment_lists_3.bin").read_bytes)
+    before = ShardState((root / "tests/golden/shard_state_5.bin").read_bytes(), (root / "tests/golden/segment_lists_3.bin").read_bytes)
     assert len(before.table)
     assert [before.find(key).control_batches for key in before.known()] == [0] * len(before.table)
     for each in (rows[:1], rows[1:]):

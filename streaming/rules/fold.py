@@ -167,6 +167,11 @@ class ShardFold:
                 offset = row.base_offset  # seen when it was appended: the log did end where the row begins
             if offset is not None and offset < state.log_end_offset:
                 state = log_fold.overwritten(state, row, offset)
+        if state.shared_watermark >= 0 and row.log_epoch > state.shared_epoch:
+            parts_at = self._overwritten_from(row, state.shared_epoch)
+            if parts_at is None:  # seen when it was appended, or somewhere within: then less is certainly gone
+                parts_at = row.base_offset if row.settled else row.next_offset
+            state = log_fold.begun_anew(state, row, parts_at)
         share_begins = EVERYTHING if row.leads >= 0 else begins_among(row, state, self._others(state.key))
         if log_fold.straddles(state, row):
             rest = self._cut(row, state.log_end_offset)

@@ -133,6 +133,24 @@ def overwritten(state: LogState, row: EventRow, offset: int) -> LogState:
     return log_transactions.truncated(coordinator_state.cut(after, offset), offset, 0)
 
 
+def begun_anew(state: LogState, row: EventRow, offset: int) -> LogState:
+    """A log that has come back gets its first batch of a later leader epoch at ``offset``: its history parts there from the one that left.
+
+    Where its own broker leads, what was below the high watermark behind that is gone from the partition: its directory was lost, or is an
+    older copy. A replica that is copied again gets the same offsets with the same epochs, and one that was led elsewhere meanwhile goes on
+    behind them. Where another broker leads, that broker's log shows what is lost.
+    """
+    gone = state.shared_watermark - offset
+    after = replace(state, shared_watermark=-1)
+    if gone <= 0 or row.leads == 0:
+        return after
+    log.warning(
+        "a log has begun anew below its former high watermark",
+        extra={"log": f"{row.topic}-{row.partition}", "broker": row.broker, "offset": offset, "gone": gone},
+    )
+    return replace(after, truncations=state.truncations + 1, truncated_committed=plus(state.truncated_committed, gone))
+
+
 def _seen(state: LogState, row: EventRow) -> LogState:
     return replace(_noted(state, row), journal=row.journal, last_append_ms=max(state.last_append_ms, row.seen_at))
 

@@ -20,7 +20,8 @@ class LogState(StateRow):
     read further, -1 none; the bytes after it are counted as skipped up to position ``stopped_end``. ``newest_segment`` is the highest
     base offset whose roll was counted; at first it is the segment in which reading began. Segments below the base offset
     ``deleted_below`` were deleted; -1 before the first inventory. If the log has come back to its broker, offsets below ``shared_upto``
-    of leader epochs up to ``shared_epoch`` were counted before it left. The next fields describe the last unclean election by which
+    of leader epochs up to ``shared_epoch`` were counted before it left, and ``shared_watermark`` was its high watermark then; -1 once a
+    later epoch has shown what became of these offsets. The next fields describe the last unclean election by which
     this log's broker became leader. ``unclean_epoch`` is its leader epoch, which begins at ``unclean_start``. ``unclean_last_upper``
     and ``unclean_last_acknowledged`` are the numbers of offsets that it lost, -1 not known. If this replica was in sync before such an
     election of another broker, ``superseded_epoch`` is the epoch of that election. The last fields describe the last truncation.
@@ -38,6 +39,7 @@ class LogState(StateRow):
     deleted_below: Long = -1
     shared_upto: Long = -1
     shared_epoch: Long = -1
+    shared_watermark: Long = -1
     unclean_epoch: Long = -1
     unclean_start: Long = -1
     unclean_last_upper: Long = -1
@@ -65,7 +67,11 @@ class LogState(StateRow):
     def left(self) -> "LogState":
         """The part of the state that remains when the log has left its broker while its topic still exists."""
         columns = {name: getattr(self, name) for name in _STAYS}
-        shared = {"shared_upto": max(self.shared_upto, self.log_end_offset), "shared_epoch": max(self.shared_epoch, self.log_epoch)}
+        shared = {
+            "shared_upto": max(self.shared_upto, self.log_end_offset),
+            "shared_epoch": max(self.shared_epoch, self.log_epoch),
+            "shared_watermark": max(self.shared_watermark, min(self.high_watermark, self.log_end_offset)),
+        }
         return LogState(departed=True, settled=True, **{**columns, **shared})
 
 
