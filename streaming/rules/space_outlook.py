@@ -13,6 +13,8 @@ import numpy as np
 from streaming.common.arrays import Flags, Floats, Longs
 from streaming.rules.retention_rule import Growth, SegmentColumns
 
+NEVER = np.inf
+
 # --- how fast logs grow, from the times of their own segments: what was appended before anybody watched is known in no other way.
 
 
@@ -20,7 +22,18 @@ WINDOW_MS = 86_400_000
 """Growth is that of the last day: a shorter time would not contain the night."""
 
 LEAST_MS = 600_000
-"""If all of a log is younger than this, its growth is not known yet."""
+"""If all of a log is younger than this, its growth so far says little of what comes: see `carried_until`."""
+
+LASTS = 10
+"""What was seen for a while is foretold for so many times as long, and no further: a pace of a minute for ten minutes."""
+
+MAY_LAST = 100
+"""For so many times as long it is told as what may be, beside what is foretold."""
+
+QUIET_MS = 60_000
+"""A log to which nothing was appended for less than this is taken as one that goes on to grow."""
+
+_SHORTEST_MS = 1_000  # growth of less than a second is as one of a second
 
 _STAMPED_AT_ONCE_MS, _STAMPED_WITHIN_MS = 5_000, 60_000
 """A log whose newest record is stamped when its file was last written, give or take the first, has the clock's times; within the second its
@@ -35,6 +48,10 @@ def growth_of(logs: SegmentColumns, first_ms: Longs, now_ms: int) -> Floats:
     A segment was written between the largest time of those before it and its own. If the log begins later, because retention has deleted
     what was before or because the log is young, the average is over the time since then.
 
+    A log that is silent may have stopped, or write once a night; both look the same until it writes again. One that is older than the
+    window is taken to go on as it did in all its time, if that is less. A younger one shows no rhythm: silent for a tenth of its time, its
+    growth is not known, and silent for longer than it was written, it has stopped and does not grow.
+
     Args:
         first_ms: the time of the first batch on the disk, -1 if that is not known.
     """
@@ -45,14 +62,39 @@ def growth_of(logs: SegmentColumns, first_ms: Longs, now_ms: int) -> Floats:
     start[1:] = end[:-1]
     start[logs.first] = np.where(first_ms >= 0, np.minimum(first_ms, now_ms), end[logs.first])
     start = np.maximum(start, start[logs.first][logs.owner])  # a compacted log may begin with empty segments
-    since = np.maximum(start[logs.first], now_ms - WINDOW_MS)
+    begin = start[logs.first]
+    since = np.maximum(begin, now_ms - WINDOW_MS)
     began = since[logs.owner]
     within = np.clip(end - np.maximum(start, began), 0, None) / np.maximum(end - start, 1)
     share = np.where(end > start, within, end >= began)  # all of it at one moment
     appended = np.add.reduceat(logs.size * share, logs.first)
     span = now_ms - since
-    known = (span >= LEAST_MS) & ((first_ms >= 0) | (since > start[logs.first]) | (logs.total == 0))
-    return np.where(known, appended / np.maximum(span, 1), np.nan)
+    known = np.where(logs.total > 0, (first_ms >= 0) | (since > begin), span >= LEAST_MS)
+    mean = appended / np.maximum(span, _SHORTEST_MS)
+
+    silent_ms, older = now_ms - _last_written(logs, now_ms), since > begin
+    at_all = np.minimum(mean, logs.total / np.maximum(now_ms - begin, _SHORTEST_MS))
+    mean = np.where(older & (silent_ms > QUIET_MS), at_all, mean)
+    rests = ~older & (silent_ms > np.maximum(QUIET_MS, span // LASTS))
+    stopped = rests & (silent_ms > np.maximum(end[logs.last] - since, 0))
+    return np.where(~known, np.nan, np.where(stopped, 0.0, np.where(rests, np.nan, mean)))
+
+
+def _last_written(logs: SegmentColumns, now_ms: int) -> Longs:
+    """When something was last appended to each log: by its newest record and its file, whichever is later and no time to come."""
+    found: Longs = np.zeros(len(logs.first), np.int64)
+    for times in (logs.largest[logs.last], logs.modified[logs.last]):
+        found = np.where(times <= now_ms, np.maximum(found, times), found)
+    return found
+
+
+def carried_until(logs: SegmentColumns, first_ms: Longs, now_ms: int) -> Floats:
+    """Until when the growth of each log is foretold: of a young one for `LASTS` times as long as it is there; `NEVER` for all others.
+
+    A log that does not begin at offset 0 is not young, however new its first record is: retention has deleted what was before.
+    """
+    age_ms = np.where((first_ms >= 0) & (logs.base[logs.first] == 0), np.maximum(now_ms - first_ms, _SHORTEST_MS), LEAST_MS)
+    return np.where(age_ms < LEAST_MS, now_ms + LASTS * age_ms.astype(np.float64), NEVER)
 
 
 def growth_now(logs: SegmentColumns, watched: Floats, active_first_ms: Longs, now_ms: int) -> Growth:
@@ -95,8 +137,6 @@ def running_max(values: Longs, owner: Longs) -> Longs:
     return found
 
 
-NEVER = np.inf
-
 HORIZON_MS = 366 * 86_400_000
 """The end of the outlook: no growth stays the same for longer."""
 
@@ -110,7 +150,7 @@ class Outlook:
 
     Of each segment: ``gone`` is when its space is free at the latest, ``present`` the bytes that are there now and free then. Of each log:
     ``appended`` are the bytes that come to its active segment before that is rolled, ``appended_gone`` when they are free, ``growth`` is in
-    bytes a millisecond, 0 where it is not known, and ``level`` from when on as much is deleted as is appended.
+    bytes a millisecond, 0 where it is not known, and ``level`` from when on as much is deleted as is appended, or no growth is foretold.
     """
 
     gone: Floats
@@ -125,6 +165,11 @@ class Outlook:
         """The bytes of each log's present segments that are free by then."""
         found: Floats = np.bincount(self.owner, self.present * (self.gone <= at_ms), minlength=len(self.growth))  # type: ignore[assignment]
         return found
+
+    def deleted_again_by(self, at_ms: float, now_ms: int) -> Floats:
+        """The bytes of each log that are appended from now on and are free again by then: after ``level`` as many as come."""
+        rolled = np.where(self.appended_gone <= np.minimum(at_ms, self.level), self.appended, 0.0)
+        return np.minimum(rolled + self.growth * np.clip(at_ms - self.level, 0.0, None), self.growth * (at_ms - now_ms))
 
     def full_at(self, logs: Flags, free: int, now_ms: int, *, waiting: int = 0, unlinked_ms: float = 0.0, others: float = 0.0) -> float:
         """When a file system with so many free bytes is full, `NEVER` if not within `HORIZON_MS`.
@@ -155,7 +200,15 @@ class Outlook:
         return float(times[at] - (before[at] - free) / max(pace[at], 1e-12))
 
 
-def outlook_of(logs: SegmentColumns, growth: Floats, active_first_ms: Longs, now_ms: int, *, compacted_grow: bool = False) -> Outlook:
+def outlook_of(
+    logs: SegmentColumns,
+    growth: Floats,
+    active_first_ms: Longs,
+    now_ms: int,
+    *,
+    compacted_grow: bool = False,
+    until: Floats | None = None,
+) -> Outlook:
     """The future of logs that grow as they did.
 
     Everything is taken as replicated by the time at which it may go, and as copied to remote storage if it has to be.
@@ -164,6 +217,7 @@ def outlook_of(logs: SegmentColumns, growth: Floats, active_first_ms: Longs, now
         growth: bytes a millisecond, nan if it is not known.
         active_first_ms: the largest time of the first batch of each active segment, -1 if that is not known.
         compacted_grow: logs that are compacted and not deleted grow as if nothing were ever compacted; else they stay as they are.
+        until: when each log grows no more, as far as is foretold; None if they all go on.
     """
     deletes = logs.limit("deletes") > 0
     pace = np.where(np.isnan(growth), 0.0, growth)
@@ -186,7 +240,7 @@ def outlook_of(logs: SegmentColumns, growth: Floats, active_first_ms: Longs, now
         appended=pace * np.maximum(rolled - now_ms, 0.0),
         appended_gone=np.maximum(appended_gone, checked) + late,
         growth=pace,
-        level=np.where(pace > 0, np.maximum(appended_gone, checked) + fill / 2, NEVER),
+        level=np.minimum(np.where(pace > 0, np.maximum(appended_gone, checked) + fill / 2, NEVER), NEVER if until is None else until),
         owner=logs.owner,
     )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from streaming.cluster.verdicts.cases import RECENT_MS
-from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS
+from streaming.cluster.verdicts.circumstances import FULL_BYTES, FULL_RATIO, NOT_WRITING_MS
 from streaming.cluster.verdicts.cluster_problems import NO_CONTROLLER_MS, STOPPED_FOR_MS
 from streaming.cluster.verdicts.conditions import STORM_RATIO
 from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS
@@ -46,7 +46,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "GroupStopped": (1200,),
     "GroupSkippedRecords": (DEFAULT_BOUNDS.lost_lately_ms / 1000,),
     "GroupLostData": (DEFAULT_BOUNDS.lost_lately_ms / 1000,),
-    "LogDirFillingUp": (LEAST_FREE,),
+    "LogDirFillingUp": (LEAST_FREE, FULL_BYTES, FULL_RATIO, 1800),  # full within half an hour is told at once
     "LogDirOffline": (NOT_WRITING_MS / 1000,),
     "LogCorrupt": (6,),  # minutes of a role that is not known
     "LogUnreadable": (SCRUB_WAITS_S,),

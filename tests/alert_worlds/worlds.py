@@ -241,7 +241,7 @@ class _Cluster:
         up = self.well()
         capacity = 10_000
         bound = round(capacity * self.settings.free_ratio / 3)
-        free = 5_000 if self.well() else self.near(bound, 3 * bound, capacity // 50)
+        free = 5_000 if self.well() else self.near(bound, 3 * bound, capacity // 50, capacity // 200)
         age = 3 if self.well() else self.near(60)
         return log_dir(
             path,

@@ -49,7 +49,7 @@ def test_what_is_wrong_comes_first_then_who_is_full_first_then_that_nobody_is() 
     assert young == "As far as is known here, no log dir is full within a year, if it grows as it does"
     unread = LogDirUse(broker=1, log_dir="/gone", up=False, problem="gone")
     assert verdict(answer(use(), unread), []) == "Whether every log dir has room is not known: /gone cannot be read"
-    assert "it takes ten minutes" in verdict(answer(use(), use(outlook="unknown")), [])
+    assert "no log there shows yet how it grows" in verdict(answer(use(), use(outlook="unknown")), [])
 
 
 def test_what_a_start_that_goes_on_has_left_is_in_the_present() -> None:
@@ -105,7 +105,7 @@ def test_holes_in_files_a_quiet_broker_and_unknown_growth_are_stated() -> None:
     (quiet,) = more(checkpoint_ms=NOW_MS - 61_000)
     assert quiet.startswith("  no broker has written here for 1m 1s: ")
     (unknown,) = more(growth_unknown=2)
-    assert unknown == "  the growth of 2 replicas is not known: all data there is only minutes old"
+    assert unknown == "  the growth of 2 replicas is not known: all data there is only minutes old, or it is silent"
     unread, young = more(growth_unknown=3, growth_unread=1)
     assert unread == "  the growth of 1 replica is not known: its log cannot be read"
     assert young.startswith("  the growth of 2 replicas is not known: all data there is")
@@ -148,3 +148,33 @@ def test_rows_that_are_left_out_are_counted_and_findings_have_advice_and_growth_
     assert lines[lines.index("this is wrong.") + 1] == "  do that"
     assert lines[-1] == RECKONED
     assert RECKONED not in report(answer(use(), rows=(row,)), [])
+
+
+def test_no_time_stands_alone_where_another_may_be_true() -> None:
+    full = {"outlook": "full", "full_ms": NOW_MS + 48 * HOUR}
+    soon = {"full_earliest_ms": NOW_MS + 4 * 60_000, "pace_over_ms": 6_000, "pace_day": 86_400 << 20}
+    said = {
+        text: verdict(answer(use("/d", **values)), [])
+        for text, values in {
+            "known": full,
+            "a replica is not": full | {"growth_unknown": 1},
+            "and fills now": full | soon | {"growth_unknown": 1},
+            "only that": soon | {"outlook": "unknown"},
+            "by its pace": {"outlook": "full", "full_ms": NOW_MS + 60_000, "pace_over_ms": 30_000},
+            "full": {"outlook": "full", "full_ms": NOW_MS, "growth_unknown": 1},
+        }.items()
+    }
+    assert said == {
+        "known": "/d is full in 2d (2023-11-16T22:13:20Z)",
+        "a replica is not": "/d is full in 2d (2023-11-16T22:13:20Z) at the latest",
+        "and fills now": "/d is full in 2d (2023-11-16T22:13:20Z) at the latest, and in 4m (2023-11-14T22:17:20Z) if it goes on to fill as "
+        "in the last 6s",
+        "only that": "When /d is full is not known: in 4m (2023-11-14T22:17:20Z) if it goes on to fill as in the last 6s",
+        "by its pace": "/d is full in 1m (2023-11-14T22:14:20Z), if it goes on to fill as in the last 30s",
+        "full": "/d is full",
+    }
+    assert outlook(use(**full | soon, growth_day=900 << 20, again_day=800 << 20, frees_day=8 << 20), NOW_MS) == (
+        "full in 2d (2023-11-16T22:13:20Z), or in 4m (2023-11-14T22:17:20Z) if it goes on to fill as now: it grows by 900.0 MiB a day, of "
+        "which retention deletes 800.0 MiB again within the day, and retention frees 8.0 MiB of what is there within a day, and its disk "
+        "fills by 1.0 MiB a second, as in the last 6s"
+    )

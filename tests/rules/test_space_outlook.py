@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.rules.retention_rule import LogFacts, RetentionRule, SegmentColumns
-from streaming.rules.space_outlook import HORIZON_MS, LEAST_MS, NEVER, WINDOW_MS, growth_of, mean_rates, outlook_of
+from streaming.rules.space_outlook import HORIZON_MS, LEAST_MS, NEVER, WINDOW_MS, carried_until, growth_of, mean_rates, outlook_of
 from tests.rules.logs import TIMES, any_log, log_facts
 from tests.tables import each_row
 
@@ -85,6 +85,14 @@ def test_a_log_limited_by_its_size_stops_growing_at_its_limit():
     assert found.full_at(np.array([True]), 3 * GB, 0) == pytest.approx(3 * GB / pace)
     assert found.full_at(np.array([True]), 8 * GB, 0) == NEVER
     assert found.gone[0] == pytest.approx(5 * GB / pace + late(log))
+
+
+@each_row("retention", [HOUR, 6 * HOUR, 3 * DAY])
+def test_what_is_deleted_again_within_the_day_is_what_grows_less_what_is_there_at_its_end(retention):
+    pace = 10 * GB / DAY
+    log = log_facts([(0, 0, -1, 0)], retention_ms=retention, segment_ms=HOUR, segment_bytes=GB)
+    again = float(outlook(log, 0, pace, 0).deleted_again_by(DAY, 0)[0])
+    assert again == pytest.approx(max(0, DAY - retention) * pace, abs=GB)
 
 
 def test_without_a_limit_a_disk_is_full_when_its_free_bytes_are_written():
@@ -166,17 +174,57 @@ def test_growth_of_a_compacted_log_that_begins_with_an_empty_segment_is_since_it
     assert growth(log, 100 * HOUR, 102 * HOUR) * HOUR == pytest.approx(400)
 
 
-def test_growth_of_a_log_of_one_batch_is_since_it_was_written():
-    log = log_facts([(0, 600, 100 * HOUR, 0)])
-    assert growth(log, 100 * HOUR, 102 * HOUR) * HOUR == pytest.approx(300)
+@each_row(
+    ("written", "silent", "expected"),
+    [
+        (120_000, 0, 600 / 120_000),
+        (120_000, 60_000, 600 / 180_000),  # a producer may wait so long
+        (120_000, 60_001, np.nan),  # it may have stopped
+        (120_000, 120_000, np.nan),
+        (120_000, 120_001, 0.0),  # as far as anybody can tell it has
+        (9 * HOUR, HOUR, 600 / (10 * HOUR)),
+        (9 * HOUR, HOUR + 1000, np.nan),
+        (9 * HOUR, 9 * HOUR + 1, 0.0),
+        (0, 0, 600 / 1000),
+        (0, 60_001, 0.0),  # one batch
+    ],
+)
+def test_a_log_of_less_than_a_day_grows_since_its_first_byte_and_no_more_when_it_has_stopped(written, silent, expected):
+    now = 1_000 * HOUR
+    first = now - silent - written
+    found = growth(log_facts([(0, 600, first + written, 0)]), first, now)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_growth_that_minutes_show_is_not_known():
+def test_a_log_that_is_silent_and_older_than_a_day_writes_again_as_in_all_its_time():
+    now = 1_000 * HOUR
+    nightly = log_facts([(0, 100, now - 2 * DAY, 0), (10, 100, now - DAY - HOUR, 0), (20, 100, now - HOUR, 0)])
+    flooded = log_facts([(0, 100, now - 2 * HOUR, 0), (10, 900, now - HOUR, 0)])
+    assert growth(nightly, now - 3 * DAY, now) * DAY == pytest.approx(100, rel=0.05)
+    assert growth(flooded, now - 10 * DAY, now) * DAY == pytest.approx(100)
+
+
+def test_the_file_tells_that_a_log_is_written_whose_records_are_old():
+    now = 1_000 * HOUR
+    assert growth(log_facts([(0, 600, now - 5 * HOUR, now)]), now - 6 * HOUR, now) == pytest.approx(600 / (6 * HOUR))
+    assert growth(log_facts([(0, 600, now - 5 * HOUR, now + 1)]), now - 6 * HOUR, now) == 0, "a copy, with the time of the copy"
+
+
+def test_growth_is_foretold_for_ten_times_as_long_as_a_young_log_is_there():
+    now = 1_000 * HOUR
+
+    def until(first_ms, base=0):
+        return float(carried_until(SegmentColumns([log_facts([(base, 600, now, now)])]), np.array([first_ms]), now)[0])
+
+    assert [until(now - age) - now for age in (0, 1_000, 60_000, LEAST_MS - 1)] == [10_000, 10_000, 600_000, 10 * (LEAST_MS - 1)]
+    assert [until(now - LEAST_MS), until(-1), until(now - 60_000, base=7)] == [NEVER] * 3
+
+
+def test_growth_of_a_log_whose_begin_is_not_known():
     now = 1_000 * HOUR
     log = log_facts([(0, 600, now, 0)])
-    assert np.isnan(growth(log, now - LEAST_MS + 1, now))
-    assert growth(log, now - LEAST_MS, now) * LEAST_MS == pytest.approx(600)
     assert np.isnan(growth(log, -1, now))
+    assert np.isnan(growth(log_facts([(0, 0, -1, now)]), now, now)), "nothing has come yet"
     older = log_facts([(0, 600, now - 2 * HOUR, 0)])  # nobody knows since when it was written
     assert (np.isnan(growth(older, -1, now)), np.isnan(growth(older, now - 3 * HOUR, now))) == (True, False)
     assert growth(log_facts([(0, 0, -1, now - 2 * WINDOW_MS)]), -1, now) == 0

@@ -328,3 +328,28 @@ def test_a_group_that_will_lose_what_came_too_late_follows_from_that() -> None:
     assert tree(of)["arrives_expired orders-0"] == ["group_will_lose ledger"]
     in_time = around(agent(well()), table=late_log(), groups=groups(behind(0, **soon | came | {"next_timestamp_ms": NOW_MS - 70_000})))
     assert tree(in_time)["arrives_expired orders-0"] == []
+
+
+def test_a_full_log_dir_is_the_cause_of_all_that_follows_from_it() -> None:
+    def of(free: int, *, process: ProcessState = ProcessState.UP, phase: str = Phase.RUNNING, given_up: bool = True) -> Circumstances:
+        lacks = AffectedPartition(
+            topic="orders", partition=0, problem="under_replicated", leader=2, in_sync=[2], out_of_sync=[1], electable=[2]
+        )
+        counts = PartitionCounts(topics=[TopicCounts(topic="orders", partitions=1, under_replicated=1)], affected=[lacks])
+        registered = [Registered(broker=1, fenced=phase == Phase.DOWN, phase=phase, since_ms=NOW_MS - MINUTE, replicas=True)]
+        dirs = (
+            log_dir("/data", 1, free=free, capacity=1 << 30, registered=not given_up, checkpoint_ms=NOW_MS),
+            log_dir("/metadata", 1, free=0 if phase == Phase.DOWN else 1 << 29, capacity=1 << 30, checkpoint_ms=NOW_MS),
+        )
+        seen = well(counts=counts.pack(), registered=registered, process=ProcessStatus(state=process))
+        return around(agent(seen, log_dirs=dirs), table=new_table(orders(log_dir="/data")))
+
+    given_up = problems(of(0))
+    assert tree(of(0)) == {"log_dir_full": ["log_dir_offline", "under_replicated orders-0"]}
+    assert given_up[0].summary == "Log dir /data of broker 1 is full"
+    assert "it is full, and after such an I/O error" in given_up[1].what
+    assert tree(of(1 << 29)) == {"log_dir_offline": ["under_replicated orders-0"]}, "there is room again, and the broker has to be started"
+    assert tree(of(1 << 29, given_up=False)).keys() == {"under_replicated orders-0"}
+    down = tree(of(0, process=ProcessState.ENDED, phase=Phase.DOWN, given_up=False))
+    assert down == {"log_dir_full": ["broker_down", "under_replicated orders-0"]}
+    assert "broker_down" in tree(of(1 << 29, process=ProcessState.ENDED, phase=Phase.DOWN, given_up=False)), "its disks have room"

@@ -106,10 +106,10 @@ def test_damage_in_the_leader_is_what_no_replica_copies() -> None:
 
 def test_a_log_dir_that_is_full_or_away_keeps_its_replicas_out() -> None:
     behind = replica(2, log_end_offset=90)
-    full = log_dir("/data", 2, free=4096, checkpoint_ms=NOW_MS)
+    full = log_dir("/data", 2, free=4096, capacity=FULL, checkpoint_ms=NOW_MS)
     assert why(replica(1), behind, full).startswith(". Log dir /data of broker 2 is full: 4.0 KiB are free. Free space there")
-    assert "full" in why(replica(1), behind, log_dir("/data", 2, free=(1 << 20) - 1, checkpoint_ms=NOW_MS))
-    assert "full" not in why(replica(1), behind, log_dir("/data", 2, free=1 << 20, checkpoint_ms=NOW_MS))
+    assert "full" in why(replica(1), behind, log_dir("/data", 2, free=(1 << 20) - 1, capacity=FULL, checkpoint_ms=NOW_MS))
+    assert "full" not in why(replica(1), behind, log_dir("/data", 2, free=1 << 20, capacity=FULL, checkpoint_ms=NOW_MS))
     assert "full" not in why(replica(1), behind, log_dir("/other", 2, free=0, checkpoint_ms=NOW_MS))
     for away in ({"registered": False}, {"lock": LockState.FREE}):
         gone = log_dir("/data", 2, free=FULL, checkpoint_ms=NOW_MS, **away)

@@ -6,7 +6,7 @@ import pytest
 
 from streaming.broker.protocol.disk_json import DiskAnswer
 from streaming.cluster.usage.disk_answer import answer_of
-from streaming.cluster.view.disk_forecasts import AGAIN_MS, FullTimes, OtherSpace
+from streaming.cluster.view.disk_forecasts import AGAIN_MS, DiskHistory, FullTimes
 from streaming.cluster.view.disk_use import disk_found, full_times
 from streaming.cluster.view.observer import AgentStatus, Observer
 from streaming.cluster.view.view import view
@@ -60,7 +60,7 @@ def test_of_a_log_dir_that_cannot_be_read_and_of_an_agent_that_is_down_nothing_i
 
 
 def test_what_others_have_taken_for_an_hour_counts_in_a_forecast() -> None:
-    others, seen = OtherSpace(), view(new_table(grows()).snapshot(NOW))
+    others, seen = DiskHistory(), view(new_table(grows()).snapshot(NOW))
     took = 5_000
     disk_found(seen, [watching(log_dir(free=10_000 + took))], MS - 3_600_000, others)
     found = disk_found(seen, [watching()], MS, others)

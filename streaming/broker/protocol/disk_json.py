@@ -76,6 +76,7 @@ class LogDirUse(PublicMessage):
     capacity: Annotated[Bytes, Heading("Capacity", 7)] = -1  # likewise
     growth_day: Annotated[Bytes, Heading("Growth a day", 5)] = -1  # bytes a day, of the replicas whose growth is known
     growth_over_ms: Duration = -1  # over how long the growth of the replica that grows most is a mean, a day at most
+    again_day: Bytes = -1  # how much of `growth_day` is deleted again within the day
     others_day: Bytes = -1  # what else on its file system took a day, as a job has seen it for an hour; it counts in `full_ms`
     growth_unknown: Count = 0  # of how many replicas it is not known
     growth_unread: Count = 0  # of how many of these the log cannot be read
@@ -85,7 +86,11 @@ class LogDirUse(PublicMessage):
     next_start_of: Id = -1  # its broker, if that has no process and has to be started before that
     moving: Count = 0  # how many replicas move to another log dir: nothing of them is deleted meanwhile
     outlook: Annotated[Word, Heading("Full", 2)] = UNKNOWN  # `full`, `never` (not within a year), `unknown`
-    full_ms: Moment = -1  # when it is full, if nothing else grows there and compaction frees as much as is appended
+    full_ms: Moment = -1  # when it is full, if compaction frees as much as is appended; at the latest where the growth of a replica is not
+    # known
+    full_earliest_ms: Moment = -1  # when, if it goes on to fill as in the last minutes, where that is earlier
+    pace_day: Bytes = -1  # bytes a day by which its file system fills now, where that is more than means of a day tell
+    pace_over_ms: Duration = -1  # over how long that was seen
     full_uncleaned_ms: Moment = -1  # when, if compaction frees nothing
     checkpoint_ms: Annotated[Moment, Heading("Last checkpoint", 10)] = -1  # when its broker last wrote here, `null` for never
     unread: Count = 0  # how many files and directories could not be read

@@ -9,9 +9,9 @@ import streaming
 from streaming.broker.disk.dir_usage import DiskFileKind
 from streaming.broker.protocol.disk_json import FULL, KIND_WORDS, NEVER, UNKNOWN, DiskAnswer, DiskRow, KindUse, LeftoverFiles, LogDirUse
 from streaming.broker.protocol.listing_json import AwayBroker
-from streaming.cluster.usage.reckoning import DirFacts, LogsThere, Reckoning, ReplicaSizes, RestartFacts
+from streaming.cluster.usage.reckoning import DAY_MS, DirFacts, Full, LogsThere, Reckoning, ReplicaSizes, RestartFacts
 from streaming.common.arrays import Flags, Longs
-from streaming.common.units import TimeWords, format_count, format_list, format_name, format_size, format_time
+from streaming.common.units import TimeWords, format_count, format_duration, format_list, format_name, format_size, format_time
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.rules import space_outlook
 from streaming.rules.restart_cost import LogSegments, on_no_disk_bytes
@@ -119,7 +119,7 @@ def _log_dirs(disk: DiskContents, reckoning: Reckoning) -> Iterator[LogDirUse]:
         if not each.up:
             yield LogDirUse(broker=each.broker, log_dir=each.log_dir, up=False, problem=each.problem)
             continue
-        full, uncleaned = reckoning.full_at(number), reckoning.full_at(number, compacted_grow=True)
+        full, uncleaned = reckoning.full(number), reckoning.full(number, compacted_grow=True)
         # of a log dir without replicas it is known that nothing grows: the metadata log is deleted behind its snapshots
         known = sums.growth_day[number] >= 0 or not counts[number]
         yield LogDirUse(
@@ -134,14 +134,15 @@ def _log_dirs(disk: DiskContents, reckoning: Reckoning) -> Iterator[LogDirUse]:
             replicas=counts[number],
             free=each.free,
             capacity=each.capacity,
-            outlook=UNKNOWN if full is None or not known else FULL if full != space_outlook.NEVER else NEVER,
-            full_ms=_time(full) if known else -1,
-            full_uncleaned_ms=_time(uncleaned) if known else -1,
+            outlook=_outlook(full, known),
+            **_full_times(full),
+            full_uncleaned_ms=-1 if uncleaned is None or not known else _time(uncleaned.at_ms),
             checkpoint_ms=each.checkpoint_ms,
             unread=len(each.unread),
             unread_of=[f"{path}: {why}" for path, why in list(each.unread.items())[:MOST_UNREAD]],
             growth_day=sums.growth_day[number],
             growth_over_ms=reckoning.growth_over_ms(number),
+            again_day=sums.again_day[number],
             others_day=each.others_day,
             growth_unknown=sums.growth_unknown[number] + unread[number],
             growth_unread=unread[number],
@@ -174,8 +175,22 @@ def _replicas(disk: DiskContents) -> list[int]:
     return [int(each) for each in np.bincount(disk.replicas.directory, counted, minlength=len(disk.dirs))]
 
 
-def _time(at_ms: float | None) -> int:
-    return -1 if at_ms is None or at_ms == space_outlook.NEVER else round(at_ms)
+def _outlook(full: Full | None, known: bool) -> str:
+    """``known``: the growth of some log is, or there is none. What may fill it before long and is not foretold makes it unknown."""
+    if full is not None and full.at_ms != space_outlook.NEVER:
+        return FULL
+    return NEVER if full is not None and known and full.earliest_ms == space_outlook.NEVER else UNKNOWN
+
+
+def _full_times(full: Full | None) -> dict[str, int]:
+    if full is None:
+        return {}
+    found = {"full_ms": _time(full.at_ms), "full_earliest_ms": _time(full.earliest_ms) if full.earliest_ms < full.at_ms else -1}
+    return found if full.over_ms < 0 else {**found, "pace_day": round(full.pace * DAY_MS), "pace_over_ms": full.over_ms}
+
+
+def _time(at_ms: float) -> int:
+    return -1 if at_ms == space_outlook.NEVER else round(at_ms)
 
 
 def _by_group(
@@ -351,9 +366,26 @@ def is_full_within(each: LogDirUse, now_ms: int, full_within_ms: int) -> bool:
     return each.outlook == FULL and each.full_ms <= now_ms + full_within_ms
 
 
+def soonest_ms(each: LogDirUse) -> int:
+    """The earliest time at which a log dir may be full, -1 if none is known."""
+    return each.full_earliest_ms if each.full_earliest_ms >= 0 else each.full_ms
+
+
 def full_sentence(each: LogDirUse, now_ms: int) -> str:
-    """When a log dir is full."""
-    return f"{format_name(each.log_dir, 300)} is {full_phrase(each.full_ms, TimeWords(now_ms))}"
+    """When a log dir is full, at least if it fills as it does now: never one time alone where that is not certain."""
+    name, times = format_name(each.log_dir, 300), TimeWords(now_ms)
+    lasts = f"if it goes on to fill as in the last {format_duration(each.pace_over_ms / 1000)}"
+    if each.outlook != FULL:
+        return f"when {name} is full is not known: {full_phrase(each.full_earliest_ms, times).removeprefix('full ')} {lasts}"
+    found = f"{name} is {full_phrase(each.full_ms, times)}"
+    if each.full_ms <= now_ms:
+        return found
+    if each.full_earliest_ms < 0 <= each.pace_over_ms:
+        return f"{found}, {lasts}"
+    found += " at the latest" if each.growth_unknown else ""
+    if each.full_earliest_ms >= 0:
+        found += f", and {full_phrase(each.full_earliest_ms, times).removeprefix('full ')} {lasts}"
+    return found
 
 
 def full_phrase(full_ms: int, times: TimeWords) -> str:

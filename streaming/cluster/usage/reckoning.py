@@ -16,7 +16,7 @@ from streaming.rules.config_values import BY_NAME, Configs, Setting, ValueSource
 from streaming.rules.limits import Limits
 from streaming.rules.restart_cost import RecoveryPoints, reading_seconds
 from streaming.rules.retention_rule import ABSENT, Growth, Retention, RetentionRule, SegmentColumns, after_start
-from streaming.rules.space_outlook import NEVER, WINDOW_MS, growth_now, growth_of, outlook_of
+from streaming.rules.space_outlook import LASTS, MAY_LAST, NEVER, WINDOW_MS, Outlook, carried_until, growth_now, growth_of, outlook_of
 
 # --- what is known of log dirs and of the replicas in them, before anything is reckoned: from a disk, or from a job's table.
 
@@ -43,6 +43,14 @@ class RestartFacts:
         return reading_seconds(size, self.rate)
 
 
+@dataclass(frozen=True, slots=True)
+class Fall:
+    """By how many bytes a millisecond free bytes fall, and over how long that was seen."""
+
+    pace: float
+    over_ms: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirFacts:
     """A log dir; sizes in bytes, -1 if they are not known."""
@@ -59,6 +67,7 @@ class DirFacts:
     unread: Mapping[str, str]  # what could not be read of it, by path with the reason
     waiting: int = 0  # what is deleted and will be unlinked within the delay for that
     others_day: int = -1  # what others take of its file system in a day
+    falls: tuple["Fall", ...] = ()  # how its free bytes fall now, whoever takes them, seen over longer and longer times
     restart: RestartFacts = RestartFacts()
 
 
@@ -99,9 +108,9 @@ _FAR = np.iinfo(np.int64).max
 class Reckoning:
     """Values of the live logs; ``directory`` is the number of the log dir of each.
 
-    ``growth`` is in bytes a millisecond, nan if it is not known. ``frees_now`` and ``frees_day`` are bytes, ``next_ms`` is `NEVER` if
-    nothing is freed. They are 0 and `NEVER` for a log whose segments cannot be told from those that wait for remote storage.
-    ``next_start_of``: the broker, without a process, that has to be started before anything is freed, -1 if none has.
+    ``growth`` is in bytes a millisecond, nan if it is not known, as of a log that is young. ``frees_now`` and ``frees_day`` are bytes,
+    ``next_ms`` is `NEVER` if nothing is freed. They are 0 and `NEVER` for a log whose segments cannot be told from those that wait for
+    remote storage. ``next_start_of``: the broker, without a process, that has to be started before anything is freed, -1 if none has.
     """
 
     def __init__(self, dirs: Sequence[DirFacts], replicas: ReplicaSizes, there: LogsThere, now_ms: int) -> None:
@@ -111,14 +120,18 @@ class Reckoning:
         self._delete_delay_ms = float(logs.limit("file_delete_delay_ms").max(initial=0)) if len(there.items) else 0.0
         self.items = there.items
         self.directory: Longs = replicas.directory[there.items]
-        self._first_ms = there.first_ms
-        self.growth: Floats = growth_of(logs, there.first_ms, now_ms)
+        self._there, self._first_ms = there, there.first_ms
+        self._with_young: Floats = growth_of(logs, there.first_ms, now_ms)
+        self._until = carried_until(logs, there.first_ms, now_ms)
+        self._is_young: NDArray[np.bool_] = (self._until < NEVER) & (self._with_young > 0)
+        self.growth: Floats = np.where(self._is_young, np.nan, self._with_young)
         self._outlooks = [outlook_of(logs, self.growth, there.active_first_ms, now_ms, compacted_grow=grow) for grow in (False, True)]
         growth = growth_now(logs, there.watched, there.active_first_ms, now_ms)
         retention = RetentionRule(logs).at(now_ms, growth=growth, away=there.away)
         self.frees_now: Longs = np.maximum(retention.reclaimable, 0)
         self.next_ms, self.next_start_of = _next_freed(logs, retention, now_ms, there.away)
         self.frees_day: Longs = self._freed_in_a_day(there, growth)
+        self.again_day: Floats = self._outlooks[0].deleted_again_by(now_ms + DAY_MS, now_ms)
 
     def _freed_in_a_day(self, there: LogsThere, growth: Growth) -> Longs:
         """What `next_ms` foretells is among it: a young log, or one that was quiet, has a rate that was watched and shows no growth yet."""
@@ -129,22 +142,45 @@ class Reckoning:
         first = np.where(self.next_ms <= until_ms, there.logs.size[there.logs.first], 0)
         return np.maximum(outlook.freed_by(until_ms).astype(np.int64), first)
 
-    def full_at(self, number: int, *, compacted_grow: bool = False) -> float | None:
-        """When the file system of a log dir is full, `NEVER` if not within a year; None if that is not known."""
+    def full(self, number: int, *, compacted_grow: bool = False) -> "Full | None":
+        """When the file system of a log dir is full; None if that is not known.
+
+        Three things fill it: logs as they grew on average, with others' mean of a day; young logs; and what takes the free bytes now and is
+        none of these. A mean is carried on for good, what was seen for minutes for `LASTS` times as long: it proves no more. What retention
+        frees is reckoned in everywhere.
+        """
         found = self._dirs[number]
         if not found.up or found.free < 0:
             return None
         shared = np.array([each.up and each.device == found.device for each in self._dirs], np.bool_)
         mine: NDArray[np.bool_] = shared[self.directory] if len(self.directory) else np.empty(0, np.bool_)
         waiting = sum(each.waiting for each, is_there in zip(self._dirs, shared, strict=True) if is_there)
-        return self._outlooks[compacted_grow].full_at(
-            mine,
-            found.free,
-            self._now_ms,
-            waiting=waiting,
-            unlinked_ms=self._now_ms + self._delete_delay_ms,
-            others=max(0, found.others_day) / DAY_MS,
-        )
+        others = max(0, found.others_day) / DAY_MS
+
+        def full_at(outlook: Outlook, beside: float) -> float:
+            unlinked_ms = self._now_ms + self._delete_delay_ms
+            return outlook.full_at(mine, found.free, self._now_ms, waiting=waiting, unlinked_ms=unlinked_ms, others=beside)
+
+        mean = full_at(self._outlooks[compacted_grow], others)
+        young = mine & self._is_young
+        if found.free <= 0 or not (found.falls or young.any()):
+            return Full(mean, mean)
+        lasting = self._outlook_with_young(NEVER, compacted_grow)
+        logs = float(lasting.growth[mine].sum()) + others
+        age_ms = int((self._now_ms - self._first_ms[young]).max(initial=0))
+        paces = [Fall(logs, age_ms), *(each for each in found.falls if each.pace > logs)]
+        times = [(full_at(lasting, others + each.pace - logs) - self._now_ms, each) for each in paces]
+        may = min(((left, each) for left, each in times if left <= MAY_LAST * each.over_ms), key=lambda each: each[0], default=None)
+        at_ms = min(mean, full_at(self._outlook_with_young(self._until, compacted_grow), others))
+        at_ms = min([at_ms, *(self._now_ms + left for left, each in times if left <= LASTS * each.over_ms)])
+        if may is None or self._now_ms + may[0] >= mean:
+            return Full(at_ms, at_ms)
+        return Full(at_ms, min(at_ms, self._now_ms + may[0]), may[1].pace, may[1].over_ms)
+
+    def _outlook_with_young(self, until: Floats | float, compacted_grow: bool) -> Outlook:
+        logs, active_first_ms = self._there.logs, self._there.active_first_ms
+        growth, until = self._with_young, np.broadcast_to(until, self._with_young.shape)
+        return outlook_of(logs, growth, active_first_ms, self._now_ms, compacted_grow=compacted_grow, until=until)
 
     def growth_over_ms(self, number: int) -> int:
         """Over how long the growth of the log of a log dir that grows most is a mean; -1 if none is known to grow."""
@@ -171,11 +207,26 @@ class Reckoning:
         return SizeSums(
             growth_day=[round(each * DAY_MS) if some else -1 for each, some in zip(growth, known, strict=True)],
             growth_unknown=[round(each) for each in summed(unknown)],
+            again_day=[round(each) for each in summed(self.again_day)],
             frees_now=[round(each) for each in summed(self.frees_now)],
             frees_day=[round(each) for each in summed(self.frees_day)],
             next_ms=[-1 if each == NEVER else round(each) for each in following.tolist()],
             next_start_of=np.where(start_of == _FAR, -1, start_of).tolist(),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """When a file system is full, `NEVER` if not within a year.
+
+    ``at_ms`` is the forecast, and ``earliest_ms`` what it would be if what was seen for minutes lasted. ``pace``: the bytes a millisecond
+    by which it fills now, as was seen for ``over_ms``; -1 where means of a day tell as much.
+    """
+
+    at_ms: float
+    earliest_ms: float
+    pace: float = -1.0
+    over_ms: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,6 +235,7 @@ class SizeSums:
 
     growth_day: list[int]
     growth_unknown: list[int]
+    again_day: list[int]
     frees_now: list[int]
     frees_day: list[int]
     next_ms: list[int]

@@ -79,6 +79,16 @@ def partitions_of(topic: str, partitions: list[int]) -> frozenset[TopicPartition
 NOT_WRITING_MS = 60_000
 """A running broker writes its high watermarks every five seconds, and its metadata log twice a second."""
 
+FULL_BYTES, FULL_RATIO = 1 << 20, 0.005
+"""Less is free in a log dir that is full: not even a batch of the usual largest size fits. And less than this part of it, as a disk may
+be small."""
+
+
+def is_full(log_dir: LogDirStatus) -> bool:
+    """Whether a log dir has no room left."""
+    return log_dir.capacity > 0 and 0 <= log_dir.free < min(FULL_BYTES, FULL_RATIO * log_dir.capacity)
+
+
 _MOST_NAMED = 5
 
 

@@ -18,7 +18,7 @@ from streaming.cluster.verdicts.cluster_problems import cluster_problems
 from streaming.cluster.verdicts.group_problems import group_problems
 from streaming.cluster.verdicts.kinds import ORDER, ProblemKind
 from streaming.cluster.verdicts.log_problems import log_problems
-from streaming.cluster.verdicts.observer_problems import log_dir_problems, observer_problems
+from streaming.cluster.verdicts.observer_problems import FULL, log_dir_problems, observer_problems
 from streaming.cluster.verdicts.transaction_problems import transaction_problems
 from streaming.common.units import format_age, format_name, format_time
 
@@ -125,6 +125,22 @@ class _Roots:
     def _of_broker_away(self, number: int) -> int | None:
         return self._away(self._every[number].problem.broker)
 
+    def _of_broker_down(self, number: int) -> int | None:
+        """A broker that has no log dir with room left stops, and does not start again before one has."""
+        broker = self._every[number].problem.broker
+        full = [self._full(broker, each.log_dir) for each in self._circumstances.log_dirs if each.broker == broker]
+        return full[0] if full and None not in full else None
+
+    def _of_log_dir(self, number: int) -> int | None:
+        """That it is full, which is the I/O error after which its broker gave it up."""
+        problem = self._every[number].problem
+        away = self._away(problem.broker)
+        return self._full(problem.broker, problem.log_dir) if away is None else away
+
+    def _full(self, broker: int, log_dir: str) -> int | None:
+        numbers = (each for each in self._of_broker[kinds.LOG_DIR_FULL.name, broker] if self._every[each].problem.log_dir == log_dir)
+        return next((each for each in numbers if self._every[each].links.reason == FULL), None)
+
     def _of_agent(self, number: int) -> int | None:
         """An agent is away with its host if all of its brokers are."""
         away = [self._away(broker) for broker in self._every[number].links.brokers]
@@ -175,7 +191,8 @@ _CAUSES: dict[str, Callable[[_Roots, int], int | None]] = {
     kinds.RETENTION_BLOCKED.name: _Roots._of_blocked,
     kinds.RETENTION_OVERDUE.name: _Roots._of_overdue,
     kinds.AGENT_DOWN.name: _Roots._of_agent,
-    kinds.LOG_DIR_OFFLINE.name: _Roots._of_broker_away,
+    kinds.BROKER_DOWN.name: _Roots._of_broker_down,
+    kinds.LOG_DIR_OFFLINE.name: _Roots._of_log_dir,
     kinds.BROKER_METADATA_STALLED.name: _Roots._of_broker_away,
     kinds.OFFLINE.name: _Roots._of_replicas,
     kinds.UNDER_MIN_ISR.name: _Roots._of_replicas,

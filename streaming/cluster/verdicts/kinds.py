@@ -84,8 +84,8 @@ LOG_DIR_FULL = _kind(
     "log_dir_full",
     CRITICAL,
     "LogDirFillingUp",
-    "Log dir {log_dir} of broker {broker} is filling up",
-    "When it is full, Kafka takes the log dir offline, or stops.",
+    "Log dir {log_dir} of broker {broker} {does}",
+    "When it is full, Kafka takes the log dir offline, or stops if it has no other.",
     else_severity=WARNING,
 )
 UNDER_MIN_ISR = _kind(

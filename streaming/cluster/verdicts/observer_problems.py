@@ -9,7 +9,7 @@ from streaming.broker.protocol.status_json import CRITICAL, WARNING
 from streaming.broker.protocol.status_messages import LogDirStatus, ScrubStatus
 from streaming.cluster.usage.disk_answer import full_phrase
 from streaming.cluster.verdicts import kinds
-from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS, Circumstances, LinkedProblem, Links, found
+from streaming.cluster.verdicts.circumstances import NOT_WRITING_MS, Circumstances, LinkedProblem, Links, found, is_full
 from streaming.cluster.verdicts.commands import Command
 from streaming.cluster.view.broker_status import each_scrub, is_given_up, unwatched_log_dirs
 from streaming.cluster.view.host_families import is_checkpointed, unobserved
@@ -200,6 +200,10 @@ SCRUB_WAITS_S = 300.0
 """A call of the scrub that has not come back for longer does not come back."""
 
 
+FULL = "full"
+"""The reason of a log dir that has no room left: whatever its broker cannot do there has this cause."""
+
+
 def log_dir_problems(circumstances: Circumstances) -> Iterator[LinkedProblem]:
     """Problems of the log dirs that agents watch."""
     files = sorted((each for agent in circumstances.up for each in agent.blocked), key=lambda each: each.seconds)
@@ -229,12 +233,11 @@ def _of_log_dir(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator
         command = circumstances.commands.list_directory(path)
         yield found(kinds.LOG_DIR_UNREADABLE, format_name(log_dir.problem, 500), broker=broker, log_dir=path, command=command)
         return
+    error = f"{'it is full, and after such' if is_full(log_dir) else 'after'} an I/O error it stays away until the broker is started again"
     if log_dir.registered is False:
-        detail = "the broker's registration does not list it: after an I/O error it stays away until the broker is started again"
-        yield found(kinds.LOG_DIR_OFFLINE, detail, broker=broker, log_dir=path)
+        yield found(kinds.LOG_DIR_OFFLINE, f"the broker's registration does not list it: {error}", broker=broker, log_dir=path)
     elif is_given_up(log_dir, circumstances.processes):
-        detail = "the broker runs, and has let go of its lock: after an I/O error it stays away until the broker is started again"
-        yield found(kinds.LOG_DIR_OFFLINE, detail, broker=broker, log_dir=path)
+        yield found(kinds.LOG_DIR_OFFLINE, f"the broker runs, and has let go of its lock: {error}", broker=broker, log_dir=path)
     elif (
         circumstances.live
         and is_checkpointed(log_dir)
@@ -257,7 +260,12 @@ def _of_space(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator[L
     """By the forecast, as `segtail disk` makes it, and by what is free now, because a flood is no forecast before it lasts."""
     if log_dir.capacity <= 0 or log_dir.free < 0:
         return
+    full_of = partial(found, kinds.LOG_DIR_FULL, broker=log_dir.broker, log_dir=log_dir.log_dir)
     detail = f"{format_size(log_dir.free)} of {format_size(log_dir.capacity)} are free, {100 * log_dir.free / log_dir.capacity:.1f} %"
+    if is_full(log_dir):
+        costs = "Kafka takes a log dir offline when it cannot write to it, or stops if it has no other."
+        yield full_of(detail, severity=CRITICAL, does="is full", holds_back=costs, links=Links(reason=FULL))
+        return
     full = circumstances.full.get((log_dir.broker, log_dir.log_dir))
     soon = full is not None and 1000 * full - circumstances.now_ms < circumstances.thresholds.full_within_ms
     if soon or log_dir.free < circumstances.thresholds.free_ratio / LEAST_FREE * log_dir.capacity:
@@ -265,7 +273,7 @@ def _of_space(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator[L
             detail = f"{full_phrase(round(full * 1000), circumstances.times)}, with what retention frees by then; {detail}"
         deadline_ms = -1 if full is None else round(full * 1000)
         severity = CRITICAL if soon or log_dir.free < CRITICAL_FREE * log_dir.capacity else WARNING
-        yield found(kinds.LOG_DIR_FULL, detail, severity=severity, broker=log_dir.broker, log_dir=log_dir.log_dir, deadline_ms=deadline_ms)
+        yield full_of(detail, severity=severity, does="is filling up" if soon else "is nearly full", deadline_ms=deadline_ms)
 
 
 def _writes(circumstances: Circumstances, broker: int) -> bool:

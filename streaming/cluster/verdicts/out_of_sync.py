@@ -6,7 +6,7 @@ import numpy as np
 
 from streaming.broker.protocol.cluster_messages import AffectedPartition
 from streaming.broker.protocol.status_messages import LogDirStatus
-from streaming.cluster.verdicts.circumstances import Circumstances
+from streaming.cluster.verdicts.circumstances import Circumstances, is_full
 from streaming.cluster.view.broker_status import is_given_up
 from streaming.cluster.view.exported import Observed
 from streaming.cluster.view.table import Replica
@@ -14,9 +14,6 @@ from streaming.common.catalog import EPOCHS
 from streaming.common.units import format_count, format_name, format_size
 from streaming.kafka.formats.metadata_records import Phase
 from streaming.rules.config_values import read_configs
-
-FULL_BYTES = 1 << 20
-"""Less is free in a log dir that is full: not even a batch of the usual largest size fits."""
 
 _NOT_THERE = {Phase.DOWN: "is down", Phase.STOPPING: "is shut down", Phase.STARTING: "is starting"}
 
@@ -91,7 +88,7 @@ def _of_dir(circumstances: Circumstances, log_dir: LogDirStatus) -> Cause | None
     if not log_dir.up:
         return Cause(f"{name} cannot be read here: {format_name(log_dir.problem, 500)}")
     given_up = log_dir.registered is False or is_given_up(log_dir, circumstances.processes)
-    if log_dir.capacity > 0 and 0 <= log_dir.free < FULL_BYTES:
+    if is_full(log_dir):
         what = f"{name} is full: {format_size(log_dir.free)} are free{', and the broker has given it up' if given_up else ''}"
         return Cause(what, f"Free space there (`segtail disk` shows what may go), and start broker {broker} again if it has given it up")
     if given_up:

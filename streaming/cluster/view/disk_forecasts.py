@@ -1,13 +1,16 @@
 """How the disks of brokers fill: when log dirs are full, as it was reckoned last, and what takes space besides logs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 
-from streaming.cluster.usage.reckoning import DirFacts
+import numpy as np
 
-AGAIN_MS = 60_000
-"""How long a forecast is shown before it is made anew."""
+from streaming.cluster.usage.reckoning import DirFacts, Fall
+from streaming.rules.space_outlook import LASTS, MAY_LAST
+
+AGAIN_MS, FILLING_MS = 60_000, 5_000
+"""How long a forecast is shown before it is made anew; while free bytes fall so fast that a disk may be full within minutes, the second."""
 
 ByDir = Mapping[tuple[int, str], float]
 """Unix seconds by broker and path."""
@@ -21,10 +24,14 @@ class FullTimes:
         self._made_ms: int | None = None
         self._found: ByDir = {}
 
-    def of(self, make: Callable[[], ByDir], now_ms: int) -> ByDir:
-        """The forecast of the last minute, made anew if there is none. A clock that was set back begins anew, too."""
+    def of(self, make: Callable[[], ByDir], now_ms: int, *, filling: bool = False) -> ByDir:
+        """The forecast of the last minute, made anew if there is none. A clock that was set back begins anew, too.
+
+        Args:
+            filling: a disk fills fast, or has just ceased to.
+        """
         with self._lock:
-            if self._made_ms is None or not self._made_ms <= now_ms < self._made_ms + AGAIN_MS:
+            if self._made_ms is None or not self._made_ms <= now_ms < self._made_ms + (FILLING_MS if filling else AGAIN_MS):
                 self._found, self._made_ms = make(), now_ms
             return self._found
 
@@ -34,19 +41,32 @@ LEAST_MS, MOST_MS = 3_600_000, 86_400_000
 
 _APART_MS = 600_000
 
+PACES_MS = (30_000, 60_000, 300_000, 1_800_000, 3_600_000)
+"""Over so long the fall of free bytes is looked at: a flood is seen after seconds, and what fills a disk in hours after minutes."""
 
-class OtherSpace:
-    """For several threads. It sees a file system as often as somebody asks about it."""
+_READ_MS = 4_000  # agents read free bytes every five seconds
+_FREED = 0.001  # so much of a disk becomes free at once only if something was deleted, or the disk is larger than it was
+
+
+class DiskHistory:
+    """What file systems were: how many bytes were free, and how many others took that no log dir has. For several threads.
+
+    It sees a file system as often as somebody asks about it.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._seen: dict[int, list[tuple[int, int]]] = {}  # by device: when, and the bytes that others took
+        self._others: dict[int, list[tuple[int, int]]] = {}  # by device: when, and the bytes that others took
+        self._free: dict[int, _Readings] = {}  # by device
+        self._filling = False
 
     def within(self, dirs: Sequence[DirFacts], now_ms: int) -> list[DirFacts]:
-        """The log dirs, with what others take of their file systems in a day."""
+        """The log dirs, with what others take of their file systems in a day, and how fast these fill now."""
         with self._lock:
             days = {each.device: self._day(each, dirs, now_ms) for each in dirs}
-        return [replace(each, others_day=days[each.device]) for each in dirs]
+            known = {each.device: (each.free, each.capacity) for each in dirs if each.up and each.free >= 0}
+            falls = {device: tuple(_falls(self._seen_free(device, *each, now_ms))) for device, each in known.items()}
+        return [replace(each, others_day=days[each.device], falls=falls.get(each.device, ())) for each in dirs]
 
     def _day(self, found: DirFacts, dirs: Sequence[DirFacts], now_ms: int) -> int:
         """-1 if it is not known, 0 if they take less than they did."""
@@ -55,8 +75,46 @@ class OtherSpace:
             return -1
         held = sum(taken for each in sharing for taken, _ in each.kinds.values())
         others = found.capacity - found.free - held
-        seen = [each for each in self._seen.get(found.device, []) if now_ms - MOST_MS <= each[0] <= now_ms]
-        self._seen[found.device] = seen if seen and now_ms - seen[-1][0] < _APART_MS else [*seen, (now_ms, others)]
+        seen = [each for each in self._others.get(found.device, []) if now_ms - MOST_MS <= each[0] <= now_ms]
+        self._others[found.device] = seen if seen and now_ms - seen[-1][0] < _APART_MS else [*seen, (now_ms, others)]
         if not seen or now_ms - seen[0][0] < LEAST_MS:
             return -1
         return max(0, round((others - seen[0][1]) * MOST_MS / (now_ms - seen[0][0])))
+
+    def look(self, free: Mapping[int, tuple[int, int]], now_ms: int) -> bool:
+        """Remember the free bytes and the capacity of devices. Whether one of them fills fast, or did at the last look."""
+        with self._lock:
+            before = self._filling
+            seen = [self._seen_free(device, *each, now_ms) for device, each in free.items()]
+            self._filling = any(readings[-1][1] <= LASTS * each.pace * each.over_ms for readings in seen for each in _falls(readings))
+            return before or self._filling
+
+    def _seen_free(self, device: int, free: int, capacity: int, now_ms: int) -> "_Readings":
+        """What was free, up to now, without what was before bytes were freed: a pace is that of free bytes that fall."""
+        seen = [each for each in self._free.get(device, []) if now_ms - PACES_MS[-1] - _READ_MS <= each[0] <= now_ms]
+        if seen and free - seen[-1][1] > _FREED * capacity:
+            seen = []
+        self._free[device] = seen if seen and now_ms - seen[-1][0] < _READ_MS else [*seen, (now_ms, free)]
+        return [*seen, (now_ms, free)]
+
+
+_Readings = Sequence[tuple[int, int]]
+"""When, and how many bytes were free then."""
+
+
+def _falls(seen: _Readings) -> Iterator[Fall]:
+    """How free bytes fall, seen over longer and longer times: the paces by which the disk may be full as soon as `MAY_LAST` allows.
+
+    A pace is that of the whole time and of its end: a flood that is over is none.
+    """
+    (now_ms, free), pace = seen[-1], np.inf
+    for over_ms in PACES_MS:
+        at_ms, before = next(each for each in seen if each[0] >= now_ms - over_ms - _READ_MS)
+        took_ms = now_ms - at_ms
+        if 2 * took_ms < over_ms:
+            continue
+        pace = min(pace, (before - free) / took_ms)
+        if pace <= 0:
+            return
+        if free <= pace * MAY_LAST * took_ms:
+            yield Fall(pace, took_ms)

@@ -8,8 +8,9 @@ from streaming.broker.disk.dir_usage import DiskFileKind
 from streaming.broker.protocol.status_messages import LogDirStatus
 from streaming.cluster.usage.disk_answer import DiskContents
 from streaming.cluster.usage.reckoning import DirFacts, LogsThere, Reckoning, ReplicaSizes, RestartFacts
-from streaming.cluster.view.disk_forecasts import OtherSpace
+from streaming.cluster.view.disk_forecasts import ByDir, DiskHistory
 from streaming.cluster.view.observer import AgentStatus
+from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import View
 from streaming.kafka.formats.names import METADATA_TOPIC
 from streaming.rules.restart_cost import RecoveryPoints
@@ -29,19 +30,26 @@ _KINDS = {
 def full_times(disk: DiskContents) -> Iterator[tuple[tuple[int, str], float]]:
     """Unix seconds by broker and path; without log dirs of which it is not known, or that are not full within a year."""
     reckoning = Reckoning(disk.dirs, disk.replicas, disk.logs, disk.now_ms)
-    known = reckoning.summed(reckoning.directory, len(disk.dirs)).growth_day
     for number, each in enumerate(disk.dirs):
-        at = reckoning.full_at(number) if known[number] >= 0 else None
-        if at is not None and at != NEVER:
-            yield (each.broker, each.log_dir), at / 1000
+        found = reckoning.full(number)
+        if found is not None and found.at_ms != NEVER:
+            yield (each.broker, each.log_dir), found.at_ms / 1000
 
 
-def full_by_dir(view: View, agents: Sequence[AgentStatus], now_ms: int, others: OtherSpace | None = None) -> dict[tuple[int, str], float]:
+def full_by_dir(view: View, agents: Sequence[AgentStatus], now_ms: int, history: DiskHistory | None = None) -> dict[tuple[int, str], float]:
     """`full_times` of the log dirs of some agents."""
-    return dict(full_times(disk_found(view, agents, now_ms, others)))
+    return dict(full_times(disk_found(view, agents, now_ms, history)))
 
 
-def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int, others: OtherSpace | None = None) -> DiskContents:
+def full_now(table: Table, view: View, agents: Sequence[AgentStatus], now_ms: int) -> ByDir:
+    """`full_by_dir` of a job, which looks at free bytes each time, and at all logs once a minute, or more often while a disk fills fast."""
+    history = table.disk_history
+    free = {_device(agent, each): (each.free, each.capacity) for agent in agents for each in agent.log_dirs if each.up and each.free >= 0}
+    filling = history is not None and history.look(free, now_ms)
+    return table.full_times.of(lambda: full_by_dir(view, agents, now_ms, history), now_ms, filling=filling)
+
+
+def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int, history: DiskHistory | None = None) -> DiskContents:
     """What is known of the log dirs of some agents. Of topics that are not exported nothing is known but what they take.
 
     If an agent is down, what it has sent of its log dirs is out of date, and they count as not readable.
@@ -63,7 +71,7 @@ def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int, others: O
     size = sizes[shown]
     dirs = [_facts(agent, status, int(held[number]), number in with_metadata) for number, (agent, status) in enumerate(statuses.values())]
     return DiskContents(
-        dirs=dirs if others is None else others.within(dirs, now_ms),
+        dirs=dirs if history is None else history.within(dirs, now_ms),
         replicas=ReplicaSizes(
             topics=[observed.names[item] for item in shown.tolist()],
             partition=observed.columns["partition"][shown],
@@ -111,7 +119,7 @@ def _facts(agent: AgentStatus, status: LogDirStatus, held: int, with_metadata: b
         log_dir=status.log_dir,
         up=up,
         problem=status.problem if agent.up else f"agent {agent.name} does not answer",
-        device=hash((agent.name, status.device if status.device >= 0 else status.log_dir)),
+        device=_device(agent, status),
         free=status.free,
         capacity=status.capacity,
         checkpoint_ms=status.checkpoint_ms,
@@ -130,3 +138,7 @@ def _facts(agent: AgentStatus, status: LogDirStatus, held: int, with_metadata: b
             working=tuple(status.recovering),
         ),
     )
+
+
+def _device(agent: AgentStatus, status: LogDirStatus) -> int:
+    return hash((agent.name, status.device if status.device >= 0 else status.log_dir))

@@ -13,7 +13,7 @@ import numpy as np
 
 from streaming.broker.disk.availability import read_server_properties
 from streaming.broker.protocol.cluster_messages import Reassignment
-from streaming.cluster.view.disk_forecasts import OtherSpace
+from streaming.cluster.view.disk_forecasts import DiskHistory
 from streaming.cluster.view.fading_rates import FadingRates, Rates
 from streaming.cluster.view.listed_segments import ListedMemory
 from streaming.cluster.view.transaction_columns import READ_WITHIN_MS, TransactionJudge, WaitingGroups
@@ -234,7 +234,7 @@ class PageContext:
     reassignments: tuple[Reassignment, ...] = ()  # those that are under way
     waiting: WaitingGroups = field(default_factory=WaitingGroups)  # the groups that wait for hanging transactions
     listed: ListedMemory = field(default_factory=ListedMemory)  # the segments of the last page or round
-    other_space: OtherSpace = field(default_factory=OtherSpace)  # what others take of the disks
+    disk_history: DiskHistory = field(default_factory=DiskHistory)  # what disks were
 
 
 def context_of(settings: Settings, *, once: bool = False, list_all: bool = False) -> PageContext:

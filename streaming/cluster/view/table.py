@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from streaming.broker.protocol.cluster_messages import Reassignment
 from streaming.cluster.view.decisions import Decisions, End, Round, Rounds
-from streaming.cluster.view.disk_forecasts import FullTimes, OtherSpace
+from streaming.cluster.view.disk_forecasts import DiskHistory, FullTimes
 from streaming.cluster.view.family import EVERYTHING, NO_LIMIT, Export, labels
 from streaming.cluster.view.page_context import PageContext
 from streaming.cluster.view.transaction_columns import TransactionJudge, WaitingGroups
@@ -157,9 +157,9 @@ class Table:
         self._ready = False
 
     @property
-    def other_space(self) -> OtherSpace | None:
-        """What others take of the disks; None before all logs are in the table."""
-        return self._context.other_space if self.ready else None
+    def disk_history(self) -> DiskHistory | None:
+        """What disks were; None before all logs are in the table."""
+        return self._context.disk_history if self.ready else None
 
     @property
     def transactions(self) -> TransactionJudge:

@@ -275,8 +275,8 @@ class State:
     def disk(self, query: str = "") -> DiskAnswer:
         """What fills log dirs, and when they are full."""
         judged = self._look()
-        others = judged.look.snapshot.context.other_space if judged.ready else None
-        found = disk_found(judged.look.view, judged.circumstances.agents, judged.look.now_ms, others)
+        history = judged.look.snapshot.context.disk_history if judged.ready else None
+        found = disk_found(judged.look.view, judged.circumstances.agents, judged.look.now_ms, history)
         page = disk_page(found, query, self._largest)
         doubts = [*not_whole(judged.circumstances), *_unwatched(judged), *page.doubts]
         return replace(page, doubts=doubts, away=away_brokers(judged.circumstances.processes))

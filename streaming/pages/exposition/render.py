@@ -12,7 +12,7 @@ from streaming.cluster.consumers.group_snapshot import GroupBoard
 from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.restart_check import RestartCheck
 from streaming.cluster.view.disk_forecasts import ByDir
-from streaming.cluster.view.disk_use import full_by_dir
+from streaming.cluster.view.disk_use import full_now
 from streaming.cluster.view.observer import AgentStatus, Families, Observer
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import View, view
@@ -98,7 +98,7 @@ def _content(
     observer.unlabelled(choice.label_series_dropped, choice.label_dropped)
 
     def full(up: Sequence[AgentStatus]) -> ByDir:
-        return table.full_times.of(lambda: full_by_dir(current, up, now_ms, table.other_space), now_ms)
+        return full_now(table, current, up, now_ms)
 
     restarts = RestartCheck(
         circumstances=Circumstances(

@@ -406,10 +406,13 @@ def _next(row: DiskRow, times: Times) -> Cell:
 def _outlook(row: LogDirUse, times: Times) -> Cell:
     if not row.up:
         return Cell(text="cannot be read", note=row.problem)
+    soon = f"{times.deadline(row.full_earliest_ms)} if it goes on to fill as now" if row.full_earliest_ms >= 0 else ""
     if row.outlook == FULL:
-        return Cell(text=times.deadline(row.full_ms), at_ms=row.full_ms)
+        return Cell(text=times.deadline(row.full_ms), at_ms=row.full_ms, note=soon)
     if row.outlook == NEVER:
         return Cell(text="not within a year")
+    if soon:
+        return Cell(text=NONE, note=soon)
     return Cell(text=NONE, note="not all of its logs can be read" if row.growth_unread else "its growth is not known")
 
 

@@ -12,7 +12,7 @@ from streaming.cluster.consumers.group_snapshot import GroupBoard, GroupSnapshot
 from streaming.cluster.verdicts.circumstances import Circumstances, Thresholds
 from streaming.cluster.verdicts.commands import Commands, option
 from streaming.cluster.verdicts.group_judge import JudgedGroups, judge_groups
-from streaming.cluster.view.disk_use import full_by_dir
+from streaming.cluster.view.disk_use import full_now
 from streaming.cluster.view.observer import Observer
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.transaction_columns import TransactionJudge
@@ -165,7 +165,7 @@ class JudgedLooks:
             stale=self._observer.is_stale(now),
             start=start,
             aborting=self._aborting.look(look.view.observed.coordinators.coordinators.table, look.now_ms),
-            full=self._table.full_times.of(lambda: full_by_dir(look.view, answering, look.now_ms, self._table.other_space), look.now_ms),
+            full=full_now(self._table, look.view, answering, look.now_ms),
             min_isr=self._table.limiter.min_isr,
         )
         return JudgedLook(

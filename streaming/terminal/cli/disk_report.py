@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from streaming.broker.protocol.disk_json import BY, FULL, KIND_WORDS, NEVER, UNKNOWN, DiskAnswer, LogDirUse
-from streaming.cluster.usage.disk_answer import Finding, full_sentence, rough, why_down
+from streaming.cluster.usage.disk_answer import Finding, full_sentence, rough, soonest_ms, why_down
 from streaming.common.settings import Settings
-from streaming.common.units import format_count, format_duration, format_list, format_name, format_size, format_time
+from streaming.common.units import capitalized, format_count, format_duration, format_list, format_name, format_size, format_time
 from streaming.pages.listings.declared_lists import DISK
 from streaming.pages.listings.listing import Times
 from streaming.pages.listings.text_table import text_table
@@ -17,6 +17,7 @@ _QUIET_MS = 60_000
 """A broker that runs writes its checkpoint every 5 seconds."""
 
 
+_DAY_S = 86_400
 _YET = "nobody can tell yet when it is full"
 
 
@@ -54,9 +55,9 @@ def verdict(answer: DiskAnswer, wrong: Sequence[Finding]) -> str:
     """The first line: what is most important."""
     if wrong:
         return "; ".join(each.what for each in wrong[:2]) + (f"; and {format_count(len(wrong) - 2, 'other problem')}" if wrong[2:] else "")
-    soonest = min((each for each in answer.log_dirs if each.outlook == FULL), key=lambda each: each.full_ms, default=None)
+    soonest = min((each for each in answer.log_dirs if soonest_ms(each) >= 0), key=soonest_ms, default=None)
     if soonest is not None:
-        return full_sentence(soonest, answer.at_ms)
+        return capitalized(full_sentence(soonest, answer.at_ms))
     if all(each.outlook == NEVER for each in answer.log_dirs):
         known = not (answer.doubts or answer.beside or any(each.growth_unknown for each in answer.log_dirs))
         far = "No" if known else "As far as is known here, no"
@@ -67,7 +68,7 @@ def verdict(answer: DiskAnswer, wrong: Sequence[Finding]) -> str:
     unread = [format_name(each.log_dir, 300) for each in answer.log_dirs if each.outlook == UNKNOWN and each.growth_unread]
     if unread:
         return f"Whether every log dir has room is not known: not all logs in {format_list(unread, 3)} can be read"
-    return "Whether every log dir has room is not known: it takes ten minutes to see how one grows"
+    return "Whether every log dir has room is not known: no log there shows yet how it grows"
 
 
 def _log_dir(answer: DiskAnswer, each: LogDirUse, in_force: LogDirUse | None) -> Iterator[str]:
@@ -104,7 +105,7 @@ def _log_dir(answer: DiskAnswer, each: LogDirUse, in_force: LogDirUse | None) ->
         them = "its log" if each.growth_unread == 1 else "their logs"
         yield f"  the growth of {format_count(each.growth_unread, 'replica')} is not known: {them} cannot be read"
     if young := each.growth_unknown - each.growth_unread:
-        yield f"  the growth of {format_count(young, 'replica')} is not known: all data there is only minutes old"
+        yield f"  the growth of {format_count(young, 'replica')} is not known: all data there is only minutes old, or it is silent"
 
 
 def _restart(answer: DiskAnswer, each: LogDirUse) -> Iterator[str]:
@@ -132,15 +133,21 @@ def outlook(each: LogDirUse, now_ms: int) -> str:
             if 0 <= each.growth_over_ms < WINDOW_MS
             else ""
         )
-        parts.append(f"it grows by {format_size(each.growth_day)} a day{over}")
+        again = f", of which retention deletes {format_size(each.again_day)} again within the day" if each.again_day > 0 else ""
+        parts.append(f"it grows by {format_size(each.growth_day)} a day{over}{again}")
         parts += [f"others on its disk take {format_size(each.others_day)} a day"] if each.others_day > 0 else []
         parts.append(f"retention frees {format_size(each.frees_day)} of what is there within a day")
+    if each.pace_over_ms >= 0:
+        second = format_size(round(each.pace_day / _DAY_S))
+        parts.append(f"its disk fills by {second} a second, as in the last {format_duration(each.pace_over_ms / 1000)}")
     because = f": {', and '.join(parts)}" if parts else ""
     if each.outlook == FULL:
         when = "full now" if each.full_ms <= now_ms else f"full in {_in(each.full_ms, now_ms)}"
     else:
         unknown = "nobody can tell when it is full: not all of its logs can be read" if each.growth_unread else _YET
         when = "not full within a year" if each.outlook == NEVER else unknown
+    if each.full_earliest_ms >= 0:
+        when += f", or in {_in(each.full_earliest_ms, now_ms)} if it goes on to fill as now"
     if each.full_uncleaned_ms not in (-1, each.full_ms):
         because += f"; if compaction frees nothing, full in {_in(each.full_uncleaned_ms, now_ms)}"
     return when + because
