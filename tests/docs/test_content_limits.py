@@ -39,6 +39,8 @@ ROWS = dict(
         ("values of a request to an agent", "broker.agent.call_answers", "REQUEST_VALUES"),
         ("a text in a message", "broker.protocol.json_values", "MOST_CHARACTERS"),
         ("an answer of an agent that is kept whole", "spark.client.agent_client", "ANSWER_BYTES"),
+        ("an answer of one message, with its head and all that is before it", "spark.client.agent_client", "MESSAGE_BYTES"),
+        ("a status with a catalog", "spark.client.agent_client", "STATUS_BYTES"),
         ("a number that a row counts", "spark.client.column_versions", "MOST_COUNTED"),
     ],
 )

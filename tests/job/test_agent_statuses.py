@@ -5,6 +5,7 @@ import logging
 import shutil
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -15,6 +16,7 @@ import pytest
 
 from streaming.broker.agent.security import ServerFiles
 from streaming.broker.agent.service import Service
+from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import Register
 from streaming.broker.protocol.status_messages import BlockedFile, CatalogPart, Status, StatusRequest, UnreadableLog
 from streaming.broker.watcher.watcher import RESCAN_MS
@@ -27,6 +29,7 @@ from streaming.simulator.batch_writer import Batch
 from streaming.simulator.coordinators import offset_commit_record
 from streaming.spark.client.address_lookup import ClientFiles
 from streaming.spark.client.agent_client import AgentClient
+from streaming.spark.job import agent_statuses
 from streaming.spark.job.agent_statuses import CLOCK_SECONDS, GONE_SECONDS, STUCK_SECONDS, AgentWatch, cluster_of, status_of
 from streaming.spark.source import agent_connections
 from streaming.spark.source.job_options import SourceOptions, parse_options
@@ -34,6 +37,7 @@ from tests.agents import Agent, poll_until
 from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
 from tests.exposition.reading import page, samples
+from tests.limits import SECONDS
 from tests.view.rows import new_observer, new_table
 
 METADATA = Path(__file__).parents[1] / "data" / "metadata" / "unclean_election" / "log.bin"
@@ -277,6 +281,49 @@ def test_two_agents_on_one_log_dir_are_reported(stage: Stage) -> None:
     watch = stage.watch(stage.serve(stage.agent("a1", disk="shared")), stage.serve(stage.agent("a2", disk="shared")))
     poll_until(watch, lambda: stage.up == {"a1": 1, "a2": 1})
     assert stage.problems == {("a1", "shared_log_dir"), ("a2", "shared_log_dir")}
+
+
+def test_one_that_answers_how_it_is_and_not_the_query_is_down(stage: Stage, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    a, b = (stage.serve(stage.agent(name, broker=number)) for number, name in enumerate("ab", 1))
+    watch, checks = stage.watch(a, b), tmp_path / "checks"
+    path = agent_connections.unanswered_path(checks)
+    path.write_text("of a query before")
+    watch.begins(checks)
+    poll_until(watch, lambda: stage.up == {"a": 1.0, "b": 1.0})
+    agent_connections.write_unanswered(path, {b: AgentError(f"agent at {b}: it does not answer in time, asked for plan", Reason.SILENT)})
+    poll_until(watch, lambda: stage.up == {"a": 1.0, "b": 0.0})
+    assert stage.problems == {("b", "silent")}
+    assert watch.up == {"a"}
+    (record,) = (each for each in caplog.records if each.getMessage() == "agent is down")
+    assert (record.__dict__["agent"], record.__dict__["error"]) == ("b", f"agent at {b}: it does not answer in time, asked for plan")
+    agent_connections.write_unanswered(path, {})
+    poll_until(watch, lambda: stage.up == {"a": 1.0, "b": 1.0})
+
+
+def test_a_clock_is_compared_when_its_agent_answers_however_long_others_take(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = (stage.serve(stage.agent(name, broker=number)) for number, name in enumerate("ab", 1))
+    real, status, answered, later = time.time, AgentClient.status, threading.Event(), list[float]()
+
+    def asked(self: AgentClient, request: StatusRequest | None = None) -> Status:
+        if self.address == b and not later:
+            answered.wait(SECONDS)
+            later.append(6 * CLOCK_SECONDS)
+        return status(self, request)
+
+    def timed(client: AgentClient, request: StatusRequest) -> Any:
+        found = real_timed(client, request)
+        if client.address == a:
+            answered.set()
+        return found
+
+    real_timed = agent_statuses._timed
+    monkeypatch.setattr(agent_statuses, "_timed", timed)
+    monkeypatch.setattr(AgentClient, "status", asked)
+    monkeypatch.setattr(time, "time", lambda: real() + sum(later))
+    stage.watch(a, b).poll()
+    assert stage.up == {"a": 1.0, "b": 1.0}
+    assert stage.problems == {("b", "clock")}
 
 
 def test_a_clock_that_differs_is_reported(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,7 @@ def run(start: Exception | None, look: Exception | None) -> str:
 
     progress = SimpleNamespace(begins=lambda checks: None, poll=lambda query: None)
     spark, checkpoint = SimpleNamespace(status="running"), SimpleNamespace(checks=None)
-    job: Any = SimpleNamespace(_progress=progress, _query=query, _spark=spark, _checkpoint=checkpoint)
+    job: Any = SimpleNamespace(_progress=progress, _query=query, _spark=spark, _checkpoint=checkpoint, _agents=progress)
     return Job._run_query(job, threading.Event(), once=False)
 
 

@@ -2,26 +2,44 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+from streaming.broker.agent.call_answers import Messages, answers
 from streaming.broker.agent.service import Service
-from streaming.broker.protocol.agent_calls import Reason
+from streaming.broker.protocol.agent_calls import Call, Reason
 from streaming.broker.protocol.consumer_messages import Range
 from streaming.broker.protocol.status_messages import StatusRequest
 from streaming.errors import AgentError, SameAgentError, VersionError
 from streaming.simulator.log import PartitionLog
 from streaming.spark.client.address_lookup import NO_FILES
-from streaming.spark.client.agent_client import AgentClient
+from streaming.spark.client.agent_client import STREAM_SECONDS, AgentClient
 from streaming.spark.source import agent_connections
-from streaming.spark.source.agent_connections import AgentLine, Backoff, ask_all, line, unwelcome
-from tests.agents import Agent
+from streaming.spark.source.agent_connections import (
+    RANGE_SECONDS,
+    SOUND_SECONDS,
+    AgentLine,
+    Backoff,
+    ask_all,
+    line,
+    read_unanswered,
+    unanswered,
+    unanswered_path,
+    unwelcome,
+    write_unanswered,
+)
+from tests.agents import Agent, served
 from tests.builders import batch, log_dir, partition
+from tests.clocks import Clock
+from tests.limits import SECONDS
 from tests.source.event_reading import ALL, Stream, agent_has_seen, read
+
+_Answer = TypeVar("_Answer")
 
 
 @pytest.fixture(autouse=True)
@@ -130,6 +148,60 @@ def test_one_that_hangs_is_waited_for_once(hosts: list[Host], monkeypatch: pytes
     assert stream.skipped == 0
 
 
+@pytest.mark.parametrize("call", [Call.STATUS, Call.REGISTER, Call.PLAN, Call.EVENTS, Call.RECEIVED, Call.COMMITTED])
+def test_whatever_one_does_not_answer_the_others_rows_go_on(call: str, hosts: list[Host], monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = hosts[:2]
+    hangs, go_on = threading.Event(), threading.Event()
+    known = answers(two.agent.service)
+
+    def held(body: bytes, principal: str) -> Messages:
+        if hangs.is_set():
+            go_on.wait(SECONDS)
+        yield from known[call](body, principal)
+
+    with one.agent.served() as first, two.agent.served(), served({**known, call: held}) as second:
+        stream = Stream(first, second)
+        stream.until(lambda records: records == {"t1": 3, "t2": 3})
+        monkeypatch.setattr(agent_connections, "REFUSED_SECONDS", 0.0)
+        for module, name in (("client.agent_client", "ANSWER_SECONDS"), ("source.agent_connections", "RANGE_SECONDS")):
+            monkeypatch.setattr(f"streaming.spark.{module}.{name}", 0.2)
+        hangs.set()
+        try:
+            for count in (5, 7, 9, 11):
+                one.log.append(batch(2))
+                two.log.append(batch(1))
+                stream.until(lambda records, count=count: records["t1"] == count)
+        finally:
+            hangs.clear()
+            go_on.set()
+        stream.reader._backoff = Backoff(lambda: 0.0)
+        stream.until(lambda records: records["t2"] == 7)
+    assert stream.skipped == 0
+
+
+def test_a_call_that_does_not_even_end_costs_its_agent_alone(hosts: list[Host], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The look-up of a name, or what nobody has thought of: it is not waited for, and the agent is asked nothing else meanwhile."""
+    monkeypatch.setattr(agent_connections, "GRACE_SECONDS", 0.0)
+    ends, asked = threading.Event(), list[str]()
+
+    def question(client: AgentClient) -> str:
+        asked.append(client.address)
+        if client.address == second:
+            ends.wait(SECONDS)
+        return client.status().agent
+
+    with hosts[0].agent.served() as first, hosts[1].agent.served() as second:
+        for _ in range(3):
+            assert ask_all([first, second], question, seconds=0.2) == {first: "a1"}
+        assert asked.count(second) == 1
+        assert [(address, error.reason) for address, error in unanswered([first, second]).items()] == [(second, Reason.SILENT)]
+        ends.set()
+        while second not in (found := ask_all([first, second], question)):
+            pass
+        assert found == {first: "a1", second: "a2"}
+        assert unanswered([first, second]) == {}
+
+
 def test_one_whose_rows_do_not_arrive_rests_between(hosts: list[Host], monkeypatch: pytest.MonkeyPatch) -> None:
     """It plans well and reads badly, as over a link that is too slow."""
     one, two = hosts[:2]
@@ -137,12 +209,12 @@ def test_one_whose_rows_do_not_arrive_rests_between(hosts: list[Host], monkeypat
     real_read = AgentClient.read
     broken = {"a2"}
 
-    def fail(self: AgentClient, asked: Range, agent: str = "") -> Any:
+    def fail(self: AgentClient, asked: Range, agent: str, seconds: float) -> Any:
         name = self.status().agent
         reads.append(name)
         if name in broken:
             raise AgentError("too slow", Reason.SILENT)
-        return real_read(self, asked, agent)
+        return real_read(self, asked, agent, seconds)
 
     with one.agent.served() as first, two.agent.served() as second:
         stream = Stream(first, second)
@@ -158,7 +230,7 @@ def test_one_whose_rows_do_not_arrive_rests_between(hosts: list[Host], monkeypat
         assert reads.count("a1") >= 20
         assert reads.count("a2") <= 3
         broken.clear()
-        now[0] = 100.0
+        now[0] = 1000.0
         stream.until(lambda records: records["t2"] == 23)
     assert stream.skipped == 0
 
@@ -256,12 +328,66 @@ def test_what_is_wrong_is_reported_once_and_each_time_it_changes(caplog: pytest.
 
         return question
 
+    def ask(question: Callable[[AgentClient], _Answer]) -> _Answer | None:
+        return to.answer(_ended(to.ask(question)))
+
     for words in ("one", "one", "two", "two"):
-        assert to.ask(fails(words)) is None
+        assert ask(fails(words)) is None
     assert [getattr(record, "error", "") for record in caplog.records] == ["one", "two"]
-    assert to.ask(lambda _: "answer") == "answer"
-    to.ask(fails("two"))
+    assert ask(lambda _: "answer") == "answer"
+    ask(fails("two"))
     assert len(caplog.records) == 3
+
+
+def test_one_that_answers_how_it_is_and_nothing_else_is_left_alone_for_ever_longer(
+    hosts: list[Host], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_connections, "LONGEST_PAUSE_SECONDS", 10.0)
+    clock, pauses = Clock(1000.0), list[float]()
+
+    def plans(_: AgentClient) -> None:
+        raise AgentError("it does not answer in time", Reason.SILENT)
+
+    with hosts[0].agent.served() as address:
+        to = AgentLine(address, NO_FILES, clock)
+        for _ in range(8):
+            assert to.answer(_ended(to.ask(plans)), Call.PLAN) is None
+            began = clock.now
+            while not to.is_available():
+                if to._aside is None:
+                    clock.now += 0.5
+            assert to.answer(_ended(to.ask(AgentClient.status))) is not None
+            assert [*to.unanswered] == [Call.PLAN]  # that it answers how it is does not end this
+            pauses.append(clock.now - began)
+        assert pauses == [0, 10, 20, 40, 80, 160, 160, 160]
+        assert to.answer(_ended(to.ask(lambda _: "a plan")), Call.PLAN) == "a plan"
+        assert to.unanswered == {}
+        clock.now += SOUND_SECONDS
+        to.answer(_ended(to.ask(plans)), Call.PLAN)
+        while not to.is_available():  # at once: long ago is forgotten
+            pass
+        to.client.close()
+
+
+def _ended(asked: Future[_Answer]) -> Future[_Answer]:
+    wait([asked])
+    return asked
+
+
+def test_what_the_query_finds_out_about_agents_is_read_as_it_was_written(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = unanswered_path(tmp_path / "checks")
+    assert read_unanswered(path) == {}
+    for written in ({"a:1": AgentError("\x1b é" * 1000, Reason.SILENT), "b:2": AgentError("no plan", Reason.PROTOCOL)}, {}):
+        write_unanswered(path, written)
+        found = read_unanswered(path)
+        assert {address: (str(error), error.reason) for address, error in found.items()} == {
+            address: (str(error)[:500], error.reason) for address, error in written.items()
+        }
+    assert not caplog.records
+    for broken in (b"{", b"[1]", b'{"a": 1}', b'{"a": ["words", "no reason"]}', b"\xff"):
+        path.write_bytes(broken)
+        assert read_unanswered(path) == {}
+    assert len(caplog.records) == 5
 
 
 def test_an_agent_of_another_version_is_understood_or_not_from_its_first_answer_on(hosts: list[Host]) -> None:
@@ -282,17 +408,29 @@ def test_an_agent_that_answers_is_asked_and_nobody_else() -> None:
     assert ask_all([], AgentClient.status) == {}
 
 
-def test_rests_grow_and_end_with_the_first_range_that_arrives() -> None:
+@pytest.mark.parametrize(("alone", "expected"), [(True, [0, 2, 4, 8, 16, 32, 32]), (False, [0, 180, 270, 270, 270, 270, 270])])
+def test_rests_grow_and_end_with_the_first_range_that_arrives(*, alone: bool, expected: list[float]) -> None:
+    """Where others wait, they have waited for a tenth of the time at most, but for the first two ranges."""
     now = [0.0]
     rests = Backoff(lambda: now[0])
     pauses = []
-    for _ in range(9):
-        rests.note("a", missed=True)
+    for _ in expected:
+        rests.note("a", missed=True, alone=alone)
         began = now[0]
         while not rests.awake(["a"]):
             now[0] += 0.5
         pauses.append(now[0] - began)
-    assert pauses == [0, 2, 4, 8, 16, 32, 32, 32, 32]
+    assert pauses == expected
+    assert rests.missing(["a", "b"]) == ["a"]
     rests.note("a", missed=False)
     rests.note("a", missed=True)
     assert rests.awake(["a", "b"]) == ["a", "b"]
+    assert rests.missing(["a"]) == []
+
+
+def test_a_range_that_does_not_arrive_gets_more_time_up_to_that_of_a_stream() -> None:
+    rests, given = Backoff(lambda: 0.0), []
+    for _ in range(4):
+        given.append(rests.seconds("a"))
+        rests.note("a", missed=True)
+    assert given == [RANGE_SECONDS, 2 * RANGE_SECONDS, STREAM_SECONDS, STREAM_SECONDS]

@@ -20,13 +20,13 @@ from streaming.broker.agent.health_server import AgentMetrics, HealthPages
 from streaming.broker.agent.security import OPEN, Security
 from streaming.broker.protocol.agent_calls import PATH, REQUEST_BYTES, Call, Reason, Refusal, end_of, head_of
 from streaming.broker.protocol.tokens import HEADER, accepted
+from streaming.common.lanes import BusyError, Lane
 from streaming.common.logs import RareLog
 from streaming.common.units import Address
 from streaming.common.web.gate import is_foreign
 from streaming.common.web.messages import sentence
 from streaming.common.web.places import Bounds, ConnectionPlaces
 from streaming.common.web.port import Handler, Port, PortOptions, listen_at
-from streaming.common.web.server import BusyError, Lane
 from streaming.errors import JournalError, SegtailError, UsageError
 
 log = logging.getLogger(__name__)

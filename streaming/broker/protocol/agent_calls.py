@@ -82,13 +82,18 @@ def end_of(refusal: Refusal | None) -> bytes:
     return _LENGTH.pack(_END) + (b"{}" if refusal is None else refusal.encode())
 
 
-def messages_of(read: Callable[[int], bytes]) -> Iterator[bytes]:
-    """The messages of a stream. ``read`` returns so many bytes, or fewer at its end.
+def messages_of(read: Callable[[int], bytes], most: int = MESSAGE_BYTES, *, single: bool = False) -> Iterator[bytes]:
+    """The messages of a stream. ``read`` returns so many bytes, or fewer at its end. What is too much is refused by its length, unread.
+
+    Args:
+        most: bytes of a message, if fewer than `MESSAGE_BYTES`.
+        single: there is one message.
 
     Raises:
-        AgentError: they are none, or one is above `MESSAGE_BYTES`.
+        AgentError: they are none, one is larger or empty, or there are others than one.
         Refusal: there are no more.
     """
+    most, count = min(most, MESSAGE_BYTES), 0
     while True:
         head = read(_LENGTH.size)
         if len(head) < _LENGTH.size:
@@ -98,9 +103,14 @@ def messages_of(read: Callable[[int], bytes]) -> Iterator[bytes]:
             end = read(MOST_REFUSAL)
             if end != b"{}":
                 raise refusal_of(end, HTTPStatus.CONFLICT)
+            if single and not count:
+                raise AgentError("it answers with no message", "protocol")
             return
-        if length > MESSAGE_BYTES:
-            raise AgentError(f"a message of its answer is larger than {MESSAGE_BYTES >> 20} MiB", "protocol")
+        if length > most:
+            raise AgentError(f"a message of its answer is larger than {most >> 20} MiB", "protocol")
+        if not length or (single and count):
+            raise AgentError("it answers with several messages" if length else "it answers with an empty message", "protocol")
+        count += 1
         message = read(length)
         if len(message) < length:
             raise AgentError("its answer is cut off", "protocol")

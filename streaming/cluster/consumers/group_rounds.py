@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import compress
@@ -30,6 +30,7 @@ from streaming.cluster.view.exported import keep, observe
 from streaming.cluster.view.table import RECORD_KINDS, Table, Uncounted
 from streaming.cluster.view.value_matrix import LOG
 from streaming.common.arrays import Longs
+from streaming.common.lanes import Lane
 from streaming.common.log_key import LogKey, keys_in
 from streaming.errors import AgentError
 from streaming.kafka.groups.commit_store import CommitStore
@@ -39,7 +40,7 @@ log = logging.getLogger(__name__)
 
 _Answer = TypeVar("_Answer")
 
-_AT_ONCE = 32
+_AT_ONCE = 1 << 16
 
 
 ANSWER_SECONDS = 5.0
@@ -60,7 +61,7 @@ class Calls(Generic[_Answer]):
     """Calls of one kind, at most one to each agent at a time. For one thread."""
 
     def __init__(self, name: str) -> None:
-        self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix=name)
+        self._lane = Lane(name, _AT_ONCE, _AT_ONCE)  # a thread each: those that do not answer take none from the others
         self._running: dict[str, Future[_Answer]] = {}
 
     def free(self, agent: str) -> bool:
@@ -73,7 +74,7 @@ class Calls(Generic[_Answer]):
         Returns:
             the answers and the errors that have arrived, those of earlier calls among them, by agent.
         """
-        begun = {agent: self._pool.submit(call) for agent, call in calls.items() if self.free(agent)}
+        begun = {agent: self._lane.do(call) for agent, call in calls.items() if self.free(agent)}
         self._running |= begun
         wait(begun.values(), seconds)
         ended = {agent: each for agent, each in self._running.items() if each.done()}
@@ -92,7 +93,7 @@ class Calls(Generic[_Answer]):
 
     def close(self) -> None:
         """Begin no more calls."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._lane.close()
 
 
 # --- what agents say of the coordinators' logs, held back until the table holds their journals as far as they went then. So a commit is
@@ -328,6 +329,7 @@ class GroupRounds:
         self._pause = PAUSE_SECONDS
         self._heard: dict[str, float] = {}
         self._answered: set[str] = set()  # about groups, in this round
+        self._noted: dict[tuple[str, str], str] = {}  # by agent and what it is asked, why it does not answer
         self._due, self._ended = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -404,7 +406,7 @@ class GroupRounds:
             self._changes.take(agent, answer)
             self._heard[agent] = now
         self._answered = {*answers}
-        self._note(errors)
+        self._note("groups", answers, errors)
         self._changes.settle()
 
     def _ask_positions(self, agents: Mapping[str, Agent], now: float) -> None:
@@ -433,7 +435,7 @@ class GroupRounds:
         for answer in answers.values():
             take(answer.question, answer.positions)
             self._adapt(answer)
-        self._note(errors)
+        self._note("positions", answers, errors)
 
     def _adapt(self, answer: _Positions) -> None:
         """Ask an agent for more at once if it was quick, and for less if it was slow."""
@@ -453,15 +455,20 @@ class GroupRounds:
         answers, errors = self._record_calls.call(calls, RECORDS_SECONDS)
         for agent, answer in answers.items():
             self._records.take(agent, answer)
-        self._note(errors)
+        self._note("records", answers, errors)
 
     def _silent(self, agents: set[str], now: float, seconds: float) -> set[str]:
         """Those of some agents that have sent nothing for so long."""
         return {agent for agent in agents if now - self._heard.get(agent, -seconds) >= seconds}
 
-    def _note(self, errors: Mapping[str, AgentError]) -> None:
+    def _note(self, what: str, answers: Iterable[str], errors: Mapping[str, AgentError]) -> None:
+        """Log why agents do not answer what they are asked, each reason once in a row."""
+        for agent in answers:
+            self._noted.pop((agent, what), None)
         for agent, error in errors.items():
-            log.debug("an agent does not answer about consumer groups", extra={"agent": agent, "error": str(error)})
+            if self._noted.get((agent, what)) != str(error):
+                log.warning("an agent does not answer about consumer groups", extra={"agent": agent, "asked": what, "error": str(error)})
+                self._noted[agent, what] = str(error)
 
     def view(self, now: float) -> RoundView:
         """The logs as they are in the table ``now``, in Unix seconds."""

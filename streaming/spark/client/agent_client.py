@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from http import HTTPStatus
 from http.client import BadStatusLine, HTTPException
-from itertools import islice
 from typing import TypeVar, cast
 
 import pyarrow as pa
@@ -65,6 +64,7 @@ from streaming.common.rows import BATCHES, PRODUCER_OWNERS, TRANSACTION_ROWS
 from streaming.common.targets import Scheme, Target, is_loopback
 from streaming.errors import AgentError, UsageError, VersionError
 from streaming.spark.client.address_lookup import NO_FILES, ClientFiles
+from streaming.spark.client.bounded_socket import BoundedSocket, Bounds, connect, with_tls
 from streaming.spark.client.column_versions import as_events, check_origin
 
 log = logging.getLogger(__name__)
@@ -74,6 +74,8 @@ log = logging.getLogger(__name__)
 
 _KEPT = 8
 
+Headers = tuple[tuple[str, str], ...]
+
 
 class Connections:
     """For several threads.
@@ -81,14 +83,16 @@ class Connections:
     Args:
         context: for TLS, None without it.
         name: that in the agent's certificate, if it is not the host's.
+        clock: seconds of a clock that only goes forward.
     """
 
-    def __init__(self, host: str, port: int, context: ssl.SSLContext | None = None, name: str = "") -> None:
-        self._make: Callable[[], http.client.HTTPConnection] = (
-            (lambda: http.client.HTTPConnection(host, port)) if context is None else lambda: _Tls(host, port, context, name or host)
-        )
+    def __init__(
+        self, host: str, port: int, context: ssl.SSLContext | None = None, name: str = "", clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._make: Callable[[], _Connection] = lambda: _Connection(host, port, context, name or host)
+        self._clock = clock
         self._lock = threading.Lock()
-        self._idle: list[http.client.HTTPConnection] = []
+        self._idle: list[_Connection] = []
         self._closed = False
         weakref.finalize(self, _close, self._idle)
 
@@ -98,95 +102,85 @@ class Connections:
             self._closed = True
             _close(self._idle)
 
-    def call(self, name: str, request: bytes, seconds: float, headers: tuple[tuple[str, str], ...]) -> Iterator[bytes]:
-        """The messages of the answer.
+    def call(self, name: str, request: bytes, seconds: float, most: int, headers: Headers, *, single: bool) -> Iterator[bytes]:
+        """The messages of the answer, or its ``single`` one. It ends after so many ``seconds``, and has ``most`` bytes with all around it.
 
         An agent ends its connections now and then, and a call may be on its way: one without any answer is made once more, over another.
 
         Raises:
             OSError, http.client.HTTPException: there is none.
+            AgentError: it is none.
             Refusal: the agent refuses.
         """
-        ends_at = time.monotonic() + seconds
-        connection, answer = self._begun(name, request, dict(headers), ends_at)
+        bounds = Bounds(self._clock() + seconds, most, self._clock)
+        connection, answer = self._begun(name, request, dict(headers), bounds)
         try:
             if answer.status != HTTPStatus.OK:
                 raise refusal_of(answer.read(MOST_REFUSAL), answer.status)
-
-            def read(most: int) -> bytes:
-                _limit(connection, ends_at)
-                return answer.read(most)
-
-            yield from messages_of(read)
+            for message in messages_of(answer.read, most, single=single):
+                bounds.count(_OBJECT_BYTES)
+                yield message
             if not answer.read(1) and not answer.will_close:
                 connection = self._keep(connection)
         finally:
+            answer.close()  # it holds the socket, too, and an error holds it
             if connection is not None:
                 connection.close()
 
     def _begun(
-        self, name: str, request: bytes, headers: dict[str, str], ends_at: float
-    ) -> tuple[http.client.HTTPConnection | None, http.client.HTTPResponse]:
+        self, name: str, request: bytes, headers: dict[str, str], bounds: Bounds
+    ) -> tuple["_Connection | None", http.client.HTTPResponse]:
         with self._lock:
             kept = self._idle.pop() if self._idle else None
         if kept is not None:
             with suppress(ConnectionResetError, BrokenPipeError, http.client.RemoteDisconnected):
-                return kept, _asked(kept, name, request, headers, ends_at)
+                return kept, kept.asked(name, request, headers, bounds)
         made = self._make()
-        return made, _asked(made, name, request, headers, ends_at)
+        return made, made.asked(name, request, headers, bounds)
 
-    def _keep(self, connection: http.client.HTTPConnection | None) -> http.client.HTTPConnection | None:
+    def _keep(self, connection: "_Connection | None") -> "_Connection | None":
         with self._lock:
-            if self._closed or len(self._idle) >= _KEPT:
+            if self._closed or connection is None or len(self._idle) >= _KEPT:
                 return connection
-            self._idle.append(cast(http.client.HTTPConnection, connection))
+            self._idle.append(connection)
             return None
 
 
-def _asked(
-    connection: http.client.HTTPConnection, name: str, request: bytes, headers: dict[str, str], ends_at: float
-) -> http.client.HTTPResponse:
-    try:
-        _limit(connection, ends_at)
-        if connection.sock is None:
-            connection.connect()
-            _limit(connection, ends_at)
-        with suppress(
-            ConnectionResetError, BrokenPipeError, ssl.SSLEOFError
-        ):  # an agent refuses before all is sent: its reason can be read
-            connection.request("POST", PATH + name, request, headers)
-        _limit(connection, ends_at)
-        return connection.getresponse()
-    except BaseException:
-        connection.close()
-        raise
+_OBJECT_BYTES = 64
+"""What a message takes besides its bytes: an answer of a billion messages of one byte each is a large one."""
 
 
-def _close(idle: list[http.client.HTTPConnection]) -> None:
+def _close(idle: list["_Connection"]) -> None:
     while idle:
         idle.pop().close()
 
 
-def _limit(connection: http.client.HTTPConnection | None, ends_at: float) -> None:
-    """Let the next step take no longer than there is time."""
-    assert connection is not None
-    left = ends_at - time.monotonic()
-    if left <= 0:
-        raise TimeoutError("it does not answer in time")
-    connection.timeout = left
-    if connection.sock is not None:
-        connection.sock.settimeout(left)
-
-
-class _Tls(http.client.HTTPConnection):
-    def __init__(self, host: str, port: int, context: ssl.SSLContext, name: str) -> None:
+class _Connection(http.client.HTTPConnection):
+    def __init__(self, host: str, port: int, context: ssl.SSLContext | None, name: str) -> None:
         super().__init__(host, port)
-        self._tls, self._name = context, name
+        self._context, self._name = context, name
 
-    def connect(self) -> None:
-        super().connect()
+    def asked(self, call: str, request: bytes, headers: dict[str, str], bounds: Bounds) -> http.client.HTTPResponse:
+        """The head of the answer."""
         try:
-            self.sock = self._tls.wrap_socket(self.sock, server_hostname=self._name)
+            if self.sock is None:
+                self._connect(bounds)
+            cast(BoundedSocket, self.sock).bounds = bounds
+            with suppress(
+                ConnectionResetError, BrokenPipeError, ssl.SSLEOFError
+            ):  # an agent refuses before all is sent: its reason can be read
+                self.request("POST", PATH + call, request, headers)
+            return self.getresponse()
+        except BaseException:
+            self.close()
+            raise
+
+    def _connect(self, bounds: Bounds) -> None:
+        self.sock = plain = connect(self.host, self.port, bounds)
+        if self._context is None:
+            return
+        try:
+            self.sock = with_tls(plain, self._context, self._name)
         except (TimeoutError, ssl.SSLEOFError) as error:  # a server without TLS waits for the rest of a request, or ends
             raise ssl.SSLError("no handshake") from error
 
@@ -211,6 +205,12 @@ SCAN_SECONDS = 3600.0
 
 ANSWER_BYTES = 1 << 30
 """The most bytes of an answer that is kept whole: ten million events."""
+
+MESSAGE_BYTES = 4 << 20
+"""The most bytes of an answer of one message."""
+
+STATUS_BYTES = 32 << 20
+"""The most bytes of a status with a catalog: that of 10,000 logs has 3 MiB at most, of 100,000 logs 28."""
 
 SCAN_BYTES = 1 << 40
 """The most bytes of an answer that is passed on message by message."""
@@ -260,10 +260,11 @@ def _read_credentials(files: ClientFiles) -> Credentials:
 class AgentClient:
     """A connection to the agent at ``address`` (host:port, or in the form of `targets`). Safe to use from several threads."""
 
-    def __init__(self, address: str, files: ClientFiles = NO_FILES) -> None:
+    def __init__(self, address: str, files: ClientFiles = NO_FILES, clock: Callable[[], float] = time.monotonic) -> None:
         """Store the address. The first call opens the connection."""
         self.address = address
         self._files = files
+        self._clock = clock
         self._lock = threading.Lock()
         self._connection: Connections | None = None
         self._connected_with: Credentials | None = None  # the credentials of the connection
@@ -271,7 +272,9 @@ class AgentClient:
 
     def status(self, request: StatusRequest | None = None) -> Status:
         """The agent's status. Without a request, it is complete except for the pending groups and the catalog."""
-        status = self._ask(Call.STATUS, (request or StatusRequest()).encode(), Status, ANSWER_SECONDS)
+        request = request or StatusRequest()
+        most = STATUS_BYTES if request.catalog else MESSAGE_BYTES
+        status = self._ask(Call.STATUS, request.encode(), Status, ANSWER_SECONDS, most)
         self._version = status.version
         return status
 
@@ -300,19 +303,20 @@ class AgentClient:
         problem = agent_problem(status.protocol, status.version, streaming.__version__)
         if problem:
             raise VersionError(f"agent at {self.address}: {problem}")
-        self._rows(_NO_ROWS)
+        self._rows(_NO_ROWS, ANSWER_SECONDS, MESSAGE_BYTES)
 
-    def read(self, request: Range, agent: str = "") -> pa.Table:
+    def read(self, request: Range, agent: str = "", seconds: float = STREAM_SECONDS) -> pa.Table:
         """Read all rows of a range (`streaming.common.event_row.EVENTS`), and confirm to the agent that they arrived.
 
         Args:
             agent: the name of the agent, "" for any.
+            seconds: how long the rows may take.
 
         Raises:
             VersionError: the rows are of a version that cannot be read. Their arrival is not confirmed to the agent.
             AgentError: it does not answer.
         """
-        table = self._rows(request)
+        table = self._rows(request, seconds)
         try:
             check_origin(table, agent, request)
         except ValueError as error:
@@ -324,8 +328,8 @@ class AgentClient:
             log.warning("the agent may not know that a range arrived", extra={"address": self.address, "error": str(error)})
         return table
 
-    def _rows(self, request: Range) -> pa.Table:
-        rows = self._tables(self._messages(Call.EVENTS, request.encode(), STREAM_SECONDS))
+    def _rows(self, request: Range, seconds: float, most: int = ANSWER_BYTES) -> pa.Table:
+        rows = self._tables(self._messages(Call.EVENTS, request.encode(), seconds, most))
         try:
             return as_events(pa.concat_tables(rows))
         except ValueError as error:
@@ -446,16 +450,10 @@ class AgentClient:
         except AgentError as error:
             raise self._named(error) from error
 
-    def _messages(self, call: str, body: bytes, seconds: float, most: int = ANSWER_BYTES) -> Iterator[bytes]:
+    def _messages(self, call: str, body: bytes, seconds: float, most: int = ANSWER_BYTES, *, single: bool = False) -> Iterator[bytes]:
         """The messages of an answer, which has ``most`` bytes."""
         try:
-            connection = self._open()
-            left = most
-            for message in connection.call(call, body, seconds, self._headers()):
-                left -= len(message)
-                if left < 0:
-                    raise self._error(f"its answer is larger than {most >> 20} MiB", Reason.PROTOCOL)
-                yield message
+            yield from self._open().call(call, body, seconds, most, self._headers(), single=single)
         except AgentError as error:
             raise self._named(error) from error
         except (Refusal, OSError, HTTPException) as error:
@@ -472,14 +470,12 @@ class AgentClient:
         """The error with the address of the agent."""
         return error if self.address in str(error) else AgentError(f"agent at {self.address}: {error}", error.reason)
 
-    def _ask(self, call: str, body: bytes, kind: type[_Answer], seconds: float) -> _Answer:
-        return kind.decode(self._one(call, body, seconds))
+    def _ask(self, call: str, body: bytes, kind: type[_Answer], seconds: float, most: int = MESSAGE_BYTES) -> _Answer:
+        return kind.decode(self._one(call, body, seconds, most))
 
-    def _one(self, call: str, body: bytes, seconds: float) -> bytes:
-        found = list(islice(self._messages(call, body, seconds), 2))
-        if len(found) != 1:
-            raise self._error(f"it answers {call} with {'several messages' if found else 'no message'}", Reason.PROTOCOL)
-        return found[0]
+    def _one(self, call: str, body: bytes, seconds: float, most: int = MESSAGE_BYTES) -> bytes:
+        (message,) = self._messages(call, body, seconds, most, single=True)
+        return message
 
     def _open(self) -> Connections:
         """The connection; the caller holds it until its call has ended."""
@@ -502,10 +498,10 @@ class AgentClient:
         if target.scheme is Scheme.PLAIN:
             if credentials.token is not None and not is_loopback(host):
                 raise self._error("the token is not sent there without TLS: write https:// and name --agent-ca", Reason.UNTRUSTED)
-            return Connections(host, port)
+            return Connections(host, port, clock=self._clock)
         if credentials.ca is None:
             raise self._error("TLS needs the certificates of its CA: name --agent-ca", Reason.UNTRUSTED)
-        return Connections(host, port, _context(credentials.ca, self._files), target.name)
+        return Connections(host, port, _context(credentials.ca, self._files), target.name, self._clock)
 
     def _credentials(self) -> Credentials:
         try:

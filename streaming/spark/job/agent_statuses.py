@@ -5,8 +5,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
-from streaming.broker.protocol.agent_calls import Reason
+from streaming.broker.protocol.agent_calls import Call, Reason
 from streaming.broker.protocol.consumer_messages import Register
 from streaming.broker.protocol.status_messages import CatalogPart, CatalogVersion, Status, StatusRequest, UnreadableLog
 from streaming.cluster.view import transaction_columns
@@ -23,7 +24,7 @@ from streaming.kafka.formats.metadata_records import Phase
 from streaming.kafka.formats.properties import known_clusters
 from streaming.spark.client import address_lookup
 from streaming.spark.client.address_lookup import ClientFiles
-from streaming.spark.client.agent_client import credentials
+from streaming.spark.client.agent_client import AgentClient, credentials
 from streaming.spark.source import agent_connections
 from streaming.spark.source.job_options import SourceOptions
 
@@ -96,6 +97,7 @@ class AgentWatch:
         self.cluster_id = cluster_id
         self.consumer = ""
         """The job's id as a consumer, "" as long as it is not known."""
+        self._unanswered: Path | None = None  # in which the query says who does not answer it; None as long as there is no query
         self._options = options
         self._observer = observer
         self._table = table
@@ -133,23 +135,28 @@ class AgentWatch:
     def poll(self) -> list[Status]:
         """Ask all agents once. One that does not answer is down until it does. Returns the answers of those that take part."""
         addresses, files = self._options.addresses(), self._options.files
-        before = time.time()
         pending = transaction_columns.requests(self._table.waiting.asked)
         catalogs = [CatalogVersion(version.process, version.number) for version, _ in self._catalogs.values()]
         request = StatusRequest(list(self._packed), pending, True, catalogs, self.consumer)
-        answers = agent_connections.ask_all(addresses, lambda client: client.status(request), files, logs=False)
-        answers = {address: self._with_packed(status) for address, status in answers.items()}
+        asked = agent_connections.ask_all(addresses, lambda client: _timed(client, request), files, logs=False)
+        answers = {address: self._with_packed(status) for address, (status, _) in asked.items()}
         self._packed = {
             name: packed for status in answers.values() for each in status.broker_statuses for name, packed in each.packed.items()
         }
-        between = (before + time.time()) / 2
         misfits = agent_connections.misfits(answers, files)
         fitting = {address: status for address, status in answers.items() if address not in misfits}
         refused = agent_connections.unwelcome(fitting, {}, self._journals, self.cluster_id)
         welcome = {address: status for address, status in fitting.items() if address not in refused}
         shared = _shared(welcome)
-        clock = between if self._options.address_file is None else None  # an agent of this host has this host's clock
-        found = {status.agent: status_of(status, address, shared, clock, self.consumer) for address, status in welcome.items()}
+        clocks = {} if self._options.address_file else {address: at for address, (_, at) in asked.items()}  # this host has this clock
+        found = {
+            status.agent: status_of(status, address, shared, clocks.get(address), self.consumer) for address, status in welcome.items()
+        }
+        away = {} if self._unanswered is None else agent_connections.read_unanswered(self._unanswered)
+        for address, error in away.items():  # they answer here, and not the query: they take no part
+            known = found.get(welcome[address].agent) if address in welcome else None
+            if known is not None and known.address == address:
+                found[known.name] = replace(known, up=False, problems=(*known.problems, str(error.reason)), explanation=str(error))
         self._journals |= {status.agent: status.journal for status in welcome.values()}
         self._names |= {address: status.agent for address, status in answers.items() if address not in refused}
         for address, error in misfits.items():
@@ -174,7 +181,14 @@ class AgentWatch:
         An agent that does not take it now is registered by the query, which registers with all of them once more.
         """
         request = Register(self.consumer, start_from, resumed=False)
-        agent_connections.ask_all(self._options.addresses(), lambda client: client.register(request), self._options.files, logs=False)
+        agent_connections.ask_all(
+            self._options.addresses(), lambda client: client.register(request), self._options.files, call=Call.REGISTER, logs=False
+        )
+
+    def begins(self, checks: Path) -> None:
+        """A query begins, with this file for its checks for work: nothing is known yet of who answers it."""
+        self._unanswered = agent_connections.unanswered_path(checks)
+        self._unanswered.unlink(missing_ok=True)
 
     def _with_packed(self, status: Status) -> Status:
         """The answer with what is packed, known already and was not sent again."""
@@ -229,6 +243,13 @@ class AgentWatch:
         """Close the connections."""
         for address in self._options.addresses():
             agent_connections.client(address, self._options.files).close()
+
+
+def _timed(client: AgentClient, request: StatusRequest) -> tuple[Status, float]:
+    """Its status, and the time here in the middle of the call: other agents may take longer."""
+    before = time.time()
+    status = client.status(request)
+    return status, (before + time.time()) / 2
 
 
 def _shared(answers: Mapping[str, Status]) -> frozenset[str]:

@@ -414,6 +414,7 @@ class Job:
         query = None
         try:
             self._progress.begins(self._checkpoint.checks)
+            self._agents.begins(self._checkpoint.checks)
             query = self._query(once=once)
             while not stop.is_set() and query.isActive:
                 self._care_until(stop, _QUICK_POLL_SECONDS if once or self._is_landing else POLL_SECONDS)

@@ -1,27 +1,32 @@
 """The agents of a stream: which one answers at which address. All are asked in parallel, again and again, because they come and go.
 
-The first time that an agent does not answer, the caller waits for it. From then on it is asked in the background, with growing pauses, and
-nobody waits for it until it answers. So the others' rows go on, whatever is wrong with one agent.
+The first time that an agent does not answer, the caller waits for it, up to the deadline of the call. From then on it is asked in the
+background, with growing pauses, and nobody waits for it until it answers. One that answers that, and then lets callers wait again, is asked
+ever more rarely. So the others' rows go on, whatever is wrong with one agent.
 """
 
+import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from functools import cache
-from typing import TypeVar
+from concurrent.futures import Future, as_completed, wait
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from streaming.broker.protocol.agent_calls import Reason
+from streaming.broker.protocol.agent_calls import Call, Reason
 from streaming.broker.protocol.consumer_messages import Range
 from streaming.broker.protocol.status_messages import Status
 from streaming.common.event_row import journal_file
+from streaming.common.lanes import Lane
 from streaming.common.logs import configure_worker
+from streaming.common.whole_files import write_whole
 from streaming.errors import AgentError, SameAgentError, VersionError
 from streaming.kafka.formats.properties import known_clusters
 from streaming.spark.client.address_lookup import NO_FILES, ClientFiles
-from streaming.spark.client.agent_client import AgentClient
+from streaming.spark.client.agent_client import ANSWER_SECONDS, STREAM_SECONDS, AgentClient
 from streaming.spark.source.job_options import SourceOptions
 
 log = logging.getLogger(__name__)
@@ -33,8 +38,15 @@ PATIENCE_SECONDS = 20.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 10.0
 """The first and the longest pause before an agent that does not answer is asked again; the pause doubles each time."""
 
+HELD_UP_PAUSES, SOUND_SECONDS = 16, 600.0
+"""An agent that lets callers wait though it answers in the background: after the second time within `SOUND_SECONDS` it is left alone for
+`LONGEST_PAUSE_SECONDS`, then for twice as long each time, up to so many of these pauses."""
+
 REFUSED_SECONDS = 30.0
 """The pause before an agent that answers, but may not take part, is checked again."""
+
+GRACE_SECONDS = 2.0
+"""A call ends by itself at its deadline. One that has not so much later is left to itself: then nobody knows what it waits for."""
 
 CHECK_AGAIN_SECONDS = 60.0
 """The pause before it is checked again whether an agent's rows can be read: the agent may change without a new version."""
@@ -52,9 +64,9 @@ _JOB_SEES = frozenset(
 )
 """Reasons that keep an agent away whatever the request is, so that the job detects them too."""
 
-_AT_ONCE = 32
-_ASIDE_AT_ONCE = 8
-_READS_AT_ONCE = 8
+_AWAY = frozenset({Reason.REFUSED, Reason.UNRESOLVED, Reason.UNTRUSTED, Reason.UNAUTHORIZED, Reason.TWIN_CONSUMER})
+"""Reasons that a job finds out by itself, and sooner: they keep an agent from answering anything, or are in its status."""
+
 _PAUSE_SECONDS = 0.25
 
 _Answer = TypeVar("_Answer")
@@ -70,17 +82,25 @@ def leave_to_the_job() -> None:
 
 
 class AgentLine:
-    """The connection of this process to an address, and whether to wait for its answers. One thread decides, several may ask."""
+    """The connection of this process to an address, and whether to wait for its answers. One thread decides, several may ask.
 
-    def __init__(self, address: str, files: ClientFiles) -> None:
+    Args:
+        clock: seconds of a clock that only goes forward.
+    """
+
+    def __init__(self, address: str, files: ClientFiles, clock: Callable[[], float] = time.monotonic) -> None:
         self.client = AgentClient(address, files)
         self.error: AgentError | None = None
         """Why nobody waits for its answers; None if they are waited for."""
+        self.unanswered: dict[str, AgentError] = {}
+        """The calls that it did not answer the last time, though it may answer others, and why."""
+        self._clock = clock
         self._logged = self._refusal_logged = ""
         self._logs = True
         self._pause = 0.0
         self._again_at = 0.0
-        self._aside: Future[Status] | None = None
+        self._held_up, self._held_up_at = 0, 0.0
+        self._aside: Future[Any] | None = None
         self._checked: tuple[tuple[str, str, int], AgentError | None] | None = None  # what was checked, and the result
         self._check_again_at = 0.0
 
@@ -89,56 +109,104 @@ class AgentLine:
         if self.error is None:
             return True
         if self._aside is None:
-            if time.monotonic() >= self._again_at:
-                self._aside = _pool("aside", _ASIDE_AT_ONCE).submit(self.client.status)
+            if self._clock() >= self._again_at:
+                self._aside = _background().do(self._answers)
         elif self._aside.done():
             error, self._aside = self._aside.exception(), None
             if error is None:
                 self.error = None
                 return True
-            self._put_off(error if isinstance(error, AgentError) else AgentError(f"agent at {self.client.address}: {error}"))
+            self._put_off(self._as_agent_error(error))
         return False
 
-    def ask(self, question: Callable[[AgentClient], _Answer], *, logs: bool = True) -> _Answer | None:
-        """Ask it and wait; None if it does not answer. ``logs``: log that here; else whoever asks does."""
+    def _answers(self) -> None:
+        """Ask how it is and for rows, so that nobody has to wait to find out that it sends none. A misfit is told by `misfit`."""
+        error = self.misfit(self.client.status())
+        if error is not None and not isinstance(error, VersionError):
+            raise error
+
+    def ask(self, question: Callable[[AgentClient], _Answer]) -> "Future[_Answer]":
+        """Begin to ask it."""
+        return _background().do(partial(question, self.client))
+
+    def answer(self, asked: "Future[_Answer]", call: str = Call.STATUS, *, logs: bool = True) -> _Answer | None:
+        """The answer to a question for which the caller has waited; None if there is none.
+
+        Args:
+            call: that the question is about.
+            logs: log that here; else whoever asks does.
+        """
         self._logs = logs
         try:
-            answer = question(self.client)
-        except AgentError as error:
-            self._put_off(error)
+            answer = asked.result(0)
+        except (AgentError, TimeoutError) as error:
+            self._aside = None if asked.done() else asked  # nothing else is asked before it has ended
+            self._miss(call, self._as_agent_error(error))
             return None
-        if self._logged:
+        self.unanswered.pop(call, None)
+        if self._logged and not self.unanswered:
             if logs:
                 log.info("agent answers again", extra={"address": self.client.address})
             self._logged = ""
         self._pause = 0.0
         return answer
 
+    def _as_agent_error(self, error: BaseException) -> AgentError:
+        if isinstance(error, AgentError):
+            return error
+        address = self.client.address
+        if isinstance(error, TimeoutError):
+            return AgentError(f"agent at {address}: it does not answer in time", Reason.SILENT)
+        return AgentError(f"agent at {address}: {error}")
+
+    def _miss(self, call: str, error: AgentError) -> None:
+        self.unanswered[call] = error
+        if error.reason == Reason.SILENT:
+            self._held_up = self._held_up + 1 if self._clock() - self._held_up_at < SOUND_SECONDS else 1
+            self._held_up_at = self._clock()
+        self._put_off(error)
+
     def misfit(self, status: Status) -> AgentError | None:
         """Why the agent with this status cannot be understood, None if it can. Checked when its version changes, and now and then."""
-        identity = (status.version, status.journal, status.protocol)
-        if self._checked is None or self._checked[0] != identity or time.monotonic() >= self._check_again_at:
-            pause = CHECK_AGAIN_SECONDS
-            try:
-                self.client.check(status)
-                self._checked, self._refusal_logged = (identity, None), ""
-            except AgentError as error:
-                self._checked = (identity, error)
-                pause = REFUSED_SECONDS if isinstance(error, VersionError) else 0.0
-            self._check_again_at = time.monotonic() + pause
-        return self._checked[1]
+        if not self.is_unchecked(status):
+            return self.known_misfit()
+        pause, found = CHECK_AGAIN_SECONDS, None
+        try:
+            self.client.check(status)
+            self._refusal_logged = ""
+        except AgentError as error:
+            found, pause = error, REFUSED_SECONDS if isinstance(error, VersionError) else 0.0
+        if found is None or isinstance(found, VersionError):
+            self.unanswered.pop(Call.EVENTS, None)
+        else:
+            self.unanswered[Call.EVENTS] = found
+        self._checked, self._check_again_at = (_identity(status), found), self._clock() + pause
+        return found
+
+    def known_misfit(self) -> AgentError | None:
+        """What `misfit` has found the last time."""
+        return None if self._checked is None else self._checked[1]
+
+    def check_again(self) -> None:
+        """What is known of whether its rows can be read holds no more."""
+        self._check_again_at = 0.0
+
+    def is_unchecked(self, status: Status) -> bool:
+        """Whether it has to be found out whether the agent with this status can be understood."""
+        return self._checked is None or self._checked[0] != _identity(status) or self._clock() >= self._check_again_at
 
     def refuse(self, error: AgentError, *, logs: bool = True) -> None:
         """It answers, but may not take part. ``logs``: as for `ask`."""
         self.error = error
-        self._again_at = time.monotonic() + REFUSED_SECONDS
+        self._again_at = self._clock() + REFUSED_SECONDS
         self._refusal_logged = self._log_once(error, self._refusal_logged) if logs else str(error)
         self.client.close()
 
     def _put_off(self, error: AgentError) -> None:
         self.error = error
         self._pause = min(LONGEST_PAUSE_SECONDS, max(FIRST_PAUSE_SECONDS, 2 * self._pause))
-        self._again_at = time.monotonic() + self._pause
+        held_up = LONGEST_PAUSE_SECONDS * min(HELD_UP_PAUSES, 2 ** max(0, self._held_up - 2)) if self._held_up > 1 else 0.0
+        self._again_at = self._clock() + max(self._pause, held_up)
         self._logged = self._log_once(error, self._logged) if self._logs else str(error)
         self.client.close()
 
@@ -160,20 +228,39 @@ def client(address: str, files: ClientFiles = NO_FILES) -> AgentClient:
     return line(address, files).client
 
 
+def _identity(status: Status) -> tuple[str, str, int]:
+    return status.version, status.journal, status.protocol
+
+
+_AT_ONCE = 1 << 16
+"""Each agent has a thread of its own when it is asked: those that do not answer take none from the others."""
+
+
 @cache
-def _pool(name: str, size: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(size, thread_name_prefix=name)
+def _background() -> Lane:
+    return Lane("agent", _AT_ONCE, _AT_ONCE)
 
 
 def ask_all(
-    addresses: Iterable[str], question: Callable[[AgentClient], _Answer], files: ClientFiles = NO_FILES, *, logs: bool = True
+    addresses: Iterable[str],
+    question: Callable[[AgentClient], _Answer],
+    files: ClientFiles = NO_FILES,
+    *,
+    call: str = Call.STATUS,
+    seconds: float = ANSWER_SECONDS,
+    logs: bool = True,
 ) -> dict[str, _Answer]:
-    """Ask every agent at once; one that does not answer is missing from the result. ``logs``: as for `AgentLine.ask`."""
+    """Ask every agent at once; one that does not answer is missing from the result.
+
+    Args:
+        call: that the question is about.
+        seconds: the deadline of that call. No agent is waited for beyond it.
+        logs: as for `AgentLine.answer`.
+    """
     lines = [each for each in (line(address, files) for address in sorted(set(addresses))) if each.is_available()]
-    if len(lines) == 1:
-        answers = [lines[0].ask(question, logs=logs)]
-    else:
-        answers = list(_pool("ask", _AT_ONCE).map(lambda each: each.ask(question, logs=logs), lines))
+    asked = [each.ask(question) for each in lines]
+    wait(asked, seconds + GRACE_SECONDS)
+    answers = [each.answer(one, call, logs=logs) for each, one in zip(lines, asked, strict=True)]
     return {each.client.address: answer for each, answer in zip(lines, answers, strict=True) if answer is not None}
 
 
@@ -185,9 +272,56 @@ def errors(addresses: Iterable[str], files: ClientFiles = NO_FILES) -> dict[str,
 
 def misfits(answers: Mapping[str, Status], files: ClientFiles = NO_FILES) -> dict[str, AgentError]:
     """The agents that answered, but are of a version that this one does not understand: the reason, by address."""
-    lines = [line(address, files) for address in answers]
-    errors = _pool("ask", _AT_ONCE).map(lambda each: each.misfit(answers[each.client.address]), lines) if lines else ()
-    return {each.client.address: error for each, error in zip(lines, errors, strict=True) if error is not None}
+    lines = {address: line(address, files) for address in answers}
+    checks = {
+        address: _background().do(partial(each.misfit, answers[address]))
+        for address, each in lines.items()
+        if each.is_unchecked(answers[address])
+    }
+    wait(checks.values(), ANSWER_SECONDS + GRACE_SECONDS)
+    found = {address: each.known_misfit() for address, each in lines.items()}
+    late = [address for address, each in checks.items() if not each.done()]
+    found |= {address: AgentError(f"agent at {address}: it sends no rows in time", Reason.SILENT) for address in late}
+    return {address: error for address, error in found.items() if error is not None}
+
+
+# --- what the process that plans finds out about agents, for the job, whose own process asks each of them how it is and nothing else.
+
+
+def unanswered_path(checks: Path) -> Path:
+    """The file for that, beside the one with the last check for work."""
+    return checks.with_name("unanswered")
+
+
+def write_unanswered(path: Path, errors: Mapping[str, AgentError]) -> None:
+    """Write which agents do not answer what the query asks, and why. Raises OSError: it cannot be written."""
+    write_whole(
+        path, json.dumps({address: [str(error)[:_MOST_WORDS], error.reason] for address, error in errors.items()}).encode(), lasting=False
+    )
+
+
+def read_unanswered(path: Path) -> dict[str, AgentError]:
+    """The same; none where nothing was written, or it cannot be read."""
+    try:
+        return {str(address): AgentError(str(words), Reason(reason)) for address, (words, reason) in json.loads(path.read_bytes()).items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        log.warning("what the query knows of agents cannot be read", extra={"path": str(path), "error": str(error)})
+        return {}
+
+
+_MOST_WORDS = 500  # of an error
+
+
+def unanswered(addresses: Iterable[str], files: ClientFiles = NO_FILES) -> dict[str, AgentError]:
+    """The agents that do not answer what they are asked here, though they may answer the job: the first call of each, by address."""
+    found: dict[str, AgentError] = {}
+    for address in addresses:
+        for call, error in line(address, files).unanswered.copy().items():
+            if error.reason not in _AWAY:
+                found.setdefault(address, AgentError(f"{error}, asked for {call}", error.reason))
+    return found
 
 
 def unwelcome(
@@ -226,28 +360,34 @@ def unwelcome(
     return found
 
 
-def read_ranges(options: SourceOptions, ranges: Mapping[str, Range], addresses: Mapping[str, str]) -> Iterator[tuple[str, pa.Table | None]]:
+def read_ranges(
+    options: SourceOptions, ranges: Mapping[str, Range], addresses: Mapping[str, str], seconds: Mapping[str, float]
+) -> Iterator[tuple[str, pa.Table | None]]:
     """All rows of each agent's range, in the order in which they arrive; None for an agent that does not answer.
 
     All ranges are read at the same time, and each is retried for a while. An agent knows what has arrived, and sends the rest later.
 
     Args:
         addresses: the last address of each agent. It is tried first; the agent may have come back at an address that no other agent had.
+        seconds: how long the rows of an agent may take, `STREAM_SECONDS` if it is not there.
     """
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    if len(ranges) == 1:
-        yield from ((agent, _read_range(options, agent, request, addresses, deadline)) for agent, request in ranges.items())
-        return
+    allowed = {agent: seconds.get(agent, STREAM_SECONDS) for agent in ranges}
     reads = {
-        _pool("read", _READS_AT_ONCE).submit(_read_range, options, agent, request, addresses, deadline): agent
+        _background().do(partial(_read_range, options, agent, request, addresses, allowed[agent])): agent
         for agent, request in ranges.items()
     }
-    for read in as_completed(reads):
-        yield reads[read], read.result()
+    try:
+        for read in as_completed(reads, max(allowed.values(), default=0.0) + 3 * ANSWER_SECONDS + GRACE_SECONDS):
+            yield reads.pop(read), read.result()
+    except TimeoutError:
+        for agent in reads.values():
+            log.error("a read has not ended, its range will be planned again", extra={"agent": agent, "upto": ranges[agent].upto})
+            yield agent, None
 
 
-def _read_range(options: SourceOptions, agent: str, request: Range, addresses: Mapping[str, str], deadline: float) -> pa.Table | None:
+def _read_range(options: SourceOptions, agent: str, request: Range, addresses: Mapping[str, str], seconds: float) -> pa.Table | None:
     last_at, others = addresses.get(agent), {address for name, address in addresses.items() if name != agent}
+    ends_at, gives_up_at = time.monotonic() + seconds, time.monotonic() + min(seconds, PATIENCE_SECONDS)
     logged = ""
     while True:
         candidates = [address for address in options.addresses() if address not in others]
@@ -255,7 +395,7 @@ def _read_range(options: SourceOptions, agent: str, request: Range, addresses: M
             to = client(address, options.files)
             try:
                 if to.status().agent == agent:
-                    return to.read(request, agent)
+                    return to.read(request, agent, max(0.0, ends_at - time.monotonic()))
             except VersionError as error:  # the process that plans detects this too, and plans no more for it
                 log.error("an agent's rows cannot be read", extra={"agent": agent, "address": address, "error": str(error)})
                 return None
@@ -264,16 +404,24 @@ def _read_range(options: SourceOptions, agent: str, request: Range, addresses: M
                     log.warning("read failed", extra={"agent": agent, "address": address, "reason": error.reason, "error": str(error)})
                     logged = str(error)
                 to.close()
-        if time.monotonic() > deadline:
+        if time.monotonic() > gives_up_at:
             log.error("range not delivered now, it will be planned again", extra={"agent": agent, "upto": request.upto})
             return None
         time.sleep(_PAUSE_SECONDS)
 
 
+RANGE_SECONDS = 10.0
+"""How long the rows of one of several agents may take, so long as nothing is known against it. Others' rows wait for them."""
+
+HELD_UP_SHARE = 9
+"""After a range that did not arrive again, an agent is left alone for so many times as long as the others have waited for it."""
+
+
 class Backoff:
     """Growing pauses for agents whose ranges are planned and do not arrive, so that others do not wait for their reads.
 
-    The first range that does not arrive may be chance. The pauses begin with the second one.
+    The first range that does not arrive may be chance. The pauses begin with the second one. Each time a range may take twice as long: it
+    may be a link that is slow, and what did not arrive is sent with what follows.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -286,8 +434,17 @@ class Backoff:
         now = self._clock()
         return [address for address in addresses if self._until.get(address, now) <= now]
 
-    def note(self, address: str, *, missed: bool) -> None:
-        """A plan reported whether something that was planned before is ``missed``."""
-        self._missed[address] = self._missed.get(address, 0) + 1 if missed else 0
-        pause = 2.0 ** min(5, self._missed[address] - 1) if self._missed[address] > 1 else 0.0
-        self._until[address] = self._clock() + pause
+    def note(self, address: str, *, missed: bool, alone: bool = False) -> None:
+        """A plan reported whether something that was planned before is ``missed``. ``alone``: no other agent had to wait for it."""
+        waited = self.seconds(address)
+        self._missed[address] = count = self._missed.get(address, 0) + 1 if missed else 0
+        pause = 2.0 ** min(5, count - 1) if alone else HELD_UP_SHARE * waited
+        self._until[address] = self._clock() + (pause if count > 1 else 0.0)
+
+    def seconds(self, address: str) -> float:
+        """How long the rows of the next range may take."""
+        return min(STREAM_SECONDS, RANGE_SECONDS * 2.0 ** min(5, self._missed.get(address, 0)))
+
+    def missing(self, addresses: Iterable[str]) -> list[str]:
+        """The agents whose ranges have failed to arrive more than once."""
+        return [address for address in addresses if self._missed.get(address, 0) > 1]

@@ -10,7 +10,7 @@ import time
 import uuid
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 
-from streaming.broker.protocol.agent_calls import Reason
+from streaming.broker.protocol.agent_calls import Call, Reason
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
 from streaming.broker.protocol.event_tables import events_table
 from streaming.broker.protocol.status_messages import Status, StatusRequest
@@ -33,7 +33,7 @@ from streaming.common.pace import QUICK_SECONDS, WorkCheck, due_without, read_sc
 from streaming.common.rows import PACKED, Kind, pack_rows
 from streaming.common.workers import freeze_imports
 from streaming.errors import AgentError, SameAgentError, quoted
-from streaming.spark.client.agent_client import AgentClient
+from streaming.spark.client.agent_client import ANSWER_SECONDS, AgentClient
 from streaming.spark.source import agent_connections, offsets
 from streaming.spark.source.job_options import SCHEMA, SourceOptions
 
@@ -190,6 +190,7 @@ class Delivery(InputPartition):
     totals: dict[str, int]
     addresses: dict[str, str]
     recalled: range = range(0)
+    seconds: dict[str, float] = field(default_factory=dict)  # how long the rows of each agent may take
 
 
 class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -207,6 +208,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._has_planned = False
         self._recalls: bool | None = None  # whether this run continues with an existing state; None before its first check
         self._turns = Turns(options.schedule)
+        self._reported: dict[str, str] = {}  # by address, what the job knows of agents that do not answer here
 
     def initialOffset(self) -> offsets.Offset:  # noqa: N802
         """The offset before everything. No agent is asked, because they may be away."""
@@ -270,7 +272,25 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 write_check(self._options.checks, check)
             except OSError as error:  # the job is not well then, and reports it
                 log.error("the time of the last plan cannot be written", extra={"path": str(self._options.checks), "error": str(error)})
+            self._report(self._options.checks)
         return end
+
+    def _report(self, checks: Path) -> None:
+        """Report to the job which agents do not answer here, when that has changed."""
+        addresses, files = self._options.addresses(), self._options.files
+        late = {
+            address: AgentError(f"agent at {address}: what the query has planned does not arrive in time", Reason.SILENT)
+            for address in self._backoff.missing(addresses)
+        }
+        found = late | agent_connections.unanswered(addresses, files)
+        said = {address: str(error) for address, error in found.items()}
+        if said == self._reported:
+            return
+        try:
+            agent_connections.write_unanswered(agent_connections.unanswered_path(checks), found)
+            self._reported = said
+        except OSError as error:  # a full disk: it is tried again
+            log.error("what the query knows of agents cannot be written", extra={"path": str(checks), "error": str(error)})
 
     def _latest(self, start: offsets.Offset, limit: ReadLimit) -> tuple[offsets.Offset, Hurry]:
         if self._takes_all and self._targets is None:
@@ -289,10 +309,16 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         met = self._registered.keys() - registered
         budget = None if isinstance(limit, ReadAllAvailable) else self._budget(limit, len(self._registered))
         awake = self._backoff.awake(self._registered)
-        plans = agent_connections.ask_all(awake, lambda client: self._plan(client, agents, budget), self._options.files)
+        plans = agent_connections.ask_all(
+            awake,
+            lambda client: self._plan(client, agents, budget),
+            self._options.files,
+            call=Call.PLAN,
+            seconds=ANSWER_SECONDS + self._options.wait_ms / 1000,
+        )
         brokers = {status.agent: status.brokers for status in self._registered.values()}
         for address, plan in plans.items():
-            self._backoff.note(address, missed=plan.missed)
+            self._backoff.note(address, missed=plan.missed, alone=len(self._registered) == 1)
         self._rescan_soon([address for address, plan in plans.items() if plan.missed])
         self._registered = {
             address: replace(status, journal=plans[address].journal) if address in plans else status
@@ -318,6 +344,8 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _rescan_soon(self, addresses: Collection[str]) -> None:
         """Check agents whose ranges did not arrive: an agent of a version that does not fit may have replaced one of them."""
+        for address in addresses:
+            agent_connections.line(address, self._options.files).check_again()
         answers = agent_connections.ask_all(addresses, self._status, self._options.files)
         self._forget(set(addresses) - set(self._but(answers, agent_connections.misfits(answers, self._options.files))))
 
@@ -343,7 +371,10 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         strangers = self._but(strangers, agent_connections.misfits(strangers, files))
         strangers = self._but(strangers, agent_connections.unwelcome(strangers, self._registered, journals, self._options.cluster_id))
         self._registered |= agent_connections.ask_all(
-            strangers, lambda client: client.register(self._registration(strangers[client.address], agents)), files
+            strangers,
+            lambda client: client.register(self._registration(strangers[client.address], agents)),
+            files,
+            call=Call.REGISTER,
         )
 
     def _but(self, answers: dict[str, Status], refused: Mapping[str, AgentError]) -> dict[str, Status]:
@@ -365,7 +396,9 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         found = sorted(offsets.ranges(start, end, self._options.consumer, self._run).items())
         totals = {agent: at.total for agent, at in offsets.parse(end).items()}
         addresses = {status.agent: address for address, status in self._registered.items()}
-        tasks = [Delivery(dict(found[task::TASKS]), totals, addresses) for task in range(min(TASKS, len(found)))]
+        shared = len({*addresses, *(agent for agent, _ in found)}) > 1  # with one agent nobody else waits for its rows
+        seconds = {agent: self._backoff.seconds(addresses.get(agent, "")) for agent, _ in found} if shared else {}
+        tasks = [Delivery(dict(found[task::TASKS]), totals, addresses, seconds=seconds) for task in range(min(TASKS, len(found)))]
         return [Delivery({}, {}, {}, recalled), *tasks] if recalled else tasks
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -379,7 +412,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         yield pa.RecordBatch.from_pylist([], ARROW_SCHEMA)
         if partition.recalled:
             yield from recall(partition.recalled).cast(ARROW_SCHEMA).to_batches()
-        for agent, events in agent_connections.read_ranges(self._options, partition.ranges, partition.addresses):
+        for agent, events in agent_connections.read_ranges(self._options, partition.ranges, partition.addresses, partition.seconds):
             if events is not None:
                 events = pa.concat_tables([events, _arrived(agent, partition.ranges[agent], partition.totals[agent])])
                 yield from by_shard(events, self._options.shards).cast(ARROW_SCHEMA).to_batches()
@@ -394,7 +427,9 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             for address, status in self._registered.items()
             if status.agent in at
         }
-        agent_connections.ask_all(commits, lambda client: client.committed(commits[client.address]), self._options.files)
+        agent_connections.ask_all(
+            commits, lambda client: client.committed(commits[client.address]), self._options.files, call=Call.COMMITTED
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Only the options and the id of the run are pickled."""
@@ -409,6 +444,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "_recalls": None,
             "_has_planned": False,
             "_turns": Turns(self._options.schedule),
+            "_reported": {},
         }
 
 

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from streaming.common.web.server import BusyError, Lane
+from streaming.common.lanes import BusyError, Lane
 from tests.limits import SECONDS
 
 
