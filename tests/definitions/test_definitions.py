@@ -11,7 +11,7 @@ import streaming
 from streaming.cluster.view import replica_offsets, retention_columns, transaction_columns
 from streaming.cluster.view.value_matrix import SCALARS
 from streaming.common import definitions
-from streaming.common.definitions.agent_metrics import AGENT_DOUBTS, HTTP_CUTS, HTTP_REFUSALS, WEB_FAILURES
+from streaming.common.definitions.agent_metrics import AGENT_DOUBTS, HTTP_CUTS, HTTP_REFUSALS, WEB_FAILURES, WRONG_PASSWORDS
 from streaming.common.definitions.metric import PARTITION, Metric, Total, Type
 from streaming.common.definitions.sections import METRICS, SECTIONS, Section, section_of
 from tests.tables import each_row
@@ -24,7 +24,7 @@ def named(metric: Metric) -> str:
     return metric.name
 
 
-ON_BOTH_PAGES = {each.name for each in (AGENT_DOUBTS, HTTP_CUTS, HTTP_REFUSALS, WEB_FAILURES)}
+ON_BOTH_PAGES = {each.name for each in (AGENT_DOUBTS, HTTP_CUTS, HTTP_REFUSALS, WEB_FAILURES, WRONG_PASSWORDS)}
 
 
 def test_every_metric_that_a_module_defines_is_in_one_section_and_no_name_is_there_twice() -> None:

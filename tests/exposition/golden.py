@@ -128,7 +128,7 @@ def golden_observer() -> Observer:
         pace=lambda: Pace(15.0, PaceReason.SCRAPE),
     )
     observer.sharded(4)
-    observer.serves(lambda: ServerCounts(cuts=3, refusals=2, failures=1), "http://127.0.0.1:9712")
+    observer.serves(lambda: ServerCounts(cuts=3, refusals=2, wrong=4, failures=1), "http://127.0.0.1:9712")
     first = AgentStatus(
         name="a1",
         up=True,

@@ -5,6 +5,8 @@ import http.client
 import logging
 import socket
 import ssl
+import threading
+from collections import Counter
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
@@ -15,8 +17,10 @@ import pytest
 import yaml
 
 from streaming.common.web import gate as gates
+from streaming.common.web import places as limits
 from streaming.common.web.gate import Gate, Passwords, read_web_config
 from streaming.common.web.messages import HttpRequest, Response
+from streaming.common.web.places import ServerCounts
 from streaming.common.web.server import Server as WebServer
 from streaming.errors import UsageError
 from streaming.terminal.cli.job_answers import fetch
@@ -41,6 +45,12 @@ def tls(files: Files, **more: object) -> dict[str, object]:
     return {"cert_file": str(files.cert), "key_file": str(files.key), **more}
 
 
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for the answer that a password is wrong."""
+    monkeypatch.setattr(limits, "WRONG_SECONDS", 0.0)
+
+
 class Server:
     def __init__(self, path: Path | None) -> None:
         self.gate = Gate(path)
@@ -50,6 +60,9 @@ class Server:
 
     def _answer(self, request: HttpRequest) -> Response:
         return Response(status=HTTPStatus.OK, body=request.path.encode())
+
+    def counts(self) -> ServerCounts:
+        return self._server.counts()
 
     def close(self) -> None:
         self._server.close()
@@ -132,6 +145,89 @@ def test_a_password_is_hashed_once_right_or_wrong(guarded: Server, checked: list
     tries = [(PASSWORD, "prometheus"), ("falsch", "prometheus"), (PASSWORD, "somebody")] * 2
     assert [guarded.ask(user=user, password=password) for password, user in tries] == [200, 401, 401] * 2
     assert checked == [PASSWORD.encode(), b"falsch", PASSWORD.encode()]
+
+
+class Crowd:
+    """Passwords that are tried from many addresses, and wait for bcrypt until `let_go`."""
+
+    def __init__(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._port = server.port
+        self._check, self._go_on = bcrypt.checkpw, threading.Event()
+        self.waiting: list[socket.socket] = []
+        self.asked: list[bytes] = []
+        monkeypatch.setattr(bcrypt, "checkpw", self._checked)
+
+    def _checked(self, password: bytes, against: bytes) -> bool:
+        self.asked.append(password)
+        self._go_on.wait(SECONDS)
+        return self._check(password, against)
+
+    def ask(self, source: str, password: str) -> socket.socket:
+        made = socket.create_connection(("127.0.0.1", self._port), timeout=SECONDS, source_address=(source, 0))
+        made.sendall(f"GET /metrics HTTP/1.0\r\nAuthorization: {authorized(password)}\r\n\r\n".encode())
+        self.waiting.append(made)
+        return made
+
+    def let_go(self) -> list[int]:
+        """The status of each answer."""
+        self._go_on.set()
+        return [status_of(each) for each in self.waiting]
+
+
+def status_of(connection: socket.socket) -> int:
+    with connection, connection.makefile("rb") as answer:
+        return int(answer.read().split()[1])
+
+
+@pytest.mark.parametrize("addresses", [1, 40], ids=["one address", "many addresses"])
+def test_who_is_known_waits_for_no_password_that_others_try(guarded: Server, addresses: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are more than the requests that may be answered at a time, and than the clients that may take their answers."""
+    assert guarded.ask(user="prometheus") == 200
+    crowd = Crowd(guarded, monkeypatch)
+    monkeypatch.setattr(limits, "WRONG_SECONDS", float(SECONDS))  # whoever is refused keeps waiting, too
+    for number in range(60):
+        crowd.ask(f"127.0.1.{number % addresses + 1}", str(number))
+    for _ in range(3):
+        assert guarded.ask(user="prometheus") == 200
+    monkeypatch.setattr(limits, "WRONG_SECONDS", 0.0)
+    for each in crowd.waiting:
+        each.close()
+    crowd._go_on.set()
+
+
+def test_who_is_not_known_yet_gets_a_turn_beside_those_who_try(guarded: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a start, while eight addresses try."""
+    crowd = Crowd(guarded, monkeypatch)
+    for number in range(64):
+        crowd.ask(f"127.0.1.{number % 8 + 1}", str(number))
+    while not crowd.asked:
+        pass
+    scrape = crowd.ask("127.0.2.1", PASSWORD)
+    crowd.waiting.remove(scrape)
+    found = Counter(crowd.let_go())
+    assert status_of(scrape) == 200
+    assert found[401] + found[503] == 64
+    assert found[401] >= 8 * limits.PASSWORDS_PER_CLIENT
+
+
+def test_wrong_passwords_are_counted_and_are_one_line_a_minute(guarded: Server, caplog: pytest.LogCaptureFixture) -> None:
+    for number in range(5):
+        assert guarded.ask(user="prometheus", password=f"{number % 3}") == 401
+    assert guarded.ask() == 401  # no password is not a wrong one: a browser asks so first
+    assert guarded.ask(user="prometheus") == 200
+    assert guarded.counts().wrong == 5
+    (line,) = (record for record in caplog.records if record.getMessage() == "wrong password")
+    assert line.__dict__["client"] == "127.0.0.1"
+    assert PASSWORD not in caplog.text
+
+
+def test_what_was_right_is_forgotten_when_the_file_changes(guarded: Server, path: Path, checked: list[bytes]) -> None:
+    assert guarded.ask(user="prometheus") == 200
+    config(path, basic_auth_users={"prometheus": hashed()})  # another hash of the same password
+    assert guarded.ask(user="prometheus") == 200
+    config(path, basic_auth_users={"somebody": hashed()})
+    assert guarded.ask(user="prometheus") == 401
+    assert checked.count(PASSWORD.encode()) == 3  # once with each file
 
 
 def test_a_wrong_password_that_becomes_the_right_one_is_right(guarded: Server, path: Path) -> None:

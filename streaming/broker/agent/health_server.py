@@ -11,7 +11,7 @@ from prometheus_client import Metric as Samples
 from prometheus_client.process_collector import ProcessCollector
 
 from streaming.broker.disk.opening import shortage
-from streaming.common.definitions.agent_metrics import CALLS, HTTP_CUTS, HTTP_REFUSALS, ROWS, UNAUTHORIZED, WEB_FAILURES
+from streaming.common.definitions.agent_metrics import CALLS, HTTP_CUTS, HTTP_REFUSALS, ROWS, UNAUTHORIZED, WEB_FAILURES, WRONG_PASSWORDS
 from streaming.common.definitions.client_family import client_family
 from streaming.common.definitions.metric import Metric
 from streaming.common.units import Address
@@ -132,6 +132,7 @@ class HealthServer:
         metrics.show(WEB_FAILURES, lambda: self._server.counts().failures)
         metrics.show(HTTP_CUTS, lambda: self._server.counts().cuts)
         metrics.show(HTTP_REFUSALS, lambda: self._server.counts().refusals)
+        metrics.show(WRONG_PASSWORDS, lambda: self._server.counts().wrong)
         self._server.start("health")
 
     def close(self) -> None:

@@ -390,6 +390,7 @@ class Observer:
             yield client_family(observer_metrics.WEB_FAILURES, [((), counts.failures)])
             yield client_family(observer_metrics.HTTP_CUTS, [((), counts.cuts)])
             yield client_family(observer_metrics.HTTP_REFUSALS, [((), counts.refusals)])
+            yield client_family(observer_metrics.WRONG_PASSWORDS, [((), counts.wrong)])
 
     def _skipped_family(self, skipped_bytes: Mapping[int, Mapping[str, Sequence[int]]]) -> "Samples":
         brokers = {broker for each in self.agents for broker in each.brokers} | skipped_bytes.keys()

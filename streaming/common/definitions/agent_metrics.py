@@ -5,6 +5,7 @@ from streaming.common.definitions.observer_metrics import AGENT_DOUBTS as AGENT_
 from streaming.common.definitions.observer_metrics import HTTP_CUTS as HTTP_CUTS
 from streaming.common.definitions.observer_metrics import HTTP_REFUSALS as HTTP_REFUSALS
 from streaming.common.definitions.observer_metrics import WEB_FAILURES as WEB_FAILURES
+from streaming.common.definitions.observer_metrics import WRONG_PASSWORDS as WRONG_PASSWORDS
 
 BUILD = Metric(
     "segtail_agent_build_info", "The agent, its version and the brokers whose log dirs it watches.", ("version", "agent", "brokers")

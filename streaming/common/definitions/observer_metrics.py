@@ -89,6 +89,7 @@ HTTP_REFUSALS = Metric(
     "HTTP requests that were refused with 503 because too many were being answered, or too many passwords waited.",
     (),
 )
+WRONG_PASSWORDS = Metric("segtail_http_wrong_passwords_total", "HTTP requests whose name and password were wrong.", ())
 RESTARTS = Metric("segtail_query_restarts_total", "Restarts of the query after a failure.", ("query",))
 SERIES_DROPPED = Metric(
     "segtail_series_dropped_total",

@@ -57,14 +57,21 @@ READERS_PER_CLIENT = 16
 ANSWER_BYTES = 512 << 20
 """The most bytes of all answers that are being taken. Beyond it, too, whoever has taken nothing for the longest time is cut."""
 
-PASSWORDS_WAITING = 8
-"""The most passwords that wait for bcrypt. One more is refused with 503: a password takes a tenth of a second of CPU on purpose."""
+PASSWORDS_WAITING = 64
+"""The most passwords that wait for bcrypt. One more is refused with 503: a password takes a tenth of a second of CPU on purpose. The last
+one waits for some six seconds: a scrape waits for ten."""
 
 PASSWORDS_PER_CLIENT = 2
 """The most of them for one client, so that one that tries passwords leaves room for others."""
 
+WRONG_SECONDS = 1.0
+"""So long a client waits for the answer that its password is wrong, or that there is no time to check it. That takes nobody's place."""
+
+WRONG_LOG_SECONDS = 60.0
+"""Wrong passwords are a line in the log that often at most."""
+
 RIGHT_PASSWORDS = 100
-"""The most right passwords that are remembered, as keyed hashes: scrapes are many. They never wait."""
+"""The most right passwords that are remembered, as keyed hashes: scrapes are many. They wait for nobody whose password is not known yet."""
 
 WRONG_PASSWORDS = 1000
 """The most wrong passwords that are remembered, likewise, apart from the right ones."""
@@ -79,12 +86,13 @@ LINGER_BYTES = 64 << 10
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerCounts:
     """For metrics. ``cuts``: connections that were cut before their end; ``refusals``: requests that were refused because there was too
-    much to do;
+    much to do; ``wrong``: requests whose password was wrong;
     ``failures``: changes of the web config file that could not be used.
     """
 
     cuts: int
     refusals: int
+    wrong: int
     failures: int
 
 

@@ -16,7 +16,7 @@ from streaming.common.logs import RareLog
 from streaming.common.web import places as limits
 from streaming.common.web.gate import OPEN_PATHS, Gate, is_foreign
 from streaming.common.web.messages import HttpRequest, Response, accepts_gzip, sentence
-from streaming.common.web.places import ConnectionPlace, ConnectionPlaces, ServerCounts, client_of
+from streaming.common.web.places import ConnectionPlace, ConnectionPlaces, ServerCounts, Stage, client_of
 from streaming.common.web.port import Handler, Port, PortOptions
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,8 @@ class Server:
         self._requests = Lane("http", limits.REQUEST_THREADS, limits.REQUESTS)
         self._passwords = Lane("http-password", 1, limits.PASSWORDS_WAITING)
         self._checking: Counter[str] = Counter()  # passwords that wait, by client
-        self._refusals = 0
+        self._refusals = self._wrong = 0
+        self._wrong_log = RareLog(log, monotonic, limits.WRONG_LOG_SECONDS)
 
     def start(self, name: str) -> None:
         """Begin to answer, in threads that end with the process."""
@@ -77,7 +78,7 @@ class Server:
 
     def counts(self) -> ServerCounts:
         """Its refusals since its creation. For any thread."""
-        return ServerCounts(cuts=self._places.cuts, refusals=self._refusals, failures=self._gate.failures)
+        return ServerCounts(cuts=self._places.cuts, refusals=self._refusals, wrong=self._wrong, failures=self._gate.failures)
 
     async def answer(self, request: HttpRequest, authorization: str, place: ConnectionPlace) -> Response:
         """The answer, or the reason why there is none."""
@@ -85,13 +86,12 @@ class Server:
         if not is_probe and is_foreign(request.host, self.address[0]):
             why = "this server has another name: ask it by the address that it listens on, or by localhost"
             return sentence(HTTPStatus.MISDIRECTED_REQUEST, why)
-        known = self._gate.remembers(request.path, authorization)
         try:
-            if known is not False and not self._places.ask(place, self._monotonic(), is_probe):
-                raise BusyError
-            if not (await self._is_admitted(request, authorization) if known is None else known):
+            if not await self._is_admitted(request, authorization):
                 asks = 'Basic realm="segtail", charset="UTF-8"'
                 return sentence(HTTPStatus.UNAUTHORIZED, "a name and a password are needed", WWW_Authenticate=asks)
+            if not self._places.ask(place, self._monotonic(), is_probe):  # only now: who is not known takes nobody's place
+                raise BusyError
             lane = self._probes if is_probe else self._requests
             return await asyncio.wrap_future(lane.do(partial(self._made, request)))
         except BusyError:
@@ -99,7 +99,27 @@ class Server:
             return sentence(HTTPStatus.SERVICE_UNAVAILABLE, "busy: try again", Retry_After=str(limits.RETRY_SECONDS))
 
     async def _is_admitted(self, request: HttpRequest, authorization: str) -> bool:
-        client = client_of(request.client)
+        """Whether the request may be answered. One whose password was right before waits for nobody; one that is wrong waits for a while.
+
+        Raises:
+            BusyError: too many others wait to have theirs checked.
+        """
+        admitted = self._gate.remembers(request.path, authorization)
+        if admitted:
+            return True
+        try:
+            if admitted is None and await self._is_right(client_of(request.client), authorization):
+                return True
+        except BusyError:
+            await asyncio.sleep(limits.WRONG_SECONDS)
+            raise
+        if authorization:
+            self._wrong += 1
+            self._wrong_log.write(logging.WARNING, "wrong password", {"client": request.client, "wrong_so_far": self._wrong})
+            await asyncio.sleep(limits.WRONG_SECONDS)
+        return False
+
+    async def _is_right(self, client: str, authorization: str) -> bool:
         if self._checking[client] >= limits.PASSWORDS_PER_CLIENT:
             raise BusyError
         self._checking[client] += 1
@@ -136,7 +156,8 @@ class _Page(Handler):
             host=headers.get("Host", ""),
         )
         answer = await self._server.answer(request, headers.get("Authorization", ""), place)
-        places.take(place, self.port.monotonic(), len(answer.body))
+        if place.stage is not Stage.SILENT:  # an answer of some words to who may not ask: it takes no reader's place
+            places.take(place, self.port.monotonic(), len(answer.body))
         self.set_status(answer.status, answer.status.phrase)
         packed = {"Content-Encoding": "gzip"} if answer.gzip else {}
         more = {"Content-Type": answer.content_type, "Vary": "Accept, Accept-Encoding", **packed, **answer.headers}
