@@ -120,10 +120,11 @@ def main() -> str:
             except OSError as error:
                 refused.append(f"{folder}: {error.strerror or error}")
             else:
-                run = [sys.executable, "-m", "streaming.terminal.cli", *sys.argv[1:]]
+                # without PATH an interpreter does not know where it lies
+                run = [sys.executable or str(Path("/proc/self/exe").readlink()), "-m", "streaming.terminal.cli", *sys.argv[1:]]
                 alone = {"PYTHONPATH": str(site), "PYTHONSAFEPATH": "1", "PYTHONNOUSERSITE": "1"}  # no code from where it is run
                 others = {name: value for name, value in os.environ.items() if name != UNPACKED}  # which is no setting of segtail's
-                os.execve(sys.executable, run, dict(others, **alone))
+                os.execve(run[0], run, dict(others, **alone))
     return f"there is no place to unpack 240 MB ({'; '.join(refused)}): name one by {UNPACKED}=DIR"
 
 

@@ -4,9 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 from streaming.broker.protocol.history_json import GroupHistory, HistoryEvent
-from streaming.terminal.cli.group_report import end_of, histories
+from streaming.terminal.cli.group_report import APART_MS, deleted_topics, end_of, histories
 
 SECOND = 1000
+HOUR_MS = 3_600_000
 NOW_MS = 1_700_000_000_000
 
 
@@ -81,7 +82,7 @@ def test_whatever_else_happens_ends_a_run() -> None:
 
 def test_a_group_has_ended_with_its_last_offset_or_with_its_own_record() -> None:
     def end(*events: HistoryEvent) -> str:
-        return end_of(GroupHistory(group="g", log="/d/__consumer_offsets-3", whole_from=0, events=[*events]), NOW_MS)
+        return end_of(GroupHistory(group="g", log="/d/__consumer_offsets-3", whole_from=0, events=[*events]), NOW_MS, {})
 
     deleted, other = (HistoryEvent(event="deleted", record_offset=9, at_ms=NOW_MS, topic="orders", partition=of, before=7) for of in (0, 1))
     gone, generation = (HistoryEvent(event=event, record_offset=10, at_ms=NOW_MS) for event in ("gone", "generation"))
@@ -91,3 +92,29 @@ def test_a_group_has_ended_with_its_last_offset_or_with_its_own_record() -> None
     assert end(*both, gone).startswith("its coordinator deleted it at 2023-11-14T22:13:20Z (0s ago), ")
     for alive in ((*both, deleted), (*both, deleted, other, *commits(8)), (*both, gone, generation), both):
         assert end(*alive) == ""
+
+
+def test_commits_went_with_their_topic_where_that_was_deleted_after_the_last_of_them_and_before_their_end() -> None:
+    def topics(deleted_ms: int, *, committed_ms: int = NOW_MS, ended_ms: int = NOW_MS + HOUR_MS) -> dict[str, int]:
+        end = HistoryEvent(event="deleted", record_offset=9, at_ms=ended_ms, topic="orders", partition=0, before=7)
+        group = GroupHistory(group="g", log="/d/x", whole_from=0, events=[replace(*commits(7), at_ms=committed_ms), end])
+        return deleted_topics(group, {"orders": deleted_ms, "stock": NOW_MS})
+
+    assert topics(NOW_MS + HOUR_MS - 100) == {"orders": NOW_MS + HOUR_MS - 100}
+    assert topics(NOW_MS + HOUR_MS + APART_MS) == {"orders": NOW_MS + HOUR_MS + APART_MS}, "clocks are apart"
+    assert topics(NOW_MS + HOUR_MS + APART_MS + 1) == {}, "it expired, and the topic was deleted later"
+    assert topics(NOW_MS - APART_MS - 1) == {}, "it is of another topic of that name"
+    assert topics(-1) == {}
+
+
+def test_the_end_of_a_group_names_the_topics_that_its_commits_went_with() -> None:
+    events = [
+        *commits(7),
+        HistoryEvent(event="deleted", record_offset=9, at_ms=NOW_MS + 60, topic="orders", partition=0, before=7),
+    ]
+    group = GroupHistory(group="g", log="/d/x", whole_from=0, events=events)
+    assert end_of(group, NOW_MS + 60, {"orders": NOW_MS + 50}, remains=True).startswith(
+        "its coordinator deleted them at 2023-11-14T22:13:20Z (0s ago), with topic orders, which was deleted at 2023-11-14T22:13:20Z "
+        "(0s ago): whether it had records left to read there is not on disk any more; it had committed orders-0: 7; "
+    )
+    assert "with their topic, by hand or because they expired" in end_of(group, NOW_MS, {}, remains=True)

@@ -343,3 +343,13 @@ def test_of_a_cluster_with_zookeeper_nobody_is_sent_for_a_metadata_log_and_every
         said = done.stdout + done.stderr
         assert (done.returncode, "the metadata of a cluster with ZooKeeper is in no log dir" in said) == (4, True), (command, said)
         assert "__cluster_metadata" not in said, command
+    directory.release()
+    assert "whether broker 1 runs is not known: its .lock is not held" in run_command("retention", directory.path).stdout
+    for path in directory.path.rglob("*"):
+        os.utime(path, (NOW / 1000, NOW / 1000))
+    assert "runs is not known" not in run_command("retention", directory.path).stdout
+    done = run_command("restart-check", directory.path)
+    assert (done.returncode, done.stdout) == (
+        4,
+        "No broker is known: that takes a metadata log (KRaft) that can be read, and none can be read here.\n",
+    )

@@ -3,8 +3,12 @@
 import os
 from pathlib import Path
 
+import pytest
+
+from streaming.broker.disk.broker_processes import RunningLogDirs
+from streaming.common.settings import Settings
 from streaming.simulator.log import LogDir
-from streaming.terminal.doctor import log_dir_checks
+from streaming.terminal.doctor import examination, log_dir_checks
 from tests.builders import log_dir
 from tests.doctor.examined import FINE, NOT_APPLICABLE, NOW, UNKNOWN, WARNING, examined, only
 
@@ -65,3 +69,16 @@ def test_what_cannot_be_known_has_its_reason(tmp_path: Path) -> None:
 
 def test_without_log_dirs_nothing_is_asked() -> None:
     assert examined(log_dir_checks.check_brokers) == []
+
+
+def test_brokers_that_run_here_are_looked_at_only_where_nothing_else_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job, or agents, may be of another cluster; and that two clusters have brokers on a host is no fault."""
+    one, other = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1", cluster_id="another-cluster-00000g")
+    for paths, job, states in (
+        ((one.path,), "", [FINE]),
+        ((one.path, other.path), "", [FINE, UNKNOWN]),
+        ((one.path, other.path), "http://127.0.0.1:1", []),
+    ):
+        monkeypatch.setattr(examination, "running_log_dirs", lambda paths=paths: RunningLogDirs(paths))
+        found = examination.examine(Settings(), {}, NOW, job=job)
+        assert [each.state for each in found if each.check == "log dirs"] == states

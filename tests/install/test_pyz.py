@@ -161,3 +161,13 @@ def test_another_python_or_machine_is_told_in_a_sentence(built: dict[str, str], 
     wanted = f"Python {built.get('python', PYTHON)} on linux {built.get('machine', platform.machine())}"
     here = f"Python {PYTHON} on linux {platform.machine()}"
     assert (done.returncode, done.stderr) == (2, f"segtail: error: this file is for {wanted}, and this is {here}\n")
+
+
+def test_it_runs_without_an_environment(tmp_path: Path) -> None:
+    """As `env -i ./segtail.pyz`: without PATH an interpreter that was found by its name does not know where it lies."""
+    file = made(tmp_path / "segtail.pyz")
+    environ = {"SEGTAIL_UNPACKED": str(tmp_path / "there")}
+    done = subprocess.run(
+        ["python3", str(file), "top"], executable=sys.executable, env=environ, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout[:8], done.stderr) == (0, "['top'] ", "")

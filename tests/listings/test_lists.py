@@ -330,8 +330,8 @@ def test_each_column_of_topics_brokers_and_log_dirs_shows_its_own_value() -> Non
         *("t", "-", "2", "2.0 KiB", "3.5", "4.0 MiB", "8", "7", "5", " ▁█", "1h ago", "6", "4h", "in 2h by size", "9h ago", "5.0 MiB"),
         *(
             "delete",
-            "1.500",
-            "2.250",
+            "1.50",
+            "2.25",
             "9.0 MiB+",
             "1.0 MiB",
             "2.0 MiB",

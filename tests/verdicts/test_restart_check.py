@@ -166,7 +166,8 @@ def test_records_that_only_a_replica_that_hangs_would_lead_without_are_lost() ->
         ),
         (
             {"of_broker": {"process": ProcessStatus(state=ProcessState.UNKNOWN, why="changed lately", free=["x"])}},
-            "whether broker 1, 2, 3 runs is not known: nobody holds the locks of its log dirs, and it wrote a moment ago",
+            "whether broker 1, 2, 3 runs is not known: nobody holds the locks of its log dirs, and it wrote a moment ago. If broker 1 has "
+            "ended, start it: what speaks against a restart holds while it runs",
         ),
         ({"of_broker": {"readable": False}}, "the log dirs of brokers 1, 2, 3 are not seen"),
         ({"of_broker": {"counts": ""}}, "no metadata log can be read"),

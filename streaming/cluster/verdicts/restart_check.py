@@ -460,8 +460,9 @@ class RestartCheck:
             grows_not = "the metadata log does not grow while nothing changes (metadata.max.idle.interval.ms)"
             yield f"whether a controller is active, and whether a broker hangs, is not known: {grows_not}"
         if self._perhaps_ended:
-            names = _ids(self._perhaps_ended)
-            yield f"whether broker {names} runs is not known: nobody holds the locks of its log dirs, and it wrote a moment ago"
+            names, itself = _ids(self._perhaps_ended), broker in self._perhaps_ended
+            known = f"whether broker {names} runs is not known: nobody holds the locks of its log dirs, and it wrote a moment ago"
+            yield known + (f". If broker {broker} has ended, start it: what speaks against a restart holds while it runs" if itself else "")
         seen = {each.broker for each in circumstances.brokers if each.readable}
         missing = sorted((self.alive | {broker}) - seen)
         if missing:

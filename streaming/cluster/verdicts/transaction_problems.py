@@ -333,16 +333,21 @@ def remedy_for(circumstances: Circumstances, late: Late, waiting: HeldBackGroups
     return Remedy(command=Command(reason=ENDED_BY_ITSELF.get(late.verdict, ENDED_BY_ITSELF["open"])))
 
 
+_AT_ONCE_MS = 1_000
+"""A transaction that was last appended to within this time of its begin has been silent for as long as it is open."""
+
+
 def described(circumstances: Circumstances, late: Late) -> str:
     """Which transaction it is."""
-    who = f"transactional.id {format_name(late.transactional_id)}" if late.transactional_id else "transactional.id unknown"
-    ages = (circumstances.now_ms - late.start_ms) / 1000, (circumstances.now_ms - late.last_append_ms) / 1000
+    who = f"transactional.id {format_name(late.transactional_id)}" if late.transactional_id else "of an unknown transactional.id"
+    age_ms, silent_ms = circumstances.now_ms - late.start_ms, circumstances.now_ms - late.last_append_ms
+    silent = f"silent for {format_duration(silent_ms / 1000)}" if age_ms - silent_ms > _AT_ONCE_MS else "and silent since"
     seen = ""
     if late.as_of_ms >= 0:
         seen = f", as of {circumstances.times.at(late.as_of_ms)}: the logs that show whether it has ended are not read now"
     return (
-        f"{who}, producer id {late.producer_id}, first offset {late.first_offset}, open for {format_duration(ages[0])}, "
-        f"silent for {format_duration(ages[1])}{seen}"
+        f"{who}, producer id {late.producer_id}, first offset {late.first_offset}, open for {format_duration(age_ms / 1000)}, "
+        f"{silent}{seen}"
     )
 
 

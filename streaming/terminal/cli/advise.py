@@ -65,8 +65,8 @@ def _lines(page: AdvicePage, width: int | None, *, every: bool) -> Iterator[str]
         yield ""
     for row in page.rows:
         name = format_name(row.topic, 249)
-        if row.why:
-            yield f"{name}: {row.why}"
+        if row.why or row.setting:  # a table cuts what is advised where it has no room
+            yield f"{name}: {row.why or row.setting}"
         if every:
             yield from _detail(row)
     read, whole = (format_size(sum(max(0, getattr(row, each)) for row in page.rows)) for each in ("sampled_bytes", "segment_bytes"))

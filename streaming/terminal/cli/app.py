@@ -51,7 +51,8 @@ _EPILOG = """\
 Options come from the command line, else from SEGTAIL_<NAME> in the environment, else from the file given by --config, else from the
 defaults that `segtail config` prints.
 
-Exit status: 0 done, 1 failed, 2 not possible as asked (an option, a log dir, a port, a checkpoint, Java), 130 interrupted.
+Exit status: 0 done, or nothing found; 1 failed; 2 not possible as asked (an option, a log dir, a port, a checkpoint, Java); 3 found, and 4
+not everything could be read, of commands that look for something; 130 interrupted.
 """
 
 

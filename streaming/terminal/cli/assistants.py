@@ -11,21 +11,24 @@ from streaming.terminal.cli.spark_extra import INSTALL
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-@click.command("mcp")
+@click.command("mcp", epilog="Exit status: 0 the client has ended it, 1 failed, 2 not possible as asked, 130 interrupted.")
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
+@click.option("--log-dirs", metavar="DIR[,DIR...]", help="Log dirs, or directories with some, as other commands take them.")
 @click.option("--job", metavar="URL", help="Ask the job with this address, http://HOST:PORT, instead of reading log dirs.")
 @click.option("--server-properties", metavar="FILE[,FILE...]", help="The server.properties of the brokers, as other commands take them.")
 @click.option("--listen", metavar="HOST:PORT", help="Answer by HTTP at this address of this machine, instead of on stdin and stdout.")
-def command(paths: tuple[str, ...], job: str | None, server_properties: str | None, listen: str | None) -> None:
+def command(paths: tuple[str, ...], log_dirs: str | None, job: str | None, server_properties: str | None, listen: str | None) -> None:
     """Answer an assistant by the Model Context Protocol: problems, transactions, groups, retention, disks, restarts, changes, topics.
 
     Answers are those of the commands, with their evidence and doubts, and the command that gives them. Nothing is changed, and nothing is
     run but these commands; keys and values of records are in none. Without PATH and --job each looks for the job or the brokers of this
     machine.
     """
-    if job is not None and (paths or server_properties):
-        raise UsageError("--job answers by its own log dirs: leave out PATH and --server-properties")
-    source = ["--job", job] if job is not None else [*(["--server-properties", server_properties] if server_properties else []), *paths]
+    given = {"--log-dirs": log_dirs, "--server-properties": server_properties}
+    if job is not None and (paths or any(given.values())):
+        raise UsageError("--job answers by its own log dirs: leave out PATH, --log-dirs and --server-properties")
+    options = [word for name, value in given.items() if value for word in (name, value)]
+    source = ["--job", job] if job is not None else [*options, *paths]
     host, _, port = (listen or "127.0.0.1:0").rpartition(":")
     if host not in _LOOPBACK or not port.isdecimal() or len(port) > 5 or int(port) >= 1 << 16:
         raise UsageError(f"--listen {quoted(listen or '')}: it is a port of this machine alone, such as 127.0.0.1:9713")

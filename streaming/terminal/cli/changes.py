@@ -18,7 +18,7 @@ _OLD_MS = 60_000
 
 
 @click.command("changes", epilog=EXIT_STATUS)
-@with_list()
+@with_list("server_properties")
 @click.option("--since", type=Since(), metavar="TIME", default="0", help=f"Only what was done since then: {Since.accepts}.")
 def command(settings: Settings, wanted: ListRequest, since: int) -> int:
     """List what admins did: topics created and deleted, partitions added, configurations, reassignments, features and brokers.

@@ -40,6 +40,9 @@ def _broker_of(context: click.Context, _parameter: click.Parameter, words: tuple
     return int(numbers[0]) if numbers else None
 
 
+_NONE_KNOWN = "No broker is known: that takes a metadata log (KRaft) that can be read, and none can be read here."
+
+
 @click.command("restart-check", epilog=_EPILOG)
 @click.argument("broker", metavar="[PATH]... [BROKER]", nargs=-1, callback=_broker_of)
 @click.option(
@@ -67,7 +70,8 @@ def command(settings: Settings, job: str | None, form: str, broker: int | None, 
     if form == "json":
         click.echo(page.encode_readable())
     else:
-        echo_lines(_all(page) if in_order else (line for row in page.rows for line in _lines(row)), width_of(form))
+        lines = _all(page) if in_order else (line for row in page.rows for line in _lines(row))
+        echo_lines(lines if page.rows else [_NONE_KNOWN], width_of(form))
     return max((_STATUS.get(row.verdict, NOT_KNOWN) for row in page.rows), default=NOT_KNOWN, key=[NOTHING_FOUND, NOT_KNOWN, FOUND].index)
 
 

@@ -101,17 +101,20 @@ def examine(settings: Settings, environ: Mapping[str, str], now: float, given: I
         given: the names of the settings that somebody has given.
         job: the address of a job that is asked, too: it listens where it should.
     """
-    log_dirs, opening = _opened(settings)
+    log_dirs, opening = _opened(settings, job)
     asked = Setup(settings=settings, environ=environ, now=now, log_dirs=log_dirs, given=frozenset(given), job=job)
     for each in opening:
         asked = replace(asked, no_log_dirs=f"not checked: {each.what}")
     return (*opening, *(finding for check in _CHECKS for finding in check(asked)))
 
 
-def _opened(settings: Settings) -> tuple[LogDirs | None, list[Diagnosis]]:
-    """The log dirs of the settings, else of brokers that run here, unless agents elsewhere are named; and what is to be told of them."""
+def _opened(settings: Settings, job: str) -> tuple[LogDirs | None, list[Diagnosis]]:
+    """The log dirs of the settings, else of brokers that run here, and what is to be told of them.
+
+    Where agents or a job are named, brokers that run here may be of another cluster, and are none of their business.
+    """
     paths, told = settings.log_dirs, list[Diagnosis]()
-    if not paths and not settings.agents:
+    if not paths and not settings.agents and not job:
         running = running_log_dirs()
         paths = running.paths
         told = [Diagnosis(check=_LOG_DIRS, state=Outcome.UNKNOWN, what=each) for each in running.refused]
@@ -123,4 +126,5 @@ def _opened(settings: Settings) -> tuple[LogDirs | None, list[Diagnosis]]:
     try:
         return open_below(paths), told
     except LogDirError as error:
-        return None, [*told, Diagnosis(check=_LOG_DIRS, state=Outcome.FAULT, what=str(error))]
+        state = Outcome.FAULT if settings.log_dirs else Outcome.UNKNOWN  # that two clusters have brokers here is no fault
+        return None, [*told, Diagnosis(check=_LOG_DIRS, state=state, what=str(error))]

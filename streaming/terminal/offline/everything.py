@@ -23,6 +23,7 @@ from streaming.common.units import format_be, format_count, format_word
 from streaming.kafka.formats.names import TRANSACTION_TOPIC
 from streaming.kafka.groups.replays import COORDINATED_TOPICS
 from streaming.pages.api.state import State
+from streaming.rules.broker_process import ProcessState
 from streaming.rules.limits import LimitsOf
 from streaming.rules.retention_rule import ABSENT
 from streaming.rules.transaction_verdicts import TransactionVerdict
@@ -180,6 +181,11 @@ def _without_metadata(agent: OfflineAgent, view: View, snapshot: Snapshot, *, ad
         yield f"the metadata log of broker {broker} cannot be read from before its newest snapshot, so less is known of admins: {error}"
     if admins and agent.cluster.of_zookeeper:
         yield no_metadata(agent.cluster, "what admins did is not known")
+    for each in agent.host_status.brokers if agent.cluster.of_zookeeper else ():
+        process = each.process
+        if process is not None and process.state == ProcessState.UNKNOWN:  # as of a copy that was made a moment ago
+            goes = "What is due goes with its next check, or only after it starts"
+            yield f"whether broker {each.broker} runs is not known: {process.why}. {goes}"
     if agent.cluster.of_zookeeper and any(limits is not None and limits.assumed for limits in view.logs.limits):
         yield no_metadata(agent.cluster, ASSUMED_LIMITS)
     for item, limits in enumerate(view.logs.limits):
