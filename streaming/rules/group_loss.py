@@ -3,7 +3,7 @@
 Only the first segments of a log are ever deleted. So an offset is deleted when every segment up to its own may go: below the log start,
 not needed by ``retention.bytes``, or with a largest timestamp more than ``retention.ms`` ago. The broker deletes at the first check after
 that, which may come a whole check interval later, and an active segment that gets more records stays until it is rolled. So each loss has
-an earliest and a latest time.
+an earliest and a latest time; the earliest is that of the log as it is written to, and beside it is what it were if nothing more came.
 
 A high watermark in the active segment is taken to follow the log's end. One further back is taken to stay, and nothing beyond it is
 deleted.
@@ -62,6 +62,7 @@ class Losses:
     """One item for each offset that was asked for.
 
     ``at_ms``: the earliest time at which a check of the broker deletes it, in Unix milliseconds. It is in the past if a check is due.
+    ``silent_ms``: that if nothing more is appended to its log, where that is earlier, else `ABSENT`.
     ``latest_ms``: by then the broker has checked, also if the log goes on to grow. Both are `ABSENT` if it will not be deleted, or if that
     is not known: the time of a segment or the high watermark is not known, or its records are also in remote storage. ``first_end``: the
     end of what a check at the earliest time deletes; ``last_end``: of what one an interval later does, `ABSENT` also where that is in a
@@ -74,6 +75,7 @@ class Losses:
     """
 
     at_ms: Longs
+    silent_ms: Longs
     latest_ms: Longs
     first_end: Longs
     last_end: Longs
@@ -101,6 +103,7 @@ _NONE: Longs = np.empty(0, np.int64)
 
 NOTHING = Losses(
     at_ms=_NONE,
+    silent_ms=_NONE,
     latest_ms=_NONE,
     first_end=_NONE,
     last_end=_NONE,
@@ -124,14 +127,14 @@ def losses(logs: SegmentColumns, growth: Growth, owner: Longs, offset: Longs, no
         return NOTHING
     passes = RetentionPasses(logs)
     moments = passes.moments(growth, now_ms)
-    goes, goes_late = (
+    goes, goes_silent, goes_late = (
         np.where(passes.below_start & passes.replicated, 0, np.where(_may_go(passes, logs), np.minimum(by_time, moments.by_size), FAR))
-        for by_time in (moments.by_time, moments.by_time_if_it_grows)
+        for by_time in (moments.by_time, moments.by_time_if_silent, moments.by_time_if_it_grows)
     )
     unknown = passes.unknown & ~passes.below_start & (moments.by_size > now_ms)
     item = _holding(logs, owner, offset)
     ranges = np.stack([logs.first[owner], item + 1], axis=1).ravel()
-    last, latest = (np.maximum.reduceat(np.append(each, 0), ranges)[::2] for each in (goes, goes_late))
+    last, silent, latest = (np.maximum.reduceat(np.append(each, 0), ranges)[::2] for each in (goes, goes_silent, goes_late))
     sized = np.maximum.reduceat(np.append(np.where(moments.by_size < moments.by_time, goes, ABSENT), ABSENT), ranges)[::2]
     not_known = np.logical_or.reduceat(np.append(unknown, False), ranges)[::2]
     deletes = (logs.limit("deletes") > 0) & (logs.limit("remote_storage") == 0) & (logs.high_watermark >= 0)
@@ -157,6 +160,7 @@ def losses(logs: SegmentColumns, growth: Growth, owner: Longs, offset: Longs, no
     grows = logs.active[last_due] & (growth.rate[owner] > 0)
     return Losses(
         at_ms=at_ms,
+        silent_ms=np.where(timed & (silent < last), silent, ABSENT),
         latest_ms=np.where(timed, np.maximum(latest, now_ms) + interval, ABSENT),
         first_end=end(_due(logs, goes, owner, item, first_check), timed | at_start),
         last_end=np.where(grows, ABSENT, end(last_due, timed)),

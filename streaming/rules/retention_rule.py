@@ -181,6 +181,8 @@ class SegmentColumns:
 # each may go by any of them. The active segment is treated like any other, unless it is empty: Kafka rolls it first.
 
 
+_OFTEN = 10  # records that are on average a tenth of a time apart come within it
+
 FAR = 1 << 60  # beyond any clock: times and limits above it are cut to it, so that a sum of a few fits into 64 bits
 
 
@@ -205,12 +207,14 @@ def not_growing(logs: SegmentColumns) -> Growth:
 class Moments:
     """From when on each segment may be deleted, Unix milliseconds, `FAR` for never: by ``retention.bytes``, and by ``retention.ms``.
 
-    ``by_time`` is the earliest: nothing more comes to an active segment. ``by_time_if_it_grows``: its log goes on to grow until it is
-    rolled. ``rolled``: when the active segment of each log gets no more records then, one item for each log.
+    ``by_time`` is the earliest that is to be expected, and ``by_time_if_silent`` that if nothing more came to an active segment.
+    ``by_time_if_it_grows``: its log goes on to grow until it is rolled. ``rolled``: when the active segment of each log gets no more
+    records then, one item for each log.
     """
 
     by_size: Longs
     by_time: Longs
+    by_time_if_silent: Longs
     by_time_if_it_grows: Longs
     rolled: Longs
 
@@ -249,9 +253,11 @@ class RetentionPasses:
     def moments(self, growth: Growth, now_ms: int) -> Moments:
         """From when on each segment may be deleted: as early as it may be, whether or not logs go on to grow like this.
 
-        By size that is if they do, and by time if nobody appends to the active segment any more: no deletion is put off by supposing that a
-        producer goes on. What is appended is stamped as the newest record of its log: as far behind the clock, but not ahead of it. While
-        it stays behind by more than the limit, the active segment is past its limit, too. Else that gets newer records until it is rolled.
+        By size that is if they do. By time Kafka compares the newest record of a segment (`UnifiedLog.deleteRetentionMsBreachedSegments`),
+        and an active segment gets newer ones until it is rolled. So while its log is surely written to (`_is_written_to`), it is due only
+        after it is rolled; else as if nobody appended to it any more: no deletion is put off by supposing that a producer goes on. What is
+        appended is stamped as the newest record of its log: as far behind the clock, but not ahead of it. While it stays behind by more
+        than the limit, the active segment is past its limit, too.
         """
         logs, last = self._logs, self._logs.last
         late_ms = np.maximum(now_ms - self._largest[last], 0)
@@ -265,8 +271,25 @@ class RetentionPasses:
         begins = np.where(logs.active, rolled[logs.owner], now_ms)
         comes = begins + _milliseconds_for(np.maximum(self.missing, 0), growth.rate[logs.owner])
         by_size = np.where(self.missing <= 0, since, np.where(self._sized, np.minimum(comes, FAR), FAR))
-        by_time, if_it_grows = np.minimum(self.expires, FAR), np.minimum(if_it_grows, FAR)
-        return Moments(by_size=by_size, by_time=by_time, by_time_if_it_grows=if_it_grows, rolled=rolled)
+        if_silent, if_it_grows = np.minimum(self.expires, FAR), np.minimum(if_it_grows, FAR)
+        by_time = if_silent.copy()
+        by_time[last] = np.where(self._is_written_to(growth, now_ms), if_it_grows[last], if_silent[last])
+        return Moments(by_size=by_size, by_time=by_time, by_time_if_silent=if_silent, by_time_if_it_grows=if_it_grows, rolled=rolled)
+
+    def _is_written_to(self, growth: Growth, now_ms: int) -> Flags:
+        """Whether something surely comes to each log before the newest record of its active segment is past ``retention.ms``.
+
+        It grows, its records so far were on average a tenth of the limit apart or less, and it has been silent for less than half of the
+        limit and not longer than it was written. Records in bursts look the same on average; the silence between them tells these.
+        """
+        logs, last = self._logs, self._logs.last
+        written = np.maximum(np.where(logs.modified[last] <= now_ms, logs.modified[last], 0), self._largest[last])
+        silent_ms = np.maximum(now_ms - written, 0)
+        began = np.where(growth.active_first_ms >= 0, np.minimum(growth.active_first_ms, FAR), self._largest[last])
+        took_ms, apart = np.maximum(self._largest[last] - began, 0), np.maximum(logs.log_end - logs.base[last] - 1, 1)
+        often = (took_ms > 0) & (took_ms / apart * _OFTEN <= self.limit)
+        found: Flags = self.timed & (growth.rate > 0) & often & (2 * silent_ms < self.limit) & (silent_ms <= took_ms)
+        return found
 
     def unneeded_since(self) -> Longs:
         """Since when ``retention.bytes`` has not needed each segment, at the latest; of no meaning for one that is needed.

@@ -98,13 +98,17 @@ def carried_until(logs: SegmentColumns, first_ms: Longs, now_ms: int) -> Floats:
 
 
 def growth_now(logs: SegmentColumns, watched: Floats, active_first_ms: Longs, now_ms: int) -> Growth:
-    """How logs grow from now on: as they were watched to, or else as their lists of segments show it.
+    """How logs grow from now on: as they were watched to, or else as their lists of segments show it; a single one by its first record.
 
     Args:
         watched: bytes a second of each log, below 0 where that is not known.
         active_first_ms: see `Growth`.
     """
-    return Growth(rate=np.where(watched >= 0, watched, mean_rates(logs, now_ms)), active_first_ms=active_first_ms)
+    silent_ms = now_ms - _last_written(logs, now_ms) if len(logs.first) else np.empty(0, np.int64)
+    single = (logs.count == 1) & (active_first_ms >= 0) & (silent_ms <= logs.limit("check_interval_ms"))
+    since = logs.size[logs.last] * 1000.0 / np.maximum(now_ms - active_first_ms, _SHORTEST_MS)
+    shown = np.where(single, since, mean_rates(logs, now_ms))
+    return Growth(rate=np.where(watched >= 0, watched, shown), active_first_ms=active_first_ms)
 
 
 def mean_rates(logs: SegmentColumns, now_ms: int) -> Floats:

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from streaming.common.rows import SEGMENTS, TIME_UNKNOWN
 from streaming.rules.group_loss import losses
 from streaming.rules.retention_rule import Growth, LogFacts, RetentionRule, SegmentColumns
-from streaming.rules.space_outlook import mean_rates
+from streaming.rules.space_outlook import growth_now, mean_rates
 from tests.rules.logs import any_log, log_facts
+from tests.tables import each_row
 from tests.worlds.kafka_retention import naive_deletable
 
 END_OF_TIME = 102  # later than every time and limit of `any_log` together
@@ -153,6 +154,32 @@ def test_with_steady_appends_an_offset_goes_when_the_growing_log_deletes_it(draw
     # the rule counts in bytes and milliseconds, the log grows by whole records: one may not fit into a segment, one may come just before
     assert abs(latest_ms - written.now) <= 3
     assert at_ms <= written.now + 3
+    assert found.silent_ms[0] < 0 or at_ms >= written.now - 3, "nothing is due before that, as records go on to come"
+
+
+@each_row(
+    ("every", "silent", "retention", "written_to"),
+    [
+        (2_000, 2_000, 60_000, True),  # Kafka compares the newest record, which moves on
+        (2_000, 29_000, 60_000, True),
+        (2_000, 30_000, 60_000, False),  # it may have stopped
+        (6_000, 1_000, 60_000, True),
+        (7_000, 1_000, 60_000, False),  # now and then a minute may pass without a record
+        (40_000, 1_000, 7 * DAY, True),
+    ],
+)
+def test_nothing_of_a_log_that_is_written_to_is_due_before_its_segment_is_rolled(every, silent, retention, written_to):
+    now, count = 100 * DAY, 200
+    first = now - silent - every * count
+    log = log_facts([(0, 10 * count, now - silent, now - silent)], log_end_offset=count + 1, retention_ms=retention, segment_bytes=1 << 30)
+    growth = growth_now(SegmentColumns([log]), np.array([-1.0]), np.array([first]), now)
+    (found,) = (losses(SegmentColumns([log]), growth, np.array([0]), np.array([5]), now),)
+    due = now - silent + retention + 1
+    rolled = first + log.limits.roll_ms + retention + 1
+    assert found.latest_ms[0] == rolled + log.limits.check_interval_ms
+    assert (found.at_ms[0], found.silent_ms[0]) == ((rolled, due) if written_to else (due, -1))
+    (retained,) = RetentionRule(SegmentColumns([log])).at(now, growth=growth).next_deletion.tolist()
+    assert retained == found.at_ms[0], "the list of partitions says the same"
 
 
 def test_a_segment_of_unknown_time_leaves_it_unknown_unless_its_size_decides() -> None:

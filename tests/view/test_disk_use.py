@@ -6,7 +6,7 @@ import pytest
 
 from streaming.broker.protocol.disk_json import DiskAnswer
 from streaming.cluster.usage.disk_answer import answer_of
-from streaming.cluster.view.disk_forecasts import AGAIN_MS, DiskHistory, FullTimes
+from streaming.cluster.view.disk_forecasts import AGAIN_MS, FILLING_MS, SOON_MS, DiskHistory, FullTimes
 from streaming.cluster.view.disk_use import disk_found, full_times
 from streaming.cluster.view.observer import AgentStatus, Observer
 from streaming.cluster.view.view import view
@@ -76,10 +76,15 @@ def test_a_forecast_is_made_once_a_minute_and_anew_when_the_clock_is_set_back() 
 
     def make() -> dict[tuple[int, str], float]:
         made.append(1)
-        return {(1, "/d0"): float(len(made))}
+        return {(1, "/d0"): float(len(made) + SOON_MS)}
 
-    at = [times.of(make, now)[1, "/d0"] for now in (1000, 1000 + AGAIN_MS - 1, 1000 + AGAIN_MS, 500)]
-    assert at == [1, 1, 2, 3]
+    def made_at(*looks: int, filling: bool = False) -> list[float]:
+        return [times.of(make, now, filling=filling)[1, "/d0"] - SOON_MS for now in looks]
+
+    assert made_at(1000, 1000 + AGAIN_MS - 1, 1000 + AGAIN_MS, 500) == [1, 1, 2, 3]
+    assert made_at(500 + FILLING_MS - 1, 500 + FILLING_MS, filling=True) == [3, 4]
+    soon = SOON_MS * 1000
+    assert made_at(soon, soon + FILLING_MS - 1, soon + FILLING_MS) == [5, 5, 6], "what is foretold comes"
 
 
 def test_the_answer_has_the_sums_of_topics_and_of_what_agents_distinguish() -> None:

@@ -276,6 +276,7 @@ class GroupPartition(PublicMessage):
     # the job has watched
     lost_lately_ms: Moment = -1  # when the last of these losses was seen; `null` if there was none
     loss_ms: Annotated[Moment, Heading("Next loss", 5, ASC, "L")] = -1  # when retention deletes the next record at the earliest
+    loss_silent_ms: Moment = -1  # when, if nothing more is written to its log from now on, where that is earlier
     loss_latest_ms: Moment = -1  # when it does so at the latest, one check interval later
     loss_start_of: Id = -1  # the broker that would delete it and has no process: it has to be started first, and when is not known
     loss_records: Count = -1  # how many go with that record, as all of it is due at the same check, if that comes as late as it may; `null`

@@ -98,12 +98,11 @@ class GroupPartitions:
         """The partitions; those with a next record with the limits of their logs."""
         losses, items = self._losses(partitions)
         limited = []
-        for each, sized, latest_ms, item in zip(
-            partitions, losses.by_size.tolist(), losses.latest_ms.tolist(), items.tolist(), strict=True
-        ):
+        columns = (losses.by_size, losses.silent_ms, losses.latest_ms, items)
+        for each, sized, silent_ms, latest_ms, item in zip(partitions, *(column.tolist() for column in columns), strict=True):
             limits = self._limits(item)
             if limits is not None:
-                each = replace(each, limits_assumed=limits.assumed, loss_by_size=sized, loss_latest_ms=latest_ms)
+                each = replace(each, limits_assumed=limits.assumed, loss_by_size=sized, loss_silent_ms=silent_ms, loss_latest_ms=latest_ms)
                 if limits.deletes:
                     each = replace(each, retention_ms=limits.retention_ms, retention_bytes=limits.retention_bytes)
             limited.append(self._with_late(each))

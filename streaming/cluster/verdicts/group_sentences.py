@@ -148,7 +148,12 @@ class Sentences:
         if partition.loss_ms <= self.times.now_ms:
             return f"with the next check, by {latest}," if latest else "with the next check"
         first = self.times.at(partition.loss_ms)
-        return f"between {first} and {latest}" if latest else f"at {first}"
+        silent = (
+            f" (from {self.times.at(partition.loss_silent_ms)} on if nothing more is written there)"
+            if partition.loss_silent_ms >= 0
+            else ""
+        )
+        return (f"between {first} and {latest}" if latest else f"at {first}") + silent
 
     def _stake(self, partition: GroupPartition) -> str:
         """What is deleted with the next record."""

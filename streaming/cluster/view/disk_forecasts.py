@@ -10,7 +10,9 @@ from streaming.cluster.usage.reckoning import DirFacts, Fall
 from streaming.rules.space_outlook import LASTS, MAY_LAST
 
 AGAIN_MS, FILLING_MS = 60_000, 5_000
-"""How long a forecast is shown before it is made anew; while free bytes fall so fast that a disk may be full within minutes, the second."""
+"""How long a forecast is shown before it is made anew; the second while free bytes fall fast, or a disk is full within `SOON_MS`."""
+
+SOON_MS = 1_800_000
 
 ByDir = Mapping[tuple[int, str], float]
 """Unix seconds by broker and path."""
@@ -28,10 +30,12 @@ class FullTimes:
         """The forecast of the last minute, made anew if there is none. A clock that was set back begins anew, too.
 
         Args:
-            filling: a disk fills fast, or has just ceased to.
+            filling: free bytes fall fast, or have just ceased to.
         """
         with self._lock:
-            if self._made_ms is None or not self._made_ms <= now_ms < self._made_ms + (FILLING_MS if filling else AGAIN_MS):
+            soon = any(1000 * each < now_ms + SOON_MS for each in self._found.values())  # what was foretold comes, or it was averted
+            again_ms = FILLING_MS if filling or soon else AGAIN_MS
+            if self._made_ms is None or not self._made_ms <= now_ms < self._made_ms + again_ms:
                 self._found, self._made_ms = make(), now_ms
             return self._found
 
