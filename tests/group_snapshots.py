@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from streaming.broker.protocol.group_json import CUT_OFF, MADE_ANEW, GroupPartition, MovedOffset
+from streaming.broker.protocol.group_json import CUT_OFF, MADE_ANEW, PARTED, RESUMED, GroupPartition, MovedOffset
 from streaming.cluster.consumers.commit_history import CommitHistory, Invalid
 from streaming.cluster.consumers.commit_times import AppendedNext
 from streaming.cluster.consumers.group_counting import PAIR_BITS, Counters, LostLately
@@ -105,6 +105,8 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         delivered=np.zeros(len(rows), np.int64),
         leader_epoch=np.full(len(rows), -1),
         former_ms=np.full(len(rows), -1),
+        resumed=np.full(len(rows), -1),
+        presence=np.zeros(len(rows), np.int64),
         done=np.full(len(rows), None, np.object_),
         group_names=tuple(names),
         topic_names=tuple(topics),
@@ -198,17 +200,28 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
 
 
 def _invalid(parts: Sequence[GroupPartition]) -> Invalid:
-    anew, cut = (np.array([of.history == why for of in parts], np.bool_) for why in (MADE_ANEW, CUT_OFF))
-    at, go_on_at = (np.array([getattr(of, name) for of in parts], np.int64) for name in ("history_ms", "go_on_at"))
+    anew, cut, parted, resumed = (np.array([of.history == why for of in parts], np.bool_) for why in (MADE_ANEW, CUT_OFF, PARTED, RESUMED))
+    ms, epoch, at, go_on_at = (
+        np.array([getattr(of, name) for of in parts], np.int64) for name in ("history_ms", "history_epoch", "history_at", "go_on_at")
+    )
     history = CommitHistory(
         made_anew=anew,
-        follows_another=np.zeros(len(parts), np.bool_),
-        created_ms=np.where(anew, at, -1),
-        parted_at=np.where(cut, go_on_at, -1),
-        parted_epoch=np.array([of.history_epoch for of in parts], np.int64),
-        parted_ms=np.where(cut, at, -1),
+        follows_another=resumed,
+        resumed=np.where(resumed, at, -1),
+        created_ms=np.where(anew | resumed, ms, -1),
+        cut_off=cut,
+        parted=parted,
+        parted_at=np.where(cut | parted, at, -1),
+        parted_epoch=epoch,
+        parted_ms=np.where(cut | parted, ms, -1),
+        unclean=np.array([of.history_unclean for of in parts], np.bool_),
     )
-    return Invalid(history=history, go_on_at=go_on_at, passed=np.array([of.passed_records for of in parts], np.int64))
+    return Invalid(
+        history=history,
+        go_on_at=go_on_at,
+        passed=np.array([of.passed_records for of in parts], np.int64),
+        beyond=np.array([of.unknown == "beyond_end" for of in parts], np.bool_),
+    )
 
 
 def _paces(lags: Lags, loss_ms: np.ndarray, now_ms: int) -> np.ndarray:

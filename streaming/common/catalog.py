@@ -77,7 +77,8 @@ LOGS = pa.schema(
 
 EPOCHS = np.dtype([("epoch", "<i4"), ("start_offset", "<i8"), ("began_ms", "<i8")])
 """Leader epochs, ascending: of each the first offset, -1 if the log has none of it, and when it began by the metadata log, Unix
-milliseconds, -1 if that is not known. Epoch 0 begins when its partition is created.
+milliseconds, -1 if that is not known. Epoch 0 begins when its partition is created. One that an unclean election began has
+`streaming.kafka.formats.metadata_partitions.by_unclean` of that time, and is there also if the log has none of it.
 """
 
 _EPOCH = struct.Struct("<iqq")  # as one of these, in a tenth of the time
@@ -87,8 +88,9 @@ MOST_EPOCHS = 16
 
 
 def packed_epochs(start_offsets: Mapping[int, int], began_ms: Mapping[int, int]) -> bytes:
-    """The latest epochs that a log has, by epoch, and the first one where it is known when that began."""
-    known = [*([0] if 0 in began_ms and 0 not in start_offsets else []), *start_offsets]
+    """The latest epochs that a log has, by epoch, those of unclean elections, and the first one where it is known when that began."""
+    others = {epoch for epoch, at_ms in began_ms.items() if epoch == 0 or at_ms < -1}
+    known = sorted(others | start_offsets.keys())
     kept = [epoch for at, epoch in enumerate(known) if epoch == 0 or at >= len(known) - MOST_EPOCHS]
     return b"".join([_EPOCH.pack(epoch, start_offsets.get(epoch, -1), began_ms.get(epoch, -1)) for epoch in kept])
 

@@ -31,6 +31,8 @@ COMMIT = {
     "done": None,
     "leader_epoch": -1,
     "former_ms": -1,
+    "resumed": -1,
+    "presence": 0,
 }
 GROUP = {
     "group": "g",

@@ -34,6 +34,8 @@ def table(found: list[tuple[int, int, int, bool]]) -> CommitRows:
         delivered=none,
         leader_epoch=none,
         former_ms=none,
+        resumed=none,
+        presence=none,
         done=np.full(len(found), None, np.object_),
         group_names=GROUPS,
         topic_names=TOPICS,

@@ -150,7 +150,7 @@ def test_a_command_of_segtail_takes_a_short_form_and_one_of_kafka_is_refused() -
     commands = GroupCommands(group=group, server="kafka-1:9092")
     assert shlex.split(commands.why(group).line) == ["segtail", "why", group]
     refused = "a name is too long to be shown whole, as Kafka's tools need it"
-    assert (commands.reset_to_latest("orders", 0).line, commands.reset_to_latest("orders", 0).reason) == ("", refused)
+    assert (commands.reset_to("orders", 0, 1).line, commands.reset_to("orders", 0, 1).reason) == ("", refused)
     assert Commands().describe_transaction(group).reason == refused
 
 

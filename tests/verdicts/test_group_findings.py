@@ -79,6 +79,7 @@ NEXT = BatchCheck(
 HOLDING = HoldingTransaction(
     producer_id=7, producer_epoch=1, first_offset=100, start_ms=NOW - HOUR, last_append_ms=NOW - HOUR, transactional_id="pay 1"
 )
+CUT = replace(READING, history_epoch=3, history_ms=NOW - HOUR, history_at=80)
 HELD = replace(
     READING,
     held=True,
@@ -227,19 +228,47 @@ GOLDEN = [
     (
         "beyond_end",
         GroupPartition(topic="orders", partition=3, committed=200, high_watermark=150, unknown="beyond_end"),
-        "the committed offset 200 is beyond the end of the log, 150: too high an offset was committed, or records were cut off, as by an "
-        "unclean election, which nothing on disk shows; up to 150 records are in the log, and which of them it has read is not on disk: "
-        "--to-latest skips them. auto.offset.reset decides where its consumers go on. Its consumers have to be stopped before an offset "
-        "is reset",
+        "the committed offset 200 is beyond the end of the log, 150: perhaps too high an offset was committed, by hand or before its data "
+        "was there, the topic was made anew while its consumers went on, or its log lost its end, as in a crash, with its directory, or by "
+        "an unclean election that the metadata log does not show any more: nothing on disk shows which; up to 150 records are in the log, "
+        "and which of them it has read is not on disk: to begin at the end skips them. auto.offset.reset decides where its consumers go "
+        "on. Its consumers have to be stopped before an offset is reset",
         f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-earliest --execute",
     ),
     (
         "other_history",
-        replace(READING, history="cut_off", history_epoch=3, history_ms=NOW - HOUR, go_on_at=80, passed_records=20),
-        "the committed offset 100 is not valid any more: its log was cut off at 80, as by an unclean election, after the commit: leader "
-        "epoch 3 began at 2023-11-14T21:13:20Z (1h ago); 20 records are from there on, none of which it has read: its consumers skip them "
-        "if they go on at this offset. Its consumers have to be stopped before an offset is reset",
+        replace(CUT, history="cut_off", history_unclean=True, go_on_at=80, passed_records=20),
+        "the committed offset 100 is not valid any more: an unclean election cut its log off at 80, after the commit: leader epoch 3 began "
+        "at 2023-11-14T21:13:20Z (1h ago); 20 records are from there on, none of which it has read: its consumers skip them if they go on "
+        "at this offset. Its consumers have to be stopped before an offset is reset",
         f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-offset 80 --execute",
+    ),
+    (
+        "other_history",
+        replace(CUT, history="parted", history_unclean=True, go_on_at=40, passed_records=90),
+        "the committed offset 100 is perhaps not valid any more: perhaps an unclean election cut its log off at 80, after the commit "
+        "(leader epoch 3 began at 2023-11-14T21:13:20Z (1h ago)), or too high an offset was committed before; 90 records are in the log, "
+        "and which of them it has read is not on disk: its consumers skip them if they go on at this offset. Its consumers have to be "
+        "stopped before an offset is reset",
+        f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-earliest --execute",
+    ),
+    (
+        "other_history",
+        replace(CUT, history="parted", go_on_at=40, passed_records=90),
+        "the committed offset 100 is perhaps not valid any more: the record before it is not in the log, which is of leader epoch 3 from "
+        "80 on since 2023-11-14T21:13:20Z (1h ago). Perhaps its log lost its end, as in a crash, with its directory, or by an unclean "
+        "election that the metadata log does not show any more, or the topic was made anew while its consumers went on; 90 records are in "
+        "the log, and which of them it has read is not on disk: its consumers skip them if they go on at this offset. Its consumers have "
+        "to be stopped before an offset is reset",
+        f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-earliest --execute",
+    ),
+    (
+        "other_history",
+        replace(READING, history="resumed", history_ms=NOW - HOUR, history_at=90, go_on_at=40, passed_records=80),
+        "the topic was deleted and made anew at 2023-11-14T21:13:20Z (1h ago), and the first offset that was committed in it, 90, is the "
+        "one that was deleted with the old topic: offsets 40 to 89 were perhaps never read. Then the command reads them, and all that was "
+        "read since once more. Its consumers have to be stopped before an offset is reset",
+        f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-earliest --execute",
     ),
     (
         "pending",

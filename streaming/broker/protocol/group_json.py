@@ -51,7 +51,7 @@ NOBODYS = frozenset({GroupUse.ABANDONED, GroupUse.THROW_AWAY})
 GROUPS_PATH = "/api/v1/groups"
 """`GroupPage`, by ``?sort=FIELD&order=asc|desc&filter=TEXT&offset=N&limit=N``."""
 
-MADE_ANEW, CUT_OFF = "made_anew", "cut_off"
+MADE_ANEW, CUT_OFF, PARTED, RESUMED = "made_anew", "cut_off", "parted", "resumed"
 """Why a committed offset is not valid any more."""
 
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
@@ -288,11 +288,14 @@ class GroupPartition(PublicMessage):
     limits_assumed: Flag = False  # the limits of its log are Kafka's defaults or weaker ones; `false` if nothing is unread
     retention_ms: Duration = -1  # the limit in force
     retention_bytes: Bytes = -1  # likewise
-    history: Word = ""  # why the committed offset is not valid any more: `made_anew`, its topic was; `cut_off`, its log has other records
-    # by now; `null` if it is valid, or nothing shows why not
-    history_epoch: Id = -1  # the leader epoch that began when its log was cut off
+    history: Word = ""  # why the committed offset is not valid any more: `made_anew`, its topic was; `cut_off`, its log lost what
+    # the group had read; perhaps not valid: `parted`, the log has a later epoch from below the offset on; `resumed`, its topic
+    # was made anew, and the first offset that was committed there is that of the old topic; `null` if it is valid, or nothing shows why not
+    history_epoch: Id = -1  # the leader epoch that began then
     history_ms: Moment = -1  # when that epoch began, or the topic was created
-    go_on_at: Id = -1  # the first offset that the group has not read, where the committed one is not valid
+    history_at: Id = -1  # where that epoch begins in the log, or that first offset
+    history_unclean: Flag = False  # an unclean election cut the log off there: of `cut_off` certainly, of `parted` perhaps
+    go_on_at: Id = -1  # the first offset that the group has perhaps not read, where the committed one is not valid, or perhaps not
     passed_records: Count = -1  # records between there and the committed offset, or the end of the log
     stopped_since_ms: Moment = -1  # since when a record was readable and the offset has not moved
     stopped_earlier: Flag = False  # it may have stopped earlier: that is when it was known first

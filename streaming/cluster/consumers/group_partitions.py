@@ -9,6 +9,8 @@ import numpy as np
 from streaming.broker.protocol.group_json import (
     CUT_OFF,
     MADE_ANEW,
+    PARTED,
+    RESUMED,
     GroupPartition,
     GroupSummary,
     HoldingTransaction,
@@ -264,11 +266,20 @@ def _history(invalid: Invalid, row: int) -> dict[str, Any]:
     if go_on_at < 0:
         return {}
     found = {"go_on_at": go_on_at, "passed_records": int(invalid.passed[row])}
-    if history.parted_at[row] >= 0:
-        return {**found, "history": CUT_OFF, "history_epoch": int(history.parted_epoch[row]), "history_ms": int(history.parted_ms[row])}
-    if history.made_anew[row] or history.follows_another[row]:
-        return {**found, "history": MADE_ANEW, "history_ms": int(history.created_ms[row])}
-    return found
+    anew = history.made_anew[row] or (history.follows_another[row] and invalid.beyond[row])
+    if anew or (history.resumed[row] >= 0 and not history.parted[row]):
+        kind = MADE_ANEW if anew else RESUMED
+        return {**found, "history": kind, "history_ms": int(history.created_ms[row]), "history_at": int(history.resumed[row])}
+    if history.parted_at[row] < 0:
+        return found
+    return {
+        **found,
+        "history": CUT_OFF if history.cut_off[row] else PARTED,
+        "history_epoch": int(history.parted_epoch[row]),
+        "history_ms": int(history.parted_ms[row]),
+        "history_at": int(history.parted_at[row]),
+        "history_unclean": bool(history.unclean[row]),
+    }
 
 
 def pending_by_group(pending: Iterable[PendingCommit]) -> Mapping[str, list[PendingCommit]]:

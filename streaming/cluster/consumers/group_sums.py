@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from streaming.cluster.consumers.commit_history import Invalid
 from streaming.cluster.consumers.commit_times import AppendedNext
 from streaming.cluster.consumers.group_counting import PAIR_BITS
-from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, REASONS, LagReason, Lags
+from streaming.cluster.consumers.group_lag import ABSENT, KNOWN, REASONS, Lags
 from streaming.cluster.consumers.group_logs import GroupLogs
 from streaming.cluster.view.fading_rates import Rates
 from streaming.cluster.view.family import TEXT, Export, escape, labels, text
@@ -136,7 +136,7 @@ def pair_sums(rows: CommitRows, facts: CommitFacts) -> PairSums:
         last_commit_ms=latest_of(rows.commit_ms, first),
         stopped=total(facts.stopped),
         beyond=total(lags.beyond),
-        invalid=total(((lags.reason == CODES[LagReason.BEYOND]) | facts.invalid.skips(lags)) & ~facts.left_over),
+        invalid=total((facts.invalid.beyond | (facts.invalid.skips & ~facts.invalid.doubted)) & ~facts.left_over),
         below=total(lags.below > 0),
         buffered=lower_bound(np.where(facts.buffered, np.where(facts.lost_records >= 0, facts.lost_records, lags.below), ABSENT)),
         reads_uncommitted=total(lags.reads_uncommitted),

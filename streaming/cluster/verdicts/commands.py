@@ -169,10 +169,6 @@ class GroupCommands(Commands):
             return Command(reason="a share group goes on at the log start by itself")
         return self._reset(topic, partition, "--to-earliest")
 
-    def reset_to_latest(self, topic: str, partition: int) -> Command:
-        """Let the group begin at the end."""
-        return self._reset(topic, partition, "--to-latest")
-
     def reset_to(self, topic: str, partition: int, offset: int) -> Command:
         """Let the group begin at an offset."""
         if self.share:

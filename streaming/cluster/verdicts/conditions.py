@@ -397,7 +397,7 @@ class _Judge:
             GroupVerdict.TOO_LARGE: lags.next_batch_bytes > bounds.fetch_bytes,
             GroupVerdict.HELD: self._held.certain,
             GroupVerdict.BEYOND_END: lags.reason == CODES[LagReason.BEYOND],
-            GroupVerdict.OTHER_HISTORY: found.invalid.skips(lags),
+            GroupVerdict.OTHER_HISTORY: found.invalid.skips,
             GroupVerdict.PENDING: pending,
             GroupVerdict.STOPPED: found.stopped,
             GroupVerdict.SKIPPED: self._skipped.at_ms != ABSENT,
@@ -419,6 +419,8 @@ class _Judge:
         lost[(lost != ABSENT) & ~self._lately] = INFO
         skipped = severity[GroupVerdict.SKIPPED]
         skipped[(skipped != ABSENT) & ~self._skipped.settled] = INFO
+        other_history = severity[GroupVerdict.OTHER_HISTORY]
+        other_history[(other_history != ABSENT) & self._snapshot.found.invalid.doubted] = INFO
         for verdict, long in lasts.items():
             severity[verdict, (severity[verdict] != ABSENT) & ~long] = CALM
         will_expire = severity[GroupVerdict.WILL_EXPIRE]

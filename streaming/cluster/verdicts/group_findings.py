@@ -219,9 +219,7 @@ class GroupFindings:
         return said(partition, members=self.summary.members > 0), self._go_on(partition)
 
     def _go_on(self, partition: GroupPartition) -> Command:
-        """What lets it go on where no record is skipped that it has not read."""
-        if not partition.passed_records:
-            return self.commands.reset_to_latest(partition.topic, partition.partition)
+        """What lets it go on where no record is skipped that it has not read, also if more come before the command is run."""
         if partition.go_on_at > partition.log_start:
             return self.commands.reset_to(partition.topic, partition.partition, partition.go_on_at)
         return self.commands.reset_to_earliest(partition.topic, partition.partition, by_itself=False)

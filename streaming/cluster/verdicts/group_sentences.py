@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from streaming.broker.protocol.group_json import (
     CUT_OFF,
     MADE_ANEW,
+    PARTED,
+    RESUMED,
     BatchCheck,
     GroupPartition,
     GroupSummary,
@@ -41,6 +43,10 @@ REASONS = {
 
 
 _CAME_SO = "; they were past the retention of their topic when they were written"
+
+_LOST_END = (
+    "its log lost its end, as in a crash, with its directory, or by an unclean election that the metadata log does not show any more"
+)
 
 FEW_MARKERS = 2
 """So many offsets that were deleted after a committed one are likely markers."""
@@ -199,35 +205,53 @@ class Sentences:
 
     def beyond_end(self, partition: GroupPartition, *, members: bool = False) -> str:
         """The committed offset is not in the log. ``members``: as in `lost`."""
-        query, why = self.type == GroupType.SPARK, self._ended(partition)
-        if not why:
-            wrong = "perhaps the query reads another cluster, which its checkpoint does not name"
-            why = wrong if query else f"too high an offset was {'set' if self._shares else 'committed'}"
-            why += ", or records were cut off, as by an unclean election, which nothing on disk shows"
-        offset, end = "offset" if query else self._offset, "to begin at the end" if query else "--to-latest"
-        left = f"{self._passed(partition)}: {end} skips them" if partition.passed_records else "no record is there, so none is skipped"
+        offset = "offset" if self.type == GroupType.SPARK else self._offset
+        passed = f"{self._passed(partition)}: to begin at the end skips them" if partition.passed_records else "no record is there now"
         return (
-            f"the {offset} {partition.committed} is beyond the end of the log, {partition.high_watermark}: {why}; {left}. "
-            f"{self._resets.beyond_end}{stop_first(members=members)}"
+            f"the {offset} {partition.committed} is beyond the end of the log, {partition.high_watermark}: {self._ended(partition)}; "
+            f"{passed}. {self._resets.beyond_end}{stop_first(members=members)}"
         )
 
     def other_history(self, partition: GroupPartition, *, members: bool = False) -> str:
-        """The committed offset is not of the history that its log has now. ``members``: as in `lost`."""
+        """The committed offset is not of the history that its log has now, or perhaps not. ``members``: as in `lost`."""
+        if partition.history == RESUMED:
+            first, last = max(partition.log_start, 0), partition.history_at - 1
+            which = f"offset {first} was" if first == last else f"offsets {first} to {last} were"
+            return (
+                f"the topic was deleted and made anew{self._at(partition.history_ms)}, and the first offset that was committed in it, "
+                f"{partition.history_at}, is the one that was deleted with the old topic: {which} perhaps never read. Then the command "
+                f"reads them, and all that was read since once more{stop_first(members=members)}"
+            )
+        perhaps = "perhaps " if partition.history == PARTED else ""
         return (
-            f"the {self._offset} {partition.committed} is not valid any more: {self._ended(partition)}; {self._passed(partition)}: its "
-            f"consumers skip them if they go on at this offset{stop_first(members=members)}"
+            f"the {self._offset} {partition.committed} is {perhaps}not valid any more: {self._ended(partition)}; "
+            f"{self._passed(partition)}: its consumers skip them if they go on at this offset{stop_first(members=members)}"
         )
 
     def _ended(self, partition: GroupPartition) -> str:
-        """Why a committed offset is not valid any more, "" if nothing shows it."""
-        at = self._at(partition.history_ms)
+        """Why a committed offset is not valid any more; what is not proven stands beside what else it may be."""
+        at, parted = self._at(partition.history_ms), partition.history_at
+        where = f"at {parted}" if parted > partition.log_start else f"at {parted} or before"
+        began = f"leader epoch {partition.history_epoch} began{at}"
+        high = f"too high an offset was {'set' if self._shares else 'committed'}"
         if partition.history == MADE_ANEW:
             return f"the topic was deleted and made anew{at}"
-        if partition.history != CUT_OFF:
-            return ""
-        parted, log_start = partition.go_on_at, partition.log_start
-        where = f"at {parted}" if parted > log_start else f"at {parted} or before"
-        return f"its log was cut off {where}, as by an unclean election, after the commit: leader epoch {partition.history_epoch} began{at}"
+        if partition.history == CUT_OFF and partition.history_unclean:
+            return f"an unclean election cut its log off {where}, after the commit: {began}"
+        if partition.history == CUT_OFF:
+            return f"its log was cut off {where} after the commit, perhaps by the unclean election by which {began}, perhaps by a crash"
+        if partition.history == PARTED and partition.history_unclean:
+            return f"perhaps an unclean election cut its log off {where}, after the commit ({began}), or {high} before"
+        if partition.history == PARTED:
+            return (
+                f"the record before it is not in the log, which is of leader epoch {partition.history_epoch} from {parted} on"
+                f"{self._since(partition.history_ms)}. Perhaps {_LOST_END}, or the topic was made anew while its consumers went on"
+            )
+        cluster = "the query reads another cluster, which its checkpoint does not name, " if self.type == GroupType.SPARK else ""
+        return (
+            f"perhaps {cluster}{high}, by hand or before its data was there, the topic was made anew while its consumers went on, or "
+            f"{_LOST_END}: nothing on disk shows which"
+        )
 
     @staticmethod
     def _passed(partition: GroupPartition) -> str:
@@ -235,7 +259,8 @@ class Sentences:
         passed, where = partition.passed_records, "from there on" if partition.history == CUT_OFF else "in the log"
         first = max(partition.go_on_at, partition.log_start, 0)
         count = format_count(passed if passed >= 0 else min(partition.committed, partition.high_watermark) - first, "record")
-        read = "none of which it has read" if partition.history else "and which of them it has read is not on disk"
+        proven = partition.history == CUT_OFF or (partition.history == MADE_ANEW and partition.unknown == "topic_made_anew")
+        read = "none of which it has read" if proven else "and which of them it has read is not on disk"
         return f"{'' if passed >= 0 else 'up to '}{count} {'is' if passed == 1 else 'are'} {where}, {read}"
 
     def pending(self, first: PendingOffset, count: int) -> str:

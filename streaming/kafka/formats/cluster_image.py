@@ -23,6 +23,7 @@ from streaming.kafka.formats.metadata_partitions import (
     PartitionRecord,
     PartitionState,
     UncleanElection,
+    by_unclean,
     created,
     is_unclean,
     merged,
@@ -443,9 +444,11 @@ class ClusterImage:
                 partitions = _known(self._partitions, record.topic_id, "topic")
                 before = _known(partitions, record.partition, "partition")
                 after = partitions[record.partition] = merged(before, record)
-                self._former.changed(record.topic_id, record.partition, before, after, self._timestamp)
+                unclean = is_unclean(before, record, after)
+                at_ms = by_unclean(self._timestamp) if unclean else self._timestamp
+                self._former.changed(record.topic_id, record.partition, before, after, at_ms)
                 self.admin.partition_changed(self._topics[record.topic_id].name, record.topic_id, record.partition, before, after)
-                if is_unclean(before, record, after):
+                if unclean:
                     self._note_unclean(record, before, after)
             case ClearElrRecord(name):
                 for topic_id in [_known(self._topic_ids, name, "topic")] if name else self._partitions:

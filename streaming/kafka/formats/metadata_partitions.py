@@ -231,7 +231,17 @@ MOST_TOPICS = 1024
 _Row = tuple[int, ...]
 
 Begun = tuple[tuple[int, int], ...]
-"""Leader epochs, ascending, with the times of their records in the metadata log, Unix milliseconds; epoch 0 begins with its partition."""
+"""Leader epochs, ascending, with the times of their records in the metadata log, Unix milliseconds; epoch 0 begins with its partition. Of
+an epoch that an unclean election began, `by_unclean` of its time.
+"""
+
+
+BY_UNCLEAN = -2
+
+
+def by_unclean(at_ms: int) -> int:
+    """In place of the time when an epoch began: an unclean election began it then. Below -1, which is "not known"; its own inverse."""
+    return BY_UNCLEAN - at_ms
 
 
 class FormerLeaders:
@@ -243,7 +253,7 @@ class FormerLeaders:
         self._deleted: dict[str, dict[int, PartitionState]] = {}
 
     def changed(self, topic_id: str, partition: int, before: PartitionState, after: PartitionState, at_ms: int) -> None:
-        """Note that a partition may have another leader epoch."""
+        """Note that a partition may have another leader epoch. ``at_ms``: as in `Begun`."""
         if after.leader_epoch != before.leader_epoch:
             rows = self._rows.setdefault(topic_id, {})
             rows[partition] = (*rows.get(partition, ()), before.leader)[-MOST_EPOCHS:]

@@ -51,15 +51,18 @@ class Held(NamedTuple):
 class HeldCommits:
     """Columns of equal length. A row whose ``record_offset`` is -1 has no commit: it was deleted, or is only pending.
 
-    ``step``: the largest of its last steps forwards from one commit to the next, fading; 0 not known. ``former_ms``: of those that had a
-    commit that was deleted, or was of another topic of that name, when that was made.
+    ``step``: the largest of its last steps forwards from one commit to the next, fading; 0 not known. ``presence``: a `GroupPresence`, of
+    each commit. Of those that had a commit that was deleted, or was of another topic of that name: ``former_ms``, when that was made;
+    ``former``, its offset, until there is another commit; ``resumed``, the offset of both, if they have the same.
     """
 
     def __init__(self) -> None:
-        self.group, self.topic, self.partition, self.topic_id, self.leader_epoch = (array("i") for _ in range(5))
+        self.group, self.topic, self.partition, self.topic_id, self.leader_epoch, self.presence = (array("i") for _ in range(6))
         self.offset, self.commit_ms, self.record_offset, self.effective_offset, self.version, self.step = (array("q") for _ in range(6))
         self.expire_ms: dict[int, int] = {}  # few have one
         self.former_ms: dict[int, int] = {}
+        self.former: dict[int, int] = {}
+        self.resumed: dict[int, int] = {}
         self._slots = array("i", [_FREE]) * _FIRST_SLOTS
 
     def __len__(self) -> int:
@@ -81,6 +84,7 @@ class HeldCommits:
         self.partition.append(partition)
         self.topic_id.append(0)
         self.leader_epoch.append(-1)
+        self.presence.append(0)
         self.offset.append(REMOVED)
         for column in (self.commit_ms, self.record_offset, self.effective_offset):
             column.append(-1)
@@ -101,9 +105,19 @@ class HeldCommits:
 
     def remove(self, row: int, effective_offset: int, version: int) -> None:
         """Take a row's commit away."""
-        self.former_ms[row] = self.commit_ms[row]
+        self.forget(row)
         self.put(row, Held(REMOVED, self.topic_id[row], -1, -1, -1), effective_offset, version)
         self.step[row] = 0
+
+    def forget(self, row: int) -> None:
+        """The commit of a row does not count any more, and the next one is the first of another topic, or after it was deleted."""
+        self.former_ms[row], self.former[row] = self.commit_ms[row], self.offset[row]
+        self.resumed.pop(row, None)
+
+    def begin(self, row: int, offset: int) -> None:
+        """The first commit of a row after another one that does not count any more."""
+        if row in self.former and self.former.pop(row) == offset:
+            self.resumed[row] = offset
 
     def copy(self, rows: Sequence[int], groups: Mapping[int, int]) -> "HeldCommits":
         """Some of the rows, in order, with other numbers of their groups."""
@@ -113,9 +127,10 @@ class HeldCommits:
             times = self.commit_ms[row], self.expire_ms.get(row, -1)
             held = Held(self.offset[row], self.topic_id[row], *times, self.record_offset[row], self.leader_epoch[row])
             copied.put(number, held, self.effective_offset[row], self.version[row])
-            copied.step[number] = self.step[row]
-            if row in self.former_ms:
-                copied.former_ms[number] = self.former_ms[row]
+            copied.step[number], copied.presence[number] = self.step[row], self.presence[row]
+            for known, more in ((self.former_ms, copied.former_ms), (self.former, copied.former), (self.resumed, copied.resumed)):
+                if row in known:
+                    more[number] = known[row]
         return copied
 
     def _slot(self, group: int, topic: int, partition: int) -> int:
@@ -172,7 +187,7 @@ class OpenCommits:
         }
 
 
-_PRESENCES = {NO_RECORD: GroupPresence.NEVER, HAS_MEMBERS: GroupPresence.THERE}
+_PRESENCES: Mapping[int, GroupPresence] = {NO_RECORD: GroupPresence.NEVER, HAS_MEMBERS: GroupPresence.THERE}
 
 
 class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
@@ -247,6 +262,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         if rows.record_offset[row] < 0:
             self._groups.hold(rows.group[row])
             self._present += 1
+            rows.begin(row, held.offset)
             if emptied >= 0:
                 self.moves.committed(row, emptied)
         elif emptied >= 0 or held.offset < rows.offset[row] or held.topic_id != rows.topic_id[row]:
@@ -256,6 +272,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         if held.commit_ms >= 0:
             self.members.moved(self._groups.names[rows.group[row]], rows.commit_ms[row], held.commit_ms, stamp)
         rows.put(row, held, effective_offset, stamp)
+        rows.presence[row] = _presence(emptied)
 
     def _step(self, row: int, offset: int) -> None:
         """A reader has gone on to an offset. From what was not understood on, nobody knows how far."""
@@ -271,7 +288,9 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         both = before >= 0 and held.offset >= 0
         if self._is_of_another_topic(row, held):
             changes |= self._end_moves(row)
-            rows.step[row], rows.former_ms[row] = 0, rows.commit_ms[row]
+            rows.step[row] = 0
+            rows.forget(row)
+            rows.begin(row, held.offset)
         elif both and (held.offset < before or (held.offset > before and 0 < commits <= MOST_BY_HAND)):
             self.moves.add(group, row, self._move(row, held, effective_offset, emptied, commits))
             changes = True
@@ -300,7 +319,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
             at_ms=held.commit_ms,
             record_offset=held.record_offset,
             effective_offset=effective_offset,
-            presence=GroupPresence.LEFT if emptied >= 0 else _PRESENCES[emptied],
+            presence=_presence(emptied),
             commits=commits,
             step=rows.step[row],
         )
@@ -340,9 +359,9 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         chosen = np.flatnonzero(np.frombuffer(rows.version, np.int64) > after)
         few = {
             name: [known.get(row, -1) for row in chosen.tolist()] if known else np.full(len(chosen), -1)
-            for name, known in (("expire_ms", rows.expire_ms), ("former_ms", rows.former_ms))
+            for name, known in (("expire_ms", rows.expire_ms), ("former_ms", rows.former_ms), ("resumed", rows.resumed))
         }
-        named_by = "group", "topic", "topic_id", "partition", "leader_epoch"
+        named_by = "group", "topic", "topic_id", "partition", "leader_epoch", "presence"
         numbers = {name: np.frombuffer(getattr(rows, name), np.int32)[chosen] for name in named_by}
         longs = ("offset", "commit_ms", "record_offset", "effective_offset")
         return batch_of(
@@ -353,6 +372,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
             partition=numbers["partition"],
             coordinator=np.full(len(chosen), self.log.partition),
             leader_epoch=numbers["leader_epoch"],
+            presence=numbers["presence"],
             share=np.zeros(len(chosen), np.bool_),
             delivered=np.zeros(len(chosen), np.int64),
             done=[None] * len(chosen),
@@ -377,3 +397,8 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
             for producer_id, row, held in self._open
         ]
         return batch_of_rows(PENDING, pending)
+
+
+def _presence(emptied: int) -> GroupPresence:
+    """Who is in a group, by what `Membership.emptied` says of it."""
+    return GroupPresence.LEFT if emptied >= 0 else _PRESENCES[emptied]

@@ -275,6 +275,9 @@ _Key = tuple[str, int, str, int]
 """Agent, broker, topic and partition: an agent may have the replicas of several brokers."""
 
 
+_NUMBERS = ("offset", "commit_ms", "expire_ms", "delivered", "leader_epoch", "former_ms", "resumed", "presence")
+
+
 class CommitStore:
     """Not for several threads at once."""
 
@@ -298,7 +301,7 @@ class CommitStore:
             key=self._keys.keys(commits),
             topic_id=numbered(commits["topic_id"], self._keys.topic_ids),
             done=_ranges(commits["done"]),
-            **{name: commits[name].to_numpy() for name in ("offset", "commit_ms", "expire_ms", "delivered", "leader_epoch", "former_ms")},
+            **{name: commits[name].to_numpy() for name in _NUMBERS},
         )
         offsets = (commits[name].to_numpy() for name in ("effective_offset", "record_offset"))
         replica.take(changes, columns if len(commits) else CommitColumns.removed(), *offsets)

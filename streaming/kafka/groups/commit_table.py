@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -190,6 +191,8 @@ class CommitColumns:
     delivered: Longs
     leader_epoch: Longs
     former_ms: Longs
+    resumed: Longs
+    presence: Longs
     done: NDArray[np.object_]
 
     def __len__(self) -> int:
@@ -199,10 +202,9 @@ class CommitColumns:
     def removed(cls, keys: Iterable[int] = ()) -> "CommitColumns":
         """Keys that have no commit."""
         key = np.array(keys, np.int64)
-        none = np.full_like(key, -1)
-        return CommitColumns(
-            key, np.zeros(len(key), np.int32), np.full_like(key, REMOVED), none, none, none, none, none, np.full(len(key), None)
-        )
+        found: dict[str, Any] = {each.name: np.full_like(key, -1) for each in fields(CommitColumns)}
+        found |= {"key": key, "topic_id": np.zeros(len(key), np.int32), "offset": np.full_like(key, REMOVED)}
+        return CommitColumns(**{**found, "done": np.full(len(key), None)})
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> "CommitColumns":
         """Some of the rows, copied."""

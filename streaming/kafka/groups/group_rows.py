@@ -49,6 +49,8 @@ class CommittedOffset:
     done: Ranges = None  # which ones: the first and the last of each range, ascending; null of other groups
     leader_epoch: Long = -1  # of the record before the offset, as its consumer knew it
     former_ms: Long = -1  # when a commit of this partition was made that was deleted since, or of another topic of that name
+    resumed: Long = -1  # the offset of both that one and the first one since, where they are the same
+    presence: Long = 0  # who was in the group when it was committed: a `GroupPresence`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
