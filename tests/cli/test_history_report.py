@@ -113,7 +113,7 @@ def test_the_end_of_a_group_names_the_topics_that_its_commits_went_with() -> Non
         HistoryEvent(event="deleted", record_offset=9, at_ms=NOW_MS + 60, topic="orders", partition=0, before=7),
     ]
     group = GroupHistory(group="g", log="/d/x", whole_from=0, events=events)
-    assert end_of(group, NOW_MS + 60, {"orders": NOW_MS + 50}, remains=True).startswith(
+    assert end_of(group, NOW_MS + 60, {"orders": NOW_MS + 60}, remains=True).startswith(
         "its coordinator deleted them at 2023-11-14T22:13:20Z (0s ago), with topic orders, which was deleted at 2023-11-14T22:13:20Z "
         "(0s ago): whether it had records left to read there is not on disk any more; it had committed orders-0: 7; "
     )
