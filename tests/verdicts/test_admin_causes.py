@@ -142,3 +142,66 @@ def test_problems_name_what_they_began_with(kind: str, change: MetadataChange, s
 )
 def test_the_largest_number_is_no_limit(name: str, value: str | None, said: str) -> None:
     assert value_text(name, value) == said
+
+
+def commanded(change: MetadataChange, **fields: Any) -> tuple[str, str]:
+    """The command and the sentence about a group that will lose records."""
+    of = GroupPartition(topic="orders", partition=0, committed=10, log_start=10, high_watermark=90, broker=1, loss_ms=NOW + HOUR, **fields)
+    words = GroupFindings(
+        summary=GroupSummary(group="billing", type="Classic"),
+        commands=Commands(server="kafka-1:9092").of_group("billing", "Classic"),
+        bounds=GroupBounds(),
+        now_ms=NOW,
+        causes=AdminCauses([change]),
+    )
+    found = words.of_partition(of, Judgement(1, GroupVerdict.WILL_LOSE, NOW))
+    return found.command.partition(" --alter ")[2], found.text
+
+
+@each_row(
+    ("change", "fields", "command"),
+    [
+        (config(before=WEEK), {}, f"--entity-type topics --entity-name orders --add-config retention.ms={WEEK}"),
+        (config(before=None), {}, "--entity-type topics --entity-name orders --delete-config retention.ms"),
+        (config(**OF_ALL), {}, f"--entity-type brokers --entity-default --add-config log.retention.ms={WEEK}"),
+        (config(**OF_ALL, broker=1), {}, f"--entity-type brokers --entity-name 1 --add-config log.retention.ms={WEEK}"),
+        (
+            config("retention.bytes", -1, 1 << 20),
+            {"loss_by_size": True},
+            "--entity-type topics --entity-name orders --add-config retention.bytes=-1",
+        ),
+        # the former limit would not keep what is older than that; nothing was lowered; it is due for another reason
+        (
+            config(before=2 * HOUR),
+            {"next_timestamp_ms": NOW - 5 * HOUR, "retention_ms": HOUR},
+            f"--entity-type topics --entity-name orders --add-config retention.ms={6 * HOUR}",
+        ),
+        (
+            config(before=HOUR, now=DAY),
+            {"retention_ms": DAY, "next_timestamp_ms": NOW},
+            f"--entity-type topics --entity-name orders --add-config retention.ms={2 * DAY}",
+        ),
+    ],
+)
+def test_the_command_takes_back_what_was_lowered_where_that_saves_the_records(change: MetadataChange, fields: Any, command: str) -> None:
+    line, text = commanded(change, **fields)
+    assert line == command
+    assert ("takes that back" in text) == (str(WEEK) in command or "delete" in command or "bytes=-1" in command)
+
+
+def test_to_take_it_back_comes_before_to_start_consumers() -> None:
+    of = GroupPartition(topic="orders", partition=0, committed=10, log_start=10, high_watermark=90, broker=1, loss_ms=NOW + HOUR)
+
+    def verdicts(*changes: MetadataChange) -> list[str]:
+        words = GroupFindings(
+            summary=GroupSummary(group="billing", type="Classic", partitions=1, state="Empty", state_ms=NOW - DAY),
+            commands=Commands(server="kafka-1:9092").of_group("billing", "Classic"),
+            bounds=GroupBounds(),
+            now_ms=NOW,
+            causes=AdminCauses(changes),
+        )
+        judgements = [(of, [Judgement(1, GroupVerdict.WILL_LOSE, NOW)])]
+        return [each.verdict for each in words.all_of(judgements, [Judgement(2, GroupVerdict.NO_MEMBERS, NOW)])]
+
+    assert verdicts(config()) == ["will_lose", "no_members"]
+    assert verdicts() == ["no_members", "will_lose"]

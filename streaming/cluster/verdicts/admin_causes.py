@@ -41,10 +41,15 @@ class AdminCauses:
 
     def lowered(self, topic: str, broker: int, times: TimeWords, *, by_size: bool = False, before_ms: int = -1) -> str:
         """The same as a sentence of its own."""
+        change = self.lowering(topic, broker, times.now_ms if before_ms < 0 else before_ms, by_size=by_size)
+        return "" if change is None else _said(change, times)
+
+    def lowering(self, topic: str, broker: int, until_ms: int, *, by_size: bool = False) -> MetadataChange | None:
+        """The change itself, None if it did not make retention delete earlier."""
         name = "retention.bytes" if by_size else "retention.ms"
-        change = self._last(name, topic, broker, times.now_ms if before_ms < 0 else before_ms, own=self._sets_own)
+        change = self._last(name, topic, broker, until_ms, own=self._sets_own)
         lower = change is not None and _number(name, change, change.now) < _number(name, change, change.before)
-        return _said(change, times) if change is not None and lower else ""
+        return change if lower else None
 
     def of_min_isr(self, topic: str, times: TimeWords) -> str:
         """Likewise what made producers need more replicas in sync: a change of the topic, for whether it sets its own is not known."""
@@ -78,6 +83,11 @@ class AdminCauses:
 
 
 NO_CAUSES = AdminCauses()
+
+
+def former_limit(change: MetadataChange, *, by_size: bool) -> float:
+    """The limit before a change, in the unit of the topic's configuration, without end where it did not limit."""
+    return _number("retention.bytes" if by_size else "retention.ms", change, change.before)
 
 
 _BEGAN = "; this began when "

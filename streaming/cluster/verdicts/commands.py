@@ -1,8 +1,11 @@
 """The command lines of Kafka's own tools that help, or why there is none; and what mends it where data past its limit stays."""
 
+import re
 import shlex
 from dataclasses import dataclass, replace
 
+from streaming.broker.protocol.cluster_messages import MetadataChange
+from streaming.cluster.verdicts.admin_events import value_text
 from streaming.common.short_names import is_short_form
 from streaming.common.units import format_duration, format_size, format_time
 from streaming.kafka.groups.group_states import GroupType
@@ -47,6 +50,18 @@ class Commands:
         form, price = _PRICES[name]
         more = price.format(form(longer - limit))
         changes = f"The command raises {name} from {form(limit)} to {form(longer)}: each replica of the topic {more}"
+        return replace(command, changes=changes) if command.line else command
+
+    def take_back(self, change: MetadataChange) -> Command:
+        """Give a configuration the value that it had before a change."""
+        if change.before is not None and not re.fullmatch(r"-?[0-9]+", change.before):
+            return Command(reason="its former value is no number")
+        of_broker = f"--entity-name {change.broker}" if change.broker >= 0 else "--entity-default"
+        entity = f"topics {option('--entity-name', change.topic)}" if change.topic else f"brokers {of_broker}"
+        former = f"--delete-config {change.name}" if change.before is None else f"--add-config {change.name}={change.before}"
+        line = f"kafka-configs.sh --bootstrap-server {self._server} --alter --entity-type {entity} {former}"
+        command = self._line(line, *([change.topic] if change.topic else []))
+        changes = f"The command takes that back: {change.name} is {value_text(change.name, change.before)} again"
         return replace(command, changes=changes) if command.line else command
 
     def date_by_broker(self, topic: str) -> Command:

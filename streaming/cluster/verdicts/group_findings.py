@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from streaming.broker.protocol.cluster_messages import MetadataChange
 from streaming.broker.protocol.group_json import (
     GroupFinding,
     GroupPartition,
@@ -17,7 +18,7 @@ from streaming.broker.protocol.group_json import (
 from streaming.broker.protocol.history_json import DeletedTopic
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
 from streaming.cluster.consumers.group_rebalances import Lately
-from streaming.cluster.verdicts.admin_causes import NO_CAUSES, AdminCauses
+from streaming.cluster.verdicts.admin_causes import NO_CAUSES, AdminCauses, former_limit
 from streaming.cluster.verdicts.commands import NO_COMMAND, Command, GroupCommands
 from streaming.cluster.verdicts.conditions import UNKNOWN_LAG, WholeLag
 from streaming.cluster.verdicts.group_bounds import CALM, SEVERITY, GroupBounds, order
@@ -44,7 +45,9 @@ TopicPartition = tuple[str, int]
 BECAUSE = "the cause is that "
 
 
-def causes_first(findings: Sequence[GroupFinding], by_other: Collection[TopicPartition] = ()) -> list[GroupFinding]:
+def causes_first(
+    findings: Sequence[GroupFinding], by_other: Collection[TopicPartition] = (), lowered: Collection[TopicPartition] = ()
+) -> list[GroupFinding]:
     """The findings in their order, but those that follow from another one come after it, and it comes where the worst of them was.
 
     A cause says so: its sentence begins with `BECAUSE`, and ``because`` of its effects is its verdict. Nobody is the cause of what no other
@@ -53,9 +56,13 @@ def causes_first(findings: Sequence[GroupFinding], by_other: Collection[TopicPar
     Args:
         by_other: partitions that lost something for another reason than what holds them up now: a client deleted it, or they have gone
             on since.
+        lowered: partitions that will lose something because the limit of retention was lowered: that is the cause, and to take it back is
+            what saves the records, whether or not consumers are there.
     """
 
     def follows(one: GroupFinding) -> bool:
+        if one.verdict == GroupVerdict.WILL_LOSE.label and (one.topic, one.partition) in lowered:
+            return False
         past = one.verdict == GroupVerdict.LOST.label and (not one.topic or (one.topic, one.partition) in by_other)
         return one.verdict in _EFFECTS and not past
 
@@ -155,7 +162,7 @@ class GroupFindings:
         Args:
             about: what is to be said of the group as a whole.
         """
-        every, by_other = [(judgement, self.of_group(judgement), -self.summary.lag) for judgement in about], set()
+        every, by_other, lowered = [(judgement, self.of_group(judgement), -self.summary.lag) for judgement in about], set(), set()
         for partition, judgements in partitions:
             every += [
                 (judgement, self.of_partition(partition, judgement), order(judgement.verdict, partition.lag, partition.loss_ms))
@@ -163,10 +170,12 @@ class GroupFindings:
             ]
             if not partition.lost_offsets or deleted_by_client(partition):
                 by_other.add((partition.topic, partition.partition))
+            if not partition.held and self._lowering(partition) is not None:
+                lowered.add((partition.topic, partition.partition))
         if not every and not self.summary.partitions:
             every.append((*self._without_offsets(), 0))
         every.sort(key=lambda each: (each[0].severity, each[0].verdict, each[2], each[1].topic, each[1].partition))
-        return _without_repeats(causes_first([finding for _, finding, _ in every], by_other))
+        return _without_repeats(causes_first([finding for _, finding, _ in every], by_other, lowered))
 
     def of_group(self, judgement: Judgement) -> GroupFinding:
         """What is said of the group as a whole."""
@@ -199,8 +208,24 @@ class GroupFindings:
         text = self._sentences.will_lose(partition, self._began(partition))
         if partition.held:
             return text, _BECAUSE
-        command = _keep_longer(partition, self.commands, self.now_ms)
+        command = self._kept(partition)
         return f"{text}. {command.changes}" if command.changes else text, command
+
+    def _kept(self, partition: GroupPartition) -> Command:
+        """What keeps what is deleted next: the former limit, where it was lowered and that is enough, else a higher one."""
+        change = self._lowering(partition)
+        if change is not None:
+            back = self.commands.take_back(change)
+            age_ms = self.now_ms - partition.next_timestamp_ms if partition.next_timestamp_ms >= 0 else 0
+            if back.line and (partition.loss_by_size or former_limit(change, by_size=False) > age_ms):
+                return back
+        return _keep_longer(partition, self.commands, self.now_ms)
+
+    def _lowering(self, partition: GroupPartition) -> MetadataChange | None:
+        """The change of an admin by which it will lose records."""
+        if deleted_by_client(partition) or partition.next_expired_ms >= 0:
+            return None
+        return self.causes.lowering(partition.topic, partition.broker, self.now_ms, by_size=partition.loss_by_size)
 
     def _began(self, partition: GroupPartition, before_ms: int = -1) -> str:
         """What made retention delete earlier what is not read. Of what a client deletes, or what came too late, that is no cause."""
