@@ -22,7 +22,13 @@ from tests.alerts.shortening import seconds_of
 STEP_S = 300
 """Between two samples, and between two evaluations: as long as Prometheus looks back for a sample."""
 
-HISTORY_S = {"CompactionStalled": 3 * 3600, "LogDirFillingUp": 900, "ObserverLagging": 900, "RetentionBlocked": 1800}
+HISTORY_S = {
+    "CompactionStalled": 3 * 3600,
+    "LogDirFillingUp": 900,
+    "GroupWillLoseData": 600,
+    "ObserverLagging": 900,
+    "RetentionBlocked": 1800,
+}
 """What alerts look back for at samples of earlier, besides their ``for``."""
 
 BEGUN = ("corrupt_batches_total", "group_lost_records_total", "group_lost_offsets_total")

@@ -44,6 +44,7 @@ NUMBERS: dict[str, tuple[float, ...]] = {
     "GroupRebalanceStorm": (STORM_RATIO, 60 * STORM_PAUSE_MINUTES),
     "GroupOffsetsExpire": (DEFAULT_BOUNDS.expire_within_ms / 1000,),
     "GroupStopped": (1200,),
+    "GroupWillLoseData": (300,),  # what may go with the next check is told at once
     "GroupSkippedRecords": (DEFAULT_BOUNDS.lost_lately_ms / 1000,),
     "GroupLostData": (DEFAULT_BOUNDS.lost_lately_ms / 1000,),
     "LogDirFillingUp": (LEAST_FREE, FULL_BYTES, FULL_RATIO, 1800),  # full within half an hour is told at once
