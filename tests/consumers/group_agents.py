@@ -49,6 +49,7 @@ GROUP = {
     "topics": ["orders"],
     "interval_ms": -1,
     "assigned": None,
+    "last_topics": None,
     "moves": None,
     "raised": -1,
     "raised_by_metadata": -1,

@@ -39,7 +39,10 @@ def problems_of(job: GroupJob) -> set[str]:
         ({"topics": ["stock", "orders"]}, "stopped"),
         ({"topics": []}, "stopped"),  # a regular expression of which nothing is found yet
         ({"topics": ["stock"], "state": "Unknown"}, "stopped"),
-        (CLASSIC | {"topics": ["stock"], "state": "Empty", "members": 0}, "stopped"),  # nobody knows what comes back
+        (CLASSIC | {"topics": [], "state": "Empty", "members": 0}, "stopped"),  # nobody knows what comes back
+        (CLASSIC | {"topics": [], "last_topics": ["stock"], "state": "Empty", "members": 0}, "left_over"),
+        ({"topics": [], "last_topics": ["stock"], "state": "Empty", "members": 0}, "left_over"),
+        ({"topics": [], "last_topics": ["orders", "stock"], "state": "Empty", "members": 0}, "stopped"),
         (CLASSIC | {"topics": ["stock"], "state": "Empty", "members": 0, "epoch": 0}, "stopped"),
         (CLASSIC | {"topics": ["stock"], "protocol": "connect", "state": "Rebalancing"}, "stopped"),
         ({"type": "Classic", "protocol": "", "topics": []}, "stopped"),
@@ -51,6 +54,13 @@ def test_who_reads_a_topic_is_who_subscribes_to_it(group: dict[str, Any], verdic
     assert verdict in {each.verdict for each in job.about().findings}
     assert problems_of(job) == (set() if left else {"group_stopped"})
     assert job.page()["group_stopped_partitions{g,orders}"] == (0 if left else 1)
+
+
+def test_without_members_nobody_is_asked_to_start_consumers_for_what_the_last_ones_did_not_read() -> None:
+    job = played({"topics": [], "last_topics": ["stock"], "state": "Empty", "members": 0, "epoch": 7, "state_ms": 900_000}, "3@990")
+    (found,) = job.about().findings
+    assert (found.verdict, found.severity, found.command) == ("left_over", "", "")
+    assert found.text.startswith("left over: its last members did not subscribe to the topic; its offsets ")
 
 
 def test_what_is_left_over_says_when_it_expires() -> None:

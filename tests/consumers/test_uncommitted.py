@@ -44,6 +44,12 @@ def test_they_are_counted_apart_from_the_lag_and_the_group_is_not_known_to_be_fi
     ]
 
 
+def test_they_stay_when_its_members_have_left() -> None:
+    group = expanded(state="Empty", members=0, last_topics=["orders"]).about()
+    assert (group.summary.partitions, group.summary.uncommitted, group.summary.uncommitted_records) == (3, 2, 1500)
+    assert [each.partition for each in group.findings if each.verdict == "not_committed"] == [1, 2]
+
+
 def test_a_commit_makes_an_ordinary_partition_of_it() -> None:
     job = expanded("0-2:orders")
     job.play("400/1 +1")

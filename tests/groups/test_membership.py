@@ -73,6 +73,16 @@ def test_states(why: str, steps: list[tuple[str, str]]) -> None:
         ("E3 R(a.*=ab,aa) R?(a.*)", {"topics": []}),
         ("E3 R(a.*=ab,aa) R(a.*=ac)", {"topics": ["ac"]}),
         ("E3 R(a.*=ab,aa) R~(a.*)", {"topics": []}),
+        # what the last members subscribed to
+        ("G4(b,a)", {"last_topics": []}),
+        ("G4(b,a) G5()", {"last_topics": ["a", "b"]}),
+        ("G4() G? G5()", {"last_topics": []}),
+        ("M(a=t) E3 M(b=u) E4 M~(a) E5 M~(b) E6", {"last_topics": ["t", "u"], "topics": []}),
+        ("M(a=t) E3 M~(a) E4 M(b=u) E5 M~(b) E6", {"last_topics": ["u"]}),
+        ("M(a) E3 R(a.*=ab) R~(a.*) M~(a) E4", {"last_topics": ["ab"]}),
+        ("M(a) E3 R(a.*=ab) M~(a) R~(a.*) E4", {"last_topics": ["ab"]}),
+        ("M(a=t) E3 M~(b) M~(a) E4", {"last_topics": []}),  # compaction has left nothing of one of them
+        ("kM(m) kP1(in) kE1 kM~(m)", {"last_topics": ["in"]}),
         # from one protocol to the other
         ("G4(a) G~ E5", {"type": "Consumer"}),
         ("G4(a) E5 G~", {"type": "Consumer"}),  # it may be read after what is left of the newer one
@@ -98,7 +108,12 @@ def test_all_columns_of_a_classic_group() -> None:
         },
         **{"epoch": 4, "state_ms": 99, "clients": ["c-b", "c-a"], "hosts": ["/h", "/h"], "topics": ["a", "b"], "assigned": ["0-1,7:a"]},
         **{"interval_ms": -1, "moves": [], "raised": 4, "raised_by_metadata": 0, "raised_unfinished": 0, "rebalance_ms": 99},
-        **{"rebalance_minutes": [], "rebalances": struct.pack("<8q", 4, 99, 0, 1, 0, 2, -1, -1), "rebalance_clients": []},
+        **{
+            "last_topics": [],
+            "rebalance_minutes": [],
+            "rebalances": struct.pack("<8q", 4, 99, 0, 1, 0, 2, -1, -1),
+            "rebalance_clients": [],
+        },
         "rebalance_hosts": [],
     }
     broken, value = Log(), filled(GroupMetadata, protocol_type="consumer", members=(filled(GroupMember, member_id="a"),))
@@ -107,6 +122,27 @@ def test_all_columns_of_a_classic_group() -> None:
     many = Log()
     many.take(GroupRecord(0, GroupKey("g"), generation(1, *(f"{number:02}" for number in range(30)))))
     assert (many.row["members"], many.row["clients"][-1], len(many.row["clients"]), len(many.row["hosts"])) == (30, "c-09", 10, 10)
+
+
+@each_row(
+    ("generations", "last"),
+    [
+        ([{"m": "old", "n": "new"}, {"n": "new"}, {}], ["new", "old"]),  # they leave one after the other
+        ([{"m": "old"}, {"n": "new"}, {}], ["new"]),
+        ([{"m": "old"}, {}, {"m": "new"}, {}, {}], ["new"]),
+        ([{"m": "old"}, {"m": "new"}, {}], ["new"]),
+        ([{"m": "old", "n": "old"}, {"n": "old"}, {"n": "old", "o": "new"}, {"o": "new"}, {}], ["new", "old"]),
+        ([{"m": "old", "n": "old"}, {"n": "old"}, {"o": "new"}, {}], ["new"]),
+        ([{"m": "old"}], []),
+    ],
+)
+def test_the_last_members_of_a_classic_group_are_those_that_only_left(generations: list[dict[str, str]], last: list[str]) -> None:
+    log = Log()
+    for number, members in enumerate(generations):
+        subscribed = {name: struct.pack(">hih", 0, 1, len(topic)) + topic.encode() for name, topic in members.items()}
+        those = tuple(filled(GroupMember, member_id=name, subscription=each) for name, each in subscribed.items())
+        log.take(GroupRecord(number, GroupKey("g"), filled(GroupMetadata, protocol_type="consumer", generation=number + 1, members=those)))
+    assert log.row["last_topics"] == last
 
 
 def test_no_more_groups_than_the_limit_and_changes_since_a_version() -> None:

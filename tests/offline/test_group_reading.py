@@ -377,7 +377,9 @@ def test_groups_of_a_real_broker_have_committed_what_kafkas_own_decoder_printed(
     frozen = unpack("transactions_v2", tmp_path)
     answer = detailed(read_groups(open_log_dirs(frozen.log_dirs), (), Settings(), frozen.frozen_ms))
     assert answer.doubts == ()
-    found = {(group.summary.group, of.topic, of.partition): of for group in answer.groups for of in group.partitions}
+    every = [(group.summary.group, of) for group in answer.groups for of in group.partitions]
+    assert [(group, of.topic, of.partition) for group, of in every if of.unknown == "not_committed"] == [("grp-A", "in", 1)]
+    found = {(group, of.topic, of.partition): of for group, of in every if of.unknown != "not_committed"}
     assert {key: of.committed for key, of in found.items()} == {
         (group, topic, int(partition)): int(offset) for group, topic, partition, offset in frozen.of("committed")
     }

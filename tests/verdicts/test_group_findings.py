@@ -463,8 +463,8 @@ def test_what_is_all_that_was_lost_of_late_is_stated_once() -> None:
 NOTHING_LEFT = replace(LOST, lag_offsets=110, lag_records_read_committed=0, next_offset=-1, next_batch_bytes=-1)
 BEYOND = replace(READING, committed=900, unknown="beyond_end", lag_records_read_committed=-1, lag_offsets=-1, next_offset=-1)
 START_AGAIN = (
-    "and something is left to read. Start its consumers: they go on where it has committed. If nobody needs the group, "
-    "kafka-consumer-groups.sh --delete removes it"
+    "and something is left to read. Start its consumers: of what they subscribe to, they read on where it has committed. If nobody needs "
+    "the group, kafka-consumer-groups.sh --delete removes it"
 )
 DECIDED = [
     ({"type": "Share", "protocol": "share"}, "Its consumers go on with what is left, without a reset", "until the log has grown so far"),

@@ -1,4 +1,5 @@
-"""The partitions of groups that have no committed offset: those that are assigned to members, and those whose first commits wait.
+"""The partitions of groups that have no committed offset: those that are assigned to members, those that the last members subscribed to
+if there are none, and those whose first commits wait.
 
 What their consumers will read is not on disk, so they have no lag. Their logs have at most as many records as offsets.
 """
@@ -122,7 +123,7 @@ def _missing(
     for each in pending:
         waiting.setdefault(each.group, set()).add((each.topic, each.partition))
     missing: dict[str, list[TopicPartition]] = {}
-    for group in sorted({name for name, facts in groups.items() if facts.assigned} | waiting.keys()):
+    for group in sorted({name for name, facts in groups.items() if facts.assigned or facts.last_topics} | waiting.keys()):
         some = {each for each in waiting.get(group, ()) if each[1] not in committed(group, each[0])}
         for topic, partition in _assigned(groups.get(group), topics, lambda topic, group=group: committed(group, topic)):  # type: ignore[misc]
             if len(some) >= MOST_LISTED:
@@ -151,9 +152,13 @@ def _committed(rows: CommitRows, logs: GroupLogs) -> Callable[[str, str], Longs]
 
 
 def _assigned(facts: GroupFacts | None, topics: ExistingTopics, committed: Callable[[str], Longs]) -> Iterator[TopicPartition]:
-    """The partitions that are assigned, exist, and have no commit."""
-    for entry in facts.assigned if facts is not None else ():
-        topic, ranges = existing(entry, lambda topic_id: topics.names.get(topic_id, ""), lambda name: topics.counts.get(name, 0))
+    """The partitions that are assigned, or will be when members come back, exist, and have no commit."""
+    if facts is None:
+        return
+    counts, names = topics.counts, topics.names
+    assigned = [existing(entry, lambda of: names.get(of, ""), lambda name: counts.get(name, 0)) for entry in facts.assigned]
+    assigned += [(topic, (0, counts[topic] - 1)) for topic in facts.last_topics if counts.get(topic, 0) > 0]
+    for topic, ranges in assigned:
         there = committed(topic)
         for first, last in pairs(ranges):
             if last + 1 - first > np.searchsorted(there, last + 1) - np.searchsorted(there, first):
@@ -281,13 +286,18 @@ def offsets_retention_ms(observed: Observed, retention: RetentionResults) -> int
 
 
 def _is_left(group: GroupFacts | None, topic: str) -> bool:
-    """Whether members of a group subscribe to topics, and none of them to this one.
+    """Whether members of a group subscribe to topics, and none of them to this one; of one without members, its last ones: consumers that
+    come back are of the same program, as far as anything shows that.
 
-    Without members nobody knows who comes back; of those of a classic group that is rebalancing, or that are no consumers, it is not known.
+    It is not known of members of a classic group that is rebalancing, or that are no consumers, nor of those of which compaction has left
+    nothing.
     """
-    if group is None or group.members <= 0 or not group.topics or topic in group.topics or group.state == GroupState.UNKNOWN:
+    if group is None or group.members < 0 or group.state == GroupState.UNKNOWN:
         return False
-    return group.type != _CLASSIC or group.state == GroupState.STABLE
+    topics = group.topics if group.members else group.last_topics
+    if not topics or topic in topics:
+        return False
+    return group.type != _CLASSIC or group.state == GroupState.STABLE or not group.members
 
 
 def _since(group: GroupFacts | None, topic: str) -> int:
@@ -296,7 +306,7 @@ def _since(group: GroupFacts | None, topic: str) -> int:
         return _BY_COMMIT  # it has only commits
     if group.type == _SHARE:
         return _NEVER
-    if _is_left(group, topic):
+    if group.members > 0 and _is_left(group, topic):
         return _BY_COMMIT
     if group.type != _CLASSIC:
         return _NEVER if topic in group.topics else _BY_COMMIT

@@ -113,7 +113,7 @@ def judge_groups(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds = DEF
     usage = usages(snapshot, now_ms, bounds)
     deserted = frozenset(name for name, facts in snapshot.groups.items() if had_members(facts) and not usage[name].between)
     commits = commit_verdicts(snapshot, now_ms, bounds, usage, deserted, pending)
-    with_lag = {rows.group_names[group] for group in np.unique(rows.group[commits.lag > 0]).tolist()}
+    with_lag = {rows.group_names[group] for group in np.unique(rows.group[(commits.lag > 0) & ~snapshot.found.left_over]).tolist()}
     return JudgedGroups(
         snapshot=snapshot,
         now_ms=now_ms,

@@ -355,8 +355,8 @@ class Sentences:
         since = self._since(summary.state_ms)
         tool = tool_of_groups(share=summary.type == GroupType.SHARE)
         return (
-            f"it has {f'had no member{since}' if since else 'no member'}, and something is left to read. Start its consumers: they go on "
-            f"where it has committed. If nobody needs the group, {tool} --delete removes it"
+            f"it has {f'had no member{since}' if since else 'no member'}, and something is left to read. Start its consumers: of what they "
+            f"subscribe to, they read on where it has committed. If nobody needs the group, {tool} --delete removes it"
         )
 
     def fine(self, partition: GroupPartition) -> str:
@@ -420,7 +420,8 @@ class Sentences:
     def left_over(self, partition: GroupPartition) -> str:
         """Nobody of the group reads it."""
         expire = f"expire{self._at(partition.expiration_ms)}" if partition.expiration_ms >= 0 else "stay until they are deleted by hand"
-        return f"left over: no member subscribes to the topic; its offsets {expire}"
+        nobody = "its last members did not subscribe" if self.state == GroupState.EMPTY else "no member subscribes"
+        return f"left over: {nobody} to the topic; its offsets {expire}"
 
     def only_markers(self, partition: GroupPartition) -> str:
         """The rest is no record."""

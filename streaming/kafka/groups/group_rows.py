@@ -96,6 +96,7 @@ class GroupFacts(GroupColumns):
     group: Text
     coordinator: Int
     effective_offset: Long
+    last_topics: Texts = ()  # of one without members, those that its last members subscribed to, where that is on disk
     interval_ms: Long = -1  # the usual one between two of its commits
     moves: Moves = None  # of its committed offsets within a day, in the order of the log; None: not known
     raised: Long = -1  # its generation or epoch without a sign: how often it has rebalanced; none of a group without records of its own

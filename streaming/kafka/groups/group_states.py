@@ -130,11 +130,19 @@ class NewerGroup:
     validated_epoch: int = -1
     metadata_hash: int = 0
     changes: MemberChanges = field(default_factory=MemberChanges)
+    left_topics: set[str] | None = None  # those of members that have left since the last one joined; None if that is not known
 
     def joined(self, member_id: str) -> Member:
         """A member, which is there from now on if it was not before."""
         self.empty_ms = -1
+        if member_id not in self.members:
+            self.left_topics = set()
         return self.members.setdefault(member_id, Member())
+
+    @property
+    def last_topics(self) -> tuple[str, ...]:
+        """What its last members subscribed to, where that is known of an empty one."""
+        return () if self.members or self.left_topics is None else _sorted(self.left_topics)
 
     def summary(self) -> GroupColumns:
         """The group as its coordinator sees it. Since when is known of an empty one alone: what stable members had before is not stored."""
@@ -212,9 +220,11 @@ def _member(group: NewerGroup, key: ConsumerGroupMemberKey, value: Any, at_ms: i
 
 def _left(group: NewerGroup, member_id: str, member: Member | None) -> None:
     if member is None or not member.described:
-        group.changes.subscribed = True  # nothing shows who it was
-    else:
-        group.changes.leave(member.instance_id or member_id, member.name)
+        group.changes.subscribed, group.left_topics = True, None  # nothing shows who it was
+        return
+    group.changes.leave(member.instance_id or member_id, member.name)
+    if group.left_topics is not None:
+        group.left_topics.update(member.topics, *group.found_topics.values())
 
 
 def _current(group: NewerGroup, key: ConsumerGroupMemberKey, value: Any, _at_ms: int) -> None:
@@ -239,6 +249,8 @@ def _target(group: NewerGroup, _key: OffsetsKey, value: Any, _at_ms: int) -> Non
 
 def _regex(group: NewerGroup, key: ConsumerGroupRegexKey, value: Any, _at_ms: int) -> None:
     before = group.found_topics.pop(key.regular_expression, None)
+    if value is None and before is not None and group.left_topics is not None:
+        group.left_topics.update(before)  # it goes with the last member that has it, before or after that
     group.changes.subscribed |= value is None or before is None  # else it is resolved again, by newer metadata
     if value is not None and not isinstance(value, NotUnderstood):
         group.found_topics[key.regular_expression] = _short(value.topics)

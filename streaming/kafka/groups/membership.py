@@ -98,7 +98,8 @@ _DELETED = GroupColumns(type=SIMPLE.type, protocol="", state=SIMPLE.state, membe
 class _StampedGroup:
     """A group, or that it is deleted; ``record_offset`` of the last record about it.
 
-    ``emptied``: in which epoch its last member left, `HAS_MEMBERS`, or `NO_RECORD`.
+    ``emptied``: in which epoch its last member left, `HAS_MEMBERS`, or `NO_RECORD`. ``members``, ``topics``: of a classic group its last
+    members, and what they subscribed to.
     """
 
     group: GroupColumns | NewerGroup
@@ -107,6 +108,8 @@ class _StampedGroup:
     rhythm: Rhythm = field(default_factory=Rhythm)
     emptied: int = NO_RECORD
     rebalances: RebalanceLog = field(default_factory=RebalanceLog)
+    members: frozenset[str] = frozenset()
+    topics: tuple[str, ...] = ()
 
     @property
     def deleted(self) -> bool:
@@ -126,6 +129,22 @@ class _StampedGroup:
             self.emptied = HAS_MEMBERS if group.members or not group.understood or group.epoch <= 0 else group.epoch
         else:
             self.emptied = group.epoch if group.epoch > 0 and group.state is GroupState.EMPTY else HAS_MEMBERS
+
+    def see_generation(self, members: frozenset[str], topics: tuple[str, ...]) -> None:
+        """A generation of a classic group. Members that leave one after the other, and are replaced by nobody, end one and the same run: so
+        what the first of them read, the group reads. One that joins begins another.
+        """
+        if members:
+            only_left = members < self.members
+            self.topics = tuple(sorted({*topics, *self.topics})) if only_left else topics
+        self.members = members
+
+    @property
+    def last_topics(self) -> tuple[str, ...]:
+        """What the last members of an empty group subscribed to, where that is known."""
+        if isinstance(self.group, NewerGroup):
+            return self.group.last_topics
+        return self.topics if self.stored and self.group.state == GroupState.EMPTY else ()
 
     def summary(self) -> GroupColumns:
         return self.group.summary() if isinstance(self.group, NewerGroup) else self.group
@@ -194,6 +213,7 @@ class Membership:
                 group=name,
                 coordinator=coordinator,
                 effective_offset=stamped.record_offset,
+                last_topics=stamped.last_topics,
                 interval_ms=stamped.rhythm.usual_ms,
                 moves=tuple(moves.of(name)),
                 **{column: getattr(summary, column) for column in GroupColumns.__slots__},
@@ -219,11 +239,13 @@ class Membership:
         summary = classic_summary(value) if isinstance(value, GroupMetadata) else UNREADABLE
         if not self._put(name, summary, record.record_offset, stamp):
             return False
-        rebalances = self._groups[name].rebalances
+        stamped = self._groups[name]
         if isinstance(value, GroupMetadata):
-            rebalances.generation(value, record.at_ms)
+            stamped.rebalances.generation(value, record.at_ms)
+            stamped.see_generation(frozenset(each.group_instance_id or each.member_id for each in value.members), summary.topics)
         else:
-            rebalances.not_understood()
+            stamped.rebalances.not_understood()
+            stamped.members, stamped.topics = frozenset(), ()
         return True
 
     def _rebalance(self, rebalances: RebalanceLog, group: NewerGroup, record: GroupRecord, *, own: bool) -> None:
@@ -260,7 +282,9 @@ class Membership:
         if stamped is None or not stamped.stored:
             self._followed.hold(number)
         before = _StampedGroup(SIMPLE, -1, -1) if stamped is None or stamped.deleted else stamped
-        stamped = self._groups[name] = _StampedGroup(group, record_offset, stamp, before.rhythm, rebalances=before.rebalances)
+        stamped = self._groups[name] = _StampedGroup(
+            group, record_offset, stamp, before.rhythm, rebalances=before.rebalances, members=before.members, topics=before.topics
+        )
         stamped.see_who_is_there()
         return True
 
