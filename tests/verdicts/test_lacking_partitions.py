@@ -7,9 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.broker.agent.cluster_view import PartitionCounter
+from streaming.broker.agent.service import unreadable_logs
 from streaming.broker.protocol.cluster_messages import Registered
+from streaming.broker.protocol.status_messages import UnreadableLog
 from streaming.cluster.verdicts.cases import all_cases
 from streaming.cluster.verdicts.incidents import problems
+from streaming.common.log_key import LogKey
 from streaming.kafka.formats.cluster_image import ClusterImage
 from streaming.kafka.formats.metadata_records import Phase
 from streaming.simulator.batch_writer import Batch, Record, encode
@@ -70,3 +73,14 @@ def test_the_rows_of_all_lacking_partitions_are_marked() -> None:
     of = world(packed(*[(1, 3)] * 20), *logs)
     (cases,) = (each for each in all_cases(of) if each.kind.name == "under_replicated")
     assert len(cases.items) == 20
+
+
+def test_logs_that_cannot_be_read_are_marked_however_few_are_told_with_a_reason() -> None:
+    keys = [LogKey(1, topic, partition, "id") for topic in ("wide", "thin") for partition in range(9)]
+    told = UnreadableLog(1, "wide", 3, "id", "/d/wide-3", "gone")
+    one = agent(well(), unreadable=tuple(unreadable_logs(keys)), unreadable_logs=(told,))
+    (of_broker,) = one.unreadable
+    assert (of_broker.broker, of_broker.logs, one.unreadable_keys) == (1, 18, {*keys})
+    logs = [log(topic="wide", partition=number, topic_id="id", broker=1) for number in range(12)]
+    (cases,) = (each for each in all_cases(around(one, table=new_table(*logs))) if each.kind.name == "log_unreadable" and len(each.items))
+    assert len(cases.items) == 9

@@ -4,8 +4,7 @@ import logging
 import re
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 
@@ -35,12 +34,14 @@ from streaming.broker.protocol.status_messages import (
     StatusRequest,
     UnreadableLog,
     UnreadableLogs,
+    UnreadableTopic,
 )
 from streaming.broker.protocol.versions import job_problem
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.broker.watcher.watcher import Doubt, Watcher
 from streaming.common.catalog import Version
 from streaming.common.event_row import EVENTS, Event
+from streaming.common.log_key import LogKey
 from streaming.common.logs import RareLog
 from streaming.common.rows import Kind
 from streaming.common.start_from import StartFrom
@@ -294,7 +295,7 @@ class Service:
             ],
             blocked=self.blocked(),
             silent_seconds=round(self.pulse.age, 1),
-            unreadable=[UnreadableLogs(*each) for each in sorted(Counter(each.log.broker for each in unreadable).items())],
+            unreadable=unreadable_logs(each.log for each in unreadable),
             unreadable_logs=[UnreadableLog(*each.log, each.path, each.error) for each in unreadable[:MOST_UNREADABLE]],
             twins=self.owners.twins(),
             scrubs=self.scrubs(),
@@ -539,6 +540,17 @@ class _Start:
     journal: str
     planned: int
     after: int
+
+
+def unreadable_logs(logs: Iterable[LogKey]) -> list[UnreadableLogs]:
+    """Some logs, by broker and topic: thousands of them take a few bytes each."""
+    of_broker: dict[int, dict[tuple[str, str], list[int]]] = {}
+    for each in sorted(logs):
+        of_broker.setdefault(each.broker, {}).setdefault((each.topic, each.topic_id), []).append(each.partition)
+    return [
+        UnreadableLogs(broker, sum(map(len, topics.values())), [UnreadableTopic(*topic, those) for topic, those in topics.items()])
+        for broker, topics in of_broker.items()
+    ]
 
 
 def serve_only(protocol: int) -> None:

@@ -254,18 +254,28 @@ class UnreadableLog(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadableTopic(Message):
+    """Partitions of a topic that could not be read at the last attempt."""
+
+    topic: str
+    topic_id: AnyName
+    partitions: list[Small]
+
+
+@dataclass(frozen=True, slots=True)
 class UnreadableLogs(Message):
-    """How many logs of a broker could not be read at the last attempt."""
+    """How many logs of a broker could not be read at the last attempt, and all of them by topic."""
 
     broker: Small
     logs: int
+    topics: list[UnreadableTopic] = field(default_factory=list)
 
 
 OfBroker = Annotated[str, Text(form=r"(?s)-?[0-9]{1,9}:.*")]
 """The id of a broker, a colon, and a name."""
 
 MOST_UNREADABLE = 1_000
-"""The most unreadable logs that are named."""
+"""The most unreadable logs that are told with their files and reasons."""
 
 
 @dataclass(frozen=True, slots=True)

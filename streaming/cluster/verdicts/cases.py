@@ -281,7 +281,7 @@ def _lacking(circumstances: Circumstances) -> Iterator[Cases]:
 
 
 def _unreadable(circumstances: Circumstances) -> Cases:
-    named = [log for agent in circumstances.up for log in agent.unreadable_logs if circumstances.export.has_topic(log.topic)]
+    named = [log for agent in circumstances.up for log in agent.unreadable_keys if circumstances.export.has_topic(log.topic)]
     items = [item for log in named for item in circumstances.items_of(Replica(log.broker, log.topic, log.partition)).tolist()]
     return _cases(kinds.LOG_UNREADABLE, np.unique(np.array(items, np.int64)))
 

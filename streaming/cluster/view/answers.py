@@ -17,7 +17,6 @@ from streaming.cluster.view.broker_status import (
 from streaming.cluster.view.host_families import coordinator_partitions, corrupt_replicas, fenced
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.table import Table
-from streaming.common.log_key import key_of
 
 
 def by_our_clock(status: AgentStatus) -> AgentStatus:
@@ -78,7 +77,7 @@ def apply(table: Table, statuses: Iterable[AgentStatus], answered: Iterable[Stat
         topic_ids=topic_ids(counting),
         topic_partitions=topic_partitions(counting),
     )
-    table.set_unreadable(key_of(log) for each in up for log in each.unreadable_logs)
+    table.set_unreadable(key for each in up for key in each.unreadable_keys)
     unread = [(each.broker, each.log_dir) for status in answers for each in status.log_dirs if not each.up]
     table.set_unread_dirs([*unread, *((each.broker, each.log_dir) for status in answers for each in status.blocked)])
     table.set_scrubbed(corrupt_replicas(scrub for each in up for scrub in each.scrubs))

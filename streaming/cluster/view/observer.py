@@ -17,6 +17,7 @@ from streaming.cluster.view.taillag import ReadAgent, StartMeter, StartProgress,
 from streaming.common.definitions import broker_metrics, observer_metrics
 from streaming.common.definitions.client_family import client_family
 from streaming.common.definitions.metric import Metric
+from streaming.common.log_key import LogKey, key_of
 from streaming.common.pace import Pace, PaceReason
 from streaming.common.rows import SKIP_REASONS, SKIPPED_COPIES
 from streaming.common.settings import Settings
@@ -78,8 +79,8 @@ _AGE_BOUNDS_S = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 15.0, 30.0, 60.0)
 class AgentStatus:
     """The result of the last poll of an agent; for an agent never reached, its name and ``up=False``.
 
-    ``unreadable`` counts the logs that it cannot read, ``unreadable_logs`` names the first of them. ``directories`` names its log dirs as
-    "broker:directory.id", which is the same name from every agent. ``unread_bytes`` of logs it has not read, -1 not known.
+    ``unreadable`` has the logs that it cannot read, ``unreadable_logs`` the first ones with the reason. ``directories`` names its log dirs
+    as "broker:directory.id", which is the same name from every agent. ``unread_bytes`` of logs it has not read, -1 not known.
     """
 
     name: str
@@ -103,6 +104,13 @@ class AgentStatus:
     explanation: str = ""  # a sentence about what keeps it away, "" if there is none
     unread_bytes: int = -1
     started_ms: int = -1  # when its process began, Unix milliseconds of its own clock, -1 not known
+
+    @property
+    def unreadable_keys(self) -> set[LogKey]:
+        """All logs that it cannot read, told with a reason or not."""
+        topics = ((of.broker, each) for of in self.unreadable for each in of.topics)
+        every = (LogKey(broker, each.topic, partition, each.topic_id) for broker, each in topics for partition in each.partitions)
+        return {*every, *map(key_of, self.unreadable_logs)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
