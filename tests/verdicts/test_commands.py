@@ -1,12 +1,14 @@
 """Commands to copy: what is in them can neither be taken for an option nor for anything else than a name."""
 
+import inspect
 import shlex
 from dataclasses import replace
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.cluster.verdicts.commands import Command, Commands, GroupCommands
+from streaming.cluster.verdicts.commands import COSTS, Command, Commands, GroupCommands
 from tests.tables import each_row
 
 HERE = Commands(server="kafka-1:9092")
@@ -67,3 +69,15 @@ def test_a_limit_is_doubled_and_where_there_is_none_there_is_no_command() -> Non
     lines = [Commands().keep_longer("t", "retention.ms", limit) for limit in (500, 0, -1)]
     assert [each.line.rpartition("=")[2] for each in lines] == ["1000", "0", ""]
     assert lines[2].reason == "its limits are not known"
+
+
+def test_of_each_command_it_is_written_down_what_it_may_lose() -> None:
+    made = {
+        name
+        for of in (Commands, GroupCommands)
+        for name, each in vars(of).items()
+        if not name.startswith("_") and inspect.isfunction(each) and inspect.get_annotations(each)["return"] is Command
+    }
+    assert COSTS.keys() == made
+    document = Path("docs/alerts.md").read_text("utf-8")
+    assert not [name for name, cost in COSTS.items() if f" | {cost} |" not in document]

@@ -200,8 +200,9 @@ GOLDEN = [
         "damaged",
         replace(READING, batch=BatchCheck(sound=False, error="CRC", position=3000, segment=40, last_offset=110)),
         "the next batch is damaged, and consumers cannot get over it: CRC, at byte 3000 of the segment 00000000000000000040.log, offset "
-        "101. Another replica may have it whole. Its consumers have to be stopped before an offset is reset",
-        f"kafka-consumer-groups.sh {SERVER} --group billing --topic orders:3 --reset-offsets --to-offset 111 --execute",
+        "101. Another replica may have it whole, and has to lead then. If none has, a reset of the group to offset 111 loses what is in "
+        "the batch",
+        "",
     ),
     (
         "too_large",
@@ -344,7 +345,9 @@ GOLDEN = [
     ),
     (
         "rewound",
-        replace(READING, moves=[replace(MOVED, kind="consumer", from_offset=700, to_offset=100, records=-1, offsets=600)]),
+        replace(
+            READING, high_watermark=900, moves=[replace(MOVED, kind="consumer", from_offset=700, to_offset=100, records=-1, offsets=600)]
+        ),
         "set back: the committed offset went from 700 to 100 at 2023-11-14T20:13:20Z (2h ago) by one of its own consumers, further than "
         "they go back to repeat what they had not committed. Between both: up to 600 records. Its consumers have to be stopped "
         "before an offset is reset",
@@ -515,7 +518,7 @@ def test_a_share_group_has_commands_of_its_own_tool_or_none() -> None:
     assert beyond.text.endswith("Its consumers have to be stopped before an offset is reset")
     damaged = replace(READING, batch=BatchCheck(sound=False, error="its CRC is wrong", last_offset=120, segment=40, position=3000))
     (found,) = stated(damaged, type="Share", protocol="share")
-    assert (found.command, found.no_command) == ("", "kafka-share-groups.sh resets to no offset, but only to either end or to a time")
+    assert (found.command, found.no_command) == ("", "a reset to after it loses its records")
     (stopped,) = stated(replace(READING, stopped_since_ms=NOW - HOUR), type="Share", protocol="share")
     assert "the start offset 100 has not moved, and nothing after it was done with, since" in stopped.text
 
@@ -893,6 +896,49 @@ def test_every_partition_has_a_verdict_the_worst_come_first_and_their_order_is_t
         assert broken or (each.unknown == "filling") <= ("unknown" in {one.verdict for one in own}), "whatever else was found"
     assert stated(*random.sample(partitions, len(partitions)), **facts) == found
     assert all(one.text and (one.command == "" or one.no_command == "") for one in found)
+
+
+@given(
+    st.builds(
+        GroupPartition,
+        topic=st.just("a"),
+        partition=st.just(0),
+        committed=st.integers(0, 20),
+        log_start=st.integers(0, 9),
+        high_watermark=st.integers(9, 15),
+        unknown=st.sampled_from(["", "beyond_end"]),
+        lost_offsets=st.integers(0, 1),
+        history=st.sampled_from(["", "made_anew", "cut_off", "parted", "resumed"]),
+        go_on_at=st.integers(0, 9),
+        passed_records=st.integers(0, 9),
+        batch=st.sampled_from([None, BatchCheck(sound=False, last_offset=12, file="/d/a-0/0.log")]),
+        stopped_since_ms=st.sampled_from([-1, NOW - HOUR]),
+        moves=st.lists(
+            st.builds(
+                MovedOffset, kind=st.sampled_from(["admin", "consumer"]), from_offset=st.integers(0, 20), to_offset=st.integers(0, 20)
+            ),
+            max_size=3,
+        ),
+    )
+)
+def test_no_command_goes_over_what_may_not_be_read(partition: GroupPartition) -> None:
+    back = [each.from_offset for each in partition.moves if each.from_offset > each.to_offset]
+    skipped = any(each.from_offset < each.to_offset for each in partition.moves)
+    for each in stated(partition):
+        assert "--to-latest" not in each.command
+        if "--to-offset" in each.command:
+            offset = int(each.command.split("--to-offset ")[1].split()[0])
+            had_read = not skipped and not partition.history and offset in back and offset <= partition.high_watermark
+            assert offset <= partition.committed or offset == partition.go_on_at or had_read, each
+
+
+def test_a_reset_forwards_is_given_only_where_the_group_has_read_all_in_between() -> None:
+    back = replace(MOVED, from_offset=120, to_offset=100)
+    assert only(replace(READING, moves=[back])).command.endswith("--to-offset 120 --execute")
+    skipped = [replace(MOVED, from_offset=60, to_offset=120), back]
+    commands = {each.verdict: each.no_command for each in stated(replace(READING, moves=skipped))}
+    assert commands["rewound"] == "records were skipped meanwhile, and it now reads them"
+    assert only(replace(READING, moves=[replace(back, from_offset=700)])).no_command == "the offset before was beyond the end of the log"
 
 
 @each_row(("segment", "by_a_client"), [(0, True), (39, True), (40, False), (-1, False)])

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from streaming.broker.protocol.cluster_messages import MetadataChange
@@ -30,6 +31,32 @@ class Command:
 
 
 NO_COMMAND = Command()
+
+_READS, _READ_TWICE = "nothing: it only reads", "nothing: what was read since is read once more"
+COSTS: Mapping[str, str] = {
+    "why": _READS,
+    "retention": _READS,
+    "transactions": _READS,
+    "disk": _READS,
+    "dated_in_future": _READS,
+    "verify": _READS,
+    "record": _READS,
+    "list_directory": _READS,
+    "describe_transaction": _READS,
+    "describe_topics": _READS,
+    "describe_topic": _READS,
+    "keep_longer": "nothing: it keeps more on disk, and says how much",
+    "take_back": "nothing: it is given where the change let retention delete earlier",
+    "date_by_broker": "no record, but the timestamps of the producers from then on",
+    "reset_to_earliest": _READ_TWICE,
+    "reset_to": f"{_READ_TWICE}. Forwards it goes only to where the group had read, if nothing was skipped in between",
+    "abort": "the records of a transaction that no coordinator knows any more: without it nobody reads them, nor what follows",
+    "terminate": "the records of the open transaction, as its timeout does; it is given only for one that is stuck",
+    "unregister": "what the cluster knows of a broker: only for one that is gone for good, after its partitions were reassigned",
+}
+"""What each command may lose, by the name of what makes it: all that segtail prints are made here, and none loses a record that another one
+would keep. So none goes to the end of a log, whatever is there now, nor over a damaged batch, which another replica may have whole.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeVar
 
 from streaming.broker.protocol.cluster_messages import MetadataChange
@@ -278,6 +279,10 @@ class GroupFindings:
             if moves[0].kind == MoveKind.RESET:
                 return Command(reason="the offset before was beyond the end of the log")
             furthest = max(each.from_offset for each in moves)
+            if any(each.to_offset > each.from_offset for each in partition.moves):
+                return Command(reason="records were skipped meanwhile, and it now reads them")
+            if 0 <= partition.high_watermark < furthest:
+                return Command(reason="the offset before was beyond the end of the log")
             if partition.committed >= furthest:
                 return Command(reason="it has read past that offset again")
             return self.commands.reset_to(partition.topic, partition.partition, furthest)
@@ -319,11 +324,13 @@ class GroupFindings:
         return Sentences(self._times, of.type, of.protocol, of.state, of.state_ms)
 
     def _damaged(self, partition: GroupPartition, _: GroupVerdict) -> tuple[str, Command]:
+        """What is damaged; the command shows how much is. To go on after it loses what another replica may have whole."""
         batch = partition.batch
         assert batch is not None
-        after = batch.last_offset + 1
-        skip = self.commands.reset_to(partition.topic, partition.partition, after) if after > 0 else Command(reason=_NOWHERE)
-        return self._sentences.damaged(partition, batch, members=self.summary.members > 0 and bool(skip.line)), skip
+        shows = (
+            self.commands.verify(str(Path(batch.file).parent)) if batch.file else Command(reason="a reset to after it loses its records")
+        )
+        return self._sentences.damaged(partition, batch), shows
 
     def _stopped(self, partition: GroupPartition, _: GroupVerdict) -> tuple[str, Command]:
         """Where it stands; the command shows the record that its consumers get next."""
@@ -387,8 +394,6 @@ _OF_PARTITION: Mapping[GroupVerdict, Callable[[GroupFindings, GroupPartition, Gr
 }
 if _without_words := {*GroupVerdict} - {*_OF_GROUP, *_OF_PARTITION, GroupVerdict.NO_OFFSETS}:  # that one is said where nothing is judged
     raise TypeError(f"nothing says what {', '.join(each.name for each in _without_words)} means")
-
-_NOWHERE = "where the batch after it begins is not known"
 
 
 def with_damage(judged: JudgedPartition) -> JudgedPartition:

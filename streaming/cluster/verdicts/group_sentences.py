@@ -174,13 +174,15 @@ class Sentences:
             return f": between {least:,} and {count}, at most {format_size(partition.loss_bytes)}, with all that is due at the same check"
         return f": {count}, {format_size(partition.loss_bytes)}, with all that is due at the same check"
 
-    def damaged(self, partition: GroupPartition, batch: BatchCheck, *, members: bool = False) -> str:
-        """The next batch cannot be read. ``members``: as in `lost`."""
+    def damaged(self, partition: GroupPartition, batch: BatchCheck) -> str:
+        """The next batch cannot be read."""
         first = max(partition.committed, partition.next_offset, batch.base_offset)
+        after = f"offset {batch.last_offset + 1}" if batch.last_offset >= 0 else "the next batch that is sound"
         where = f" of {format_name(batch.file, 500)}" if batch.file else f" of the segment {batch.segment:020}.log"
         return (
             f"the next batch is damaged, and consumers cannot get over it: {batch.error}, at byte {batch.position}{where}, "
-            f"offset {first}. Another replica may have it whole{stop_first(members=members)}"
+            f"offset {first}. Another replica may have it whole, and has to lead then. If none has, a reset of the group to {after} loses "
+            "what is in the batch"
         )
 
     def too_large(self, partition: GroupPartition, fetch_bytes: int) -> str:
