@@ -422,6 +422,11 @@ def test_rests_grow_and_end_with_the_first_range_that_arrives(*, alone: bool, ex
         pauses.append(now[0] - began)
     assert pauses == expected
     assert rests.missing(["a", "b"]) == ["a"]
+    rests.note("a", missed=True, alone=alone)
+    assert rests.awake(["a", "b"]) == ["b"]
+    rests.wake("a")
+    assert rests.awake(["a", "b"]) == ["a", "b"]
+    assert rests.missing(["a"]) == ["a"]
     rests.note("a", missed=False)
     rests.note("a", missed=True)
     assert rests.awake(["a", "b"]) == ["a", "b"]

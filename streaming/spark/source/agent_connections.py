@@ -441,6 +441,10 @@ class Backoff:
         pause = 2.0 ** min(5, count - 1) if alone else HELD_UP_SHARE * waited
         self._until[address] = self._clock() + (pause if count > 1 else 0.0)
 
+    def wake(self, address: str) -> None:
+        """It was put aside, and has answered since what it is asked then, rows among it: its pause is over. What it has missed counts on."""
+        self._until.pop(address, None)
+
     def seconds(self, address: str) -> float:
         """How long the rows of the next range may take."""
         return min(STREAM_SECONDS, RANGE_SECONDS * 2.0 ** min(5, self._missed.get(address, 0)))

@@ -370,12 +370,15 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         journals = {agent: at.journal for agent, at in agents.items()}
         strangers = self._but(strangers, agent_connections.misfits(strangers, files))
         strangers = self._but(strangers, agent_connections.unwelcome(strangers, self._registered, journals, self._options.cluster_id))
-        self._registered |= agent_connections.ask_all(
+        registered = agent_connections.ask_all(
             strangers,
             lambda client: client.register(self._registration(strangers[client.address], agents)),
             files,
             call=Call.REGISTER,
         )
+        for address in registered:
+            self._backoff.wake(address)
+        self._registered |= registered
 
     def _but(self, answers: dict[str, Status], refused: Mapping[str, AgentError]) -> dict[str, Status]:
         """The answers without the agents that may not take part. Those are left alone for a while."""
