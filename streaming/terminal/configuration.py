@@ -25,7 +25,14 @@ from streaming.errors import SettingsError
 
 MASK = "*********(masked)"
 
-_SECRET = re.compile(r"secret|passw|token|credential|(access|account|encryption|private)[._-]?key|://[^/@\s]*:[^/@\s]*@", re.IGNORECASE)
+SECRET_NAMES = (
+    r"secret|passw|passphrase|token|credential|cookie|authorization|signature|user[._-]?info|"
+    r"(?:access|account|encryption|private|api|shared|signing|storage|keystore)[._-]?key|"
+    r"(?<![a-z])(?:sas|sig|pwd|jwt|hmac)(?![a-z])"
+)
+"""Names of secrets, or parts of them. Words of three letters stand alone: ``sasl`` names no ``sas``."""
+
+_SECRET = re.compile(rf"{SECRET_NAMES}|private key-----|://[^/@\s]*:[^/@\s]*@", re.IGNORECASE)
 """As `spark.redaction.regex`, and some more. A value may name a secret too: ``-Djavax.net.ssl.trustStorePassword=...``."""
 
 ENVIRONMENT_PREFIX = "SEGTAIL_"

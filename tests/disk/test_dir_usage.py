@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streaming.broker.disk.dir_usage import DirUsage, DiskFileKind, read_usage
+from streaming.broker.disk.dir_usage import MOST_DEEP, DirUsage, DiskFileKind, read_usage
 from tests.builders import batch, delete, log_dir, partition
 from tests.disk.du import check
 
@@ -149,6 +149,25 @@ def test_a_directory_that_cannot_be_read_is_named_and_the_rest_is_there(disk: Pa
     found = read_usage(disk)
     assert found.unread == {f"{disk}/orders-1": "Permission denied"}
     assert len(found.segments) == 3
+
+
+@pytest.mark.parametrize("at", ["lost+found", "orders-0", "orders-0.0123456789abcdef0123456789abcdef-delete"])
+def test_directories_in_each_other_without_end_are_named_and_the_rest_is_there(disk: Path, at: str) -> None:
+    before = read_usage(disk).taken.sum()
+    (disk / at).mkdir(exist_ok=True)
+    fd = os.open(disk / at, os.O_RDONLY)
+    for _ in range(3 * MOST_DEEP):
+        os.mkdir("d", dir_fd=fd)
+        inner = os.open("d", os.O_RDONLY, dir_fd=fd)
+        os.close(fd)
+        fd = inner
+    os.close(fd)
+    found = read_usage(disk)
+    (path, why), *others = found.unread.items()
+    assert not others
+    assert why == f"it lies in {MOST_DEEP} directories, and what is in it is not counted"
+    assert path.count("/d") >= MOST_DEEP
+    assert found.taken.sum() > before
 
 
 def test_what_vanishes_while_it_is_read_is_not_there(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:

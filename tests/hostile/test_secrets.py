@@ -132,6 +132,31 @@ def merged(*words: object) -> dict[str, str]:
     return dict(taken[0].spark)
 
 
+@each_row(
+    ("name", "value"),
+    [
+        ("spark.sas", "hunter7"),
+        ("spark.hadoop.fs.azure.sas.box.account.blob.core.windows.net", "x"),
+        ("spark.hadoop.fs.azure.SAS", "x"),
+        ("spark.es.net.http.auth.pwd", "x"),
+        ("spark.key.passphrase", "x"),
+        ("spark.kafka.basic.auth.user.info", "user:x"),
+        ("spark.x.api-key", "x"),
+        ("spark.x.apiKey", "x"),
+        ("spark.x.shared_key", "x"),
+        ("spark.kafka.ssl.keystore.key", "x"),
+        ("spark.x.options", "sv=2024&sig=abc"),
+        ("spark.x.connection", "Endpoint=sb://x/;SharedAccessKey=x"),
+        ("spark.x.pem", "-----BEGIN EC PRIVATE KEY-----x"),
+        ("spark.x.jwt", "x"),
+    ],
+)
+def test_a_secret_is_masked_whatever_it_is_called(name: str, value: str) -> None:
+    assert masked("spark", {name: value}) == {name: MASK}
+
+
 def test_what_is_no_secret_stays_as_it_is() -> None:
+    plain = {"spark.kafka.sasl.mechanism": "PLAIN", "spark.x.passes": "2", "spark.ssl.keyStore": "/a", "spark.x.design": "y"}
+    assert masked("spark", plain) == plain
     plain = {"spark.executor.memory": "2g", "spark.driver.host": "h", "spark.sql.shuffle.partitions": "", "spark.ssl.enabled": "true"}
     assert masked("spark", plain) == plain

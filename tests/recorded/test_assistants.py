@@ -1,5 +1,6 @@
 """``segtail mcp``, asked by the protocol's own client: answers are the commands', names are no instructions, a flood is told to wait."""
 
+import http.client
 import json
 import os
 import re
@@ -19,11 +20,14 @@ import anyio
 import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.types import TextContent, TextResourceContents
 
 from streaming.common.units import format_name
 from streaming.pages.site.exporter import Exporter
 from tests.broker.install import KAFKA_VERSION
+from tests.certificates import TOKEN, token_file
 from tests.commands import run_command
 from tests.docs.documented import ROOT
 from tests.docs.running import as_shown
@@ -272,12 +276,71 @@ def test_runbooks_and_how_to_use_it_are_resources(disk: Path) -> None:
     assert runbook.startswith("# TransactionStuck")
 
 
+def test_by_http_only_who_has_the_token_is_answered(disk: Path, tmp_path: Path) -> None:
+    """Other users of the machine reach the port, too, and may not read what this one reads."""
+    (port,) = free_ports(1)
+
+    def status(authorization: str) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
+        ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO})
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        connection.request("POST", "/mcp", ping, headers | ({"Authorization": authorization} if authorization else {}))
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        assert answer.status == 200 or b"segtail mcp prints a token when it starts" in body
+        return answer.status
+
+    with segtail("mcp", disk, "--listen", f"127.0.0.1:{port}", stated=tmp_path / "said") as server:
+        until("it listens", lambda: not server.running() or listens(port))
+        shown = re.search(
+            rf"answers at http://127.0.0.1:{port}/mcp who sends the header Authorization: (Bearer [0-9a-f]{{64}})\n", server.stated
+        )
+        assert shown is not None
+        assert [status(each) for each in ("", "Bearer", f"Bearer {'0' * 64}", shown[1][:-1], f"Basic {shown[1][7:]}")] == [401] * 5
+        assert status(shown[1]) == 200
+
+
+HELLO = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+
+
+@each_row(
+    ("line", "code"),
+    [
+        (b"what?", -32700),
+        (b"[" * 100_000, -32700),
+        (b"\xff", -32700),
+        (b'{"jsonrpc": "2.0"', -32700),
+        (b"[1]", -32600),
+        (b'{"id": 1}', -32600),
+    ],
+)
+def test_what_is_no_message_of_the_protocol_is_answered_with_its_error(line: bytes, code: int, disk: Path) -> None:
+    with by_hand(str(disk)) as (server, _):
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(line + b"\n")
+        server.stdin.flush()
+        while (answer := json.loads(server.stdout.readline()))["id"] is not None:  # to what it was asked before
+            pass
+        assert answer["error"]["code"] == code
+        server.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+        server.stdin.flush()
+        while json.loads(server.stdout.readline())["id"] != 1:
+            pass
+        server.stdin.close()
+        assert server.wait(SECONDS) == 0
+
+
 def test_a_flood_over_http_is_told_to_wait_and_everybody_else_is_answered(disk: Path, tmp_path: Path) -> None:
     (port,) = free_ports(1)
     answers: list[tuple[bool, str]] = []
+    file = token_file(tmp_path / "token")
 
     async def flood() -> None:
-        async with Client(f"http://127.0.0.1:{port}/mcp") as client, anyio.create_task_group() as group:
+        sends = create_mcp_http_client(headers={"Authorization": f"Bearer {TOKEN}"})
+        over = streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=sends)
+        async with sends, Client(over) as client, anyio.create_task_group() as group:
 
             async def ask() -> None:
                 answers.append(await text_of(client, "restart_check", broker=1))
@@ -285,7 +348,7 @@ def test_a_flood_over_http_is_told_to_wait_and_everybody_else_is_answered(disk: 
             for _ in range(24):
                 group.start_soon(ask)
 
-    with segtail("mcp", disk, "--listen", f"127.0.0.1:{port}", stated=tmp_path / "said") as server:
+    with segtail("mcp", disk, "--listen", f"127.0.0.1:{port}", "--token-file", file, stated=tmp_path / "said") as server:
         until("it listens", lambda: not server.running() or listens(port))
         anyio.run(flood)
     refused = [text for is_error, text in answers if is_error]
@@ -305,6 +368,8 @@ def listens(port: int) -> bool:
         (["--listen", "0.0.0.0:9713"], "it is a port of this machine alone"),
         (["--listen", f"127.0.0.1:{'9' * 5_000}"], "it is a port of this machine alone"),
         (["--listen", "9713"], "it is a port of this machine alone"),
+        (["--token-file", "/nowhere"], "--token-file is for --listen"),
+        (["--listen", "127.0.0.1:9713", "--token-file", "/nowhere"], "/nowhere"),
         (["--job", "http://127.0.0.1:1", "/a"], "leave out PATH"),
     ],
 )

@@ -50,6 +50,11 @@ def site() -> PageSite:
     return site_of(MadeUpJob())
 
 
+def test_a_target_that_is_no_path_is_none_of_the_pages(site: PageSite) -> None:
+    for path in ("*", "", "x", "//", "/x/y"):
+        assert site.answer(HttpRequest(path=path, query="", client="", user_agent="", accept="", gzip=False, host="")) is None
+
+
 def view(site: PageSite, address: str) -> Page:
     return Page(ask(site, address).body.decode(), address)
 

@@ -21,6 +21,8 @@ from streaming.spark.client.address_lookup import NO_FILES
 from streaming.spark.client.agent_client import STREAM_SECONDS, AgentClient
 from streaming.spark.source import agent_connections
 from streaming.spark.source.agent_connections import (
+    LOGGED_SECONDS,
+    MOST_LOGGED,
     RANGE_SECONDS,
     SOUND_SECONDS,
     AgentLine,
@@ -367,6 +369,17 @@ def test_one_that_answers_how_it_is_and_nothing_else_is_left_alone_for_ever_long
         while not to.is_available():  # at once: long ago is forgotten
             pass
         to.client.close()
+
+
+def test_an_agent_that_varies_its_words_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock(1000.0)
+    to = AgentLine("nobody:1", NO_FILES, clock)
+    for number in range(100):
+        to.refuse(AgentError(f"{number}", Reason.FAILED))
+    assert len(caplog.records) == MOST_LOGGED
+    clock.now += LOGGED_SECONDS
+    to.refuse(AgentError("another", Reason.FAILED))
+    assert len(caplog.records) == MOST_LOGGED + 1
 
 
 def _ended(asked: Future[_Answer]) -> Future[_Answer]:

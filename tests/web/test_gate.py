@@ -109,6 +109,13 @@ def guarded(path: Path) -> Iterator[Server]:
     yield from serving(config(path, basic_auth_users={"prometheus": hashed()}))
 
 
+@pytest.mark.parametrize(("expected", "status"), [("100-continue", 100), ("100-Continue", 200), ("200-ok", 417), ("100-continue, x", 417)])
+def test_what_a_client_expects_and_nobody_does_is_refused(open_server: Server, expected: str, status: int) -> None:
+    with socket.create_connection(("127.0.0.1", open_server.port), timeout=SECONDS) as client:
+        client.sendall(f"GET / HTTP/1.1\r\nHost: localhost\r\nExpect: {expected}\r\nConnection: close\r\n\r\n".encode())
+        assert status_of(client) == status
+
+
 def test_without_a_file_everybody_may_ask(open_server: Server) -> None:
     assert open_server.ask() == 200
 

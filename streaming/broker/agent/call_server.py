@@ -197,6 +197,7 @@ class _Call(Handler):
 
     def prepare(self) -> None:
         """Tornado calls it when it has the headers of a call, and nothing else."""
+        super().prepare()
         server = self._server
         principal = server.principal_of(self.request.headers.get(HEADER, ""))
         if principal is None:

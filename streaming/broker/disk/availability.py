@@ -108,7 +108,7 @@ def read_server_properties(paths: Iterable[Path]) -> tuple[ServerProperties, ...
     read = []
     for path in paths:
         try:
-            properties = parse_server_properties(read_small(path, PROPERTIES_BYTES))
+            properties = parse_server_properties(read_small(path, PROPERTIES_BYTES, follows=True))
         except OSError as error:
             raise UsageError(f"server.properties {path} cannot be read: {error.strerror}") from error
         except FormatError as error:

@@ -202,11 +202,11 @@ def _properties_of(process: BrokerProcess) -> tuple[ServerProperties, Mapping[st
     """What the process was started with, in two forms: what segtail may read, and everything."""
     if process.file.startswith("/"):
         try:
-            text = read_small(process.directory / "root" / process.file[1:], PROPERTIES_BYTES)
+            text = read_small(process.directory / "root" / process.file[1:], PROPERTIES_BYTES, follows=True)
         except PermissionError:  # the root of another user's process; mostly it is this one
-            text = read_small(process.file, PROPERTIES_BYTES)
+            text = read_small(process.file, PROPERTIES_BYTES, follows=True)
     else:
-        text = read_small(process.directory / "cwd" / process.file, PROPERTIES_BYTES)
+        text = read_small(process.directory / "cwd" / process.file, PROPERTIES_BYTES, follows=True)
     data = b"\n".join([text, *(each.encode("latin-1", "replace") for each in process.overrides)])
     return parse_server_properties(data), dict(parse_properties(data))
 

@@ -87,6 +87,9 @@ def kind_within(directory: PartitionDir | None) -> DiskFileKind | None:
     return OF_STATE.get(directory.state)
 
 
+MOST_DEEP = 50
+"""So deep directories are looked into, each of which takes a descriptor meanwhile: Kafka makes none in those at the root."""
+
 SEGMENT_FILES = np.dtype([(name, "<i8") for name in ("directory", "base_offset", "size", "taken", "modified_ms")])
 """Live segments: the number of the directory, the size by the file's length and on the disk, both in bytes."""
 
@@ -335,8 +338,11 @@ class _Walk:
             )
         self._add(_beside_segments(name, _BESIDE) if kind is None else kind, stat, path)
 
-    def _all_of(self, fd: int, path: str, whose: str, kind: DiskFileKind) -> None:
-        """Everything below a directory has one use."""
+    def _all_of(self, fd: int, path: str, whose: str, kind: DiskFileKind, depth: int = 1) -> None:
+        """Everything below a directory has one use. What lies deeper than `MOST_DEEP` is named as not read."""
+        if depth > MOST_DEEP:
+            self._unread[path] = f"it lies in {MOST_DEEP} directories, and what is in it is not counted"
+            return
         with os.scandir(fd) as entries:
             found = list(entries)
         for entry in found:
@@ -351,7 +357,7 @@ class _Walk:
                 self._add(DiskFileKind.DIRECTORY, stat)
                 inner = os.open(entry.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
                 try:
-                    self._all_of(inner, inside, whose, kind)
+                    self._all_of(inner, inside, whose, kind, depth + 1)
                 finally:
                     os.close(inner)
 

@@ -144,15 +144,24 @@ def opened(path: str | PathLike[str]) -> Iterator[int]:
         os.close(fd)
 
 
-def read_small(path: str | PathLike[str], limit: int) -> bytes:
+def read_small(path: str | PathLike[str], limit: int, *, follows: bool = False) -> bytes:
     """The content of a file that is small by its nature.
+
+    Args:
+        follows: a symbolic link, too, as for files that operators make. A broker makes none: one in a copied log dir leads to a file of
+            this host, whose first bytes a message about it would show.
 
     Raises:
         TooLargeError: it has more than ``limit`` bytes. They are not read.
         OSError: it cannot be read, or is no regular file.
     """
     with Calling(path):
-        fd = open_file(path)
+        try:
+            fd = open_file(path, 0 if follows else os.O_NOFOLLOW)
+        except OSError as error:
+            if error.errno != errno.ELOOP or follows:
+                raise
+            raise OSError(errno.ELOOP, "a symbolic link, which is not followed", str(path)) from error
         try:
             size = os.fstat(fd).st_size
             data = _read(fd, size) if size <= limit else b""

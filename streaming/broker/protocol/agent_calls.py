@@ -28,6 +28,9 @@ _END = (1 << 32) - 1
 MOST_REFUSAL = 64 << 10
 """The most bytes that a client reads of a refusal."""
 
+MOST_WORDS = 300
+"""The most characters of its words that are shown and logged: they are whatever listens there."""
+
 
 class Call(StrEnum):
     """What an agent can be asked."""
@@ -67,7 +70,7 @@ def refusal_of(body: bytes, status: int) -> Refusal:
     """What an agent, or whatever listens there, has answered. Raises AgentError: that is no agent."""
     try:
         found = json.loads(body)
-        return Refusal(HTTPStatus(status), str(found["words"]), str(found["reason"]))
+        return Refusal(HTTPStatus(status), str(found["words"])[:MOST_WORDS], str(found["reason"]))
     except (ValueError, KeyError, TypeError) as error:
         raise AgentError("what listens there is no agent: is it another port?", "protocol") from error
 

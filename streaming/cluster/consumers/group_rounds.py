@@ -268,6 +268,9 @@ arrives later counts in the next one."""
 FIRST_ASKED, LEAST_ASKED = 1024, 128
 """For how many positions of commits an agent is asked at first, and at least, until it is known how quick it is."""
 
+NOTED_SECONDS = 600.0
+"""That an agent does not answer is logged so often at most, for each thing that it is asked."""
+
 HEARD_SECONDS = 60.0
 """What an agent has sent counts for so long."""
 
@@ -329,7 +332,7 @@ class GroupRounds:
         self._pause = PAUSE_SECONDS
         self._heard: dict[str, float] = {}
         self._answered: set[str] = set()  # about groups, in this round
-        self._noted: dict[tuple[str, str], str] = {}  # by agent and what it is asked, why it does not answer
+        self._noted: dict[tuple[str, str], float] = {}  # by agent and what it is asked, when it was logged that it does not answer
         self._due, self._ended = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -406,7 +409,7 @@ class GroupRounds:
             self._changes.take(agent, answer)
             self._heard[agent] = now
         self._answered = {*answers}
-        self._note("groups", answers, errors)
+        self._note("groups", errors)
         self._changes.settle()
 
     def _ask_positions(self, agents: Mapping[str, Agent], now: float) -> None:
@@ -435,7 +438,7 @@ class GroupRounds:
         for answer in answers.values():
             take(answer.question, answer.positions)
             self._adapt(answer)
-        self._note("positions", answers, errors)
+        self._note("positions", errors)
 
     def _adapt(self, answer: _Positions) -> None:
         """Ask an agent for more at once if it was quick, and for less if it was slow."""
@@ -455,20 +458,19 @@ class GroupRounds:
         answers, errors = self._record_calls.call(calls, RECORDS_SECONDS)
         for agent, answer in answers.items():
             self._records.take(agent, answer)
-        self._note("records", answers, errors)
+        self._note("records", errors)
 
     def _silent(self, agents: set[str], now: float, seconds: float) -> set[str]:
         """Those of some agents that have sent nothing for so long."""
         return {agent for agent in agents if now - self._heard.get(agent, -seconds) >= seconds}
 
-    def _note(self, what: str, answers: Iterable[str], errors: Mapping[str, AgentError]) -> None:
-        """Log why agents do not answer what they are asked, each reason once in a row."""
-        for agent in answers:
-            self._noted.pop((agent, what), None)
+    def _note(self, what: str, errors: Mapping[str, AgentError]) -> None:
+        """Log that agents do not answer what they are asked, now and then: why not is in their own words, which may vary."""
+        now = self._around.monotonic()
         for agent, error in errors.items():
-            if self._noted.get((agent, what)) != str(error):
+            if now - self._noted.get((agent, what), -NOTED_SECONDS) >= NOTED_SECONDS:
                 log.warning("an agent does not answer about consumer groups", extra={"agent": agent, "asked": what, "error": str(error)})
-                self._noted[agent, what] = str(error)
+                self._noted[agent, what] = now
 
     def view(self, now: float) -> RoundView:
         """The logs as they are in the table ``now``, in Unix seconds."""

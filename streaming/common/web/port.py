@@ -21,7 +21,7 @@ from typing import Any
 from tornado.httpserver import HTTPServer
 from tornado.httputil import HTTPInputError
 from tornado.iostream import BaseIOStream, IOStream, SSLIOStream, StreamClosedError, UnsatisfiableReadError
-from tornado.web import Application, RequestHandler, stream_request_body
+from tornado.web import Application, HTTPError, RequestHandler, stream_request_body
 
 from streaming.common.logs import RareLog
 from streaming.common.web.messages import SECURED, Response, sentence, whole
@@ -326,6 +326,11 @@ class Handler(RequestHandler):
         self.set_header("Server", "segtail")  # without versions, because anybody may read it
         for name, value in SECURED.items():
             self.set_header(name, value)
+
+    def prepare(self) -> None:
+        """Refuse what is expected and not done: Tornado knows one expectation, and ignores others (RFC 9110, 10.1.1)."""
+        if self.request.headers.get("Expect", "100-continue").lower() != "100-continue":
+            raise HTTPError(HTTPStatus.EXPECTATION_FAILED)
 
     def data_received(self, chunk: bytes) -> None:
         """A part of the body, which is not kept."""

@@ -149,6 +149,8 @@ class PageSite:
         if request.path.startswith(STATIC):
             return _packed(asset(request.path.removeprefix(STATIC)), request)
         segments = request.path.split("/")[1:]
+        if not segments:  # the target "*", or none that begins with a slash
+            return None
         if f"/{segments[0]}" not in (HOME, COST, DISKS, SEARCH, RUNBOOKS, *_LISTS) or (len(segments) > 1 and segments[0] not in _OF_ONE):
             return None
         return _packed(self._html(request, segments), request)

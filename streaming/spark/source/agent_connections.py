@@ -8,6 +8,7 @@ ever more rarely. So the others' rows go on, whatever is wrong with one agent.
 import json
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, as_completed, wait
 from functools import cache, partial
@@ -41,6 +42,9 @@ FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 10.0
 HELD_UP_PAUSES, SOUND_SECONDS = 16, 600.0
 """An agent that lets callers wait though it answers in the background: after the second time within `SOUND_SECONDS` it is left alone for
 `LONGEST_PAUSE_SECONDS`, then for twice as long each time, up to so many of these pauses."""
+
+MOST_LOGGED, LOGGED_SECONDS = 10, 600.0
+"""So many lines are logged about an agent within so long."""
 
 REFUSED_SECONDS = 30.0
 """The pause before an agent that answers, but may not take part, is checked again."""
@@ -97,6 +101,7 @@ class AgentLine:
         self._clock = clock
         self._logged = self._refusal_logged = ""
         self._logs = True
+        self._lines: deque[float] = deque(maxlen=MOST_LOGGED)  # when they were logged
         self._pause = 0.0
         self._again_at = 0.0
         self._held_up, self._held_up_at = 0, 0.0
@@ -212,9 +217,17 @@ class AgentLine:
 
     def _log_once(self, error: AgentError, logged: str) -> str:
         """Log why it does not take part, each reason once. ``logged`` is the reason before; returns the present one."""
-        if str(error) != logged and not (_job_logs and error.reason in _JOB_SEES):
+        if str(error) != logged and not (_job_logs and error.reason in _JOB_SEES) and self._may_log():
             log.warning("agent does not take part", extra={"address": self.client.address, "reason": error.reason, "error": str(error)})
         return str(error)
+
+    def _may_log(self) -> bool:
+        """Whether it is not too much: an agent chooses its words, and may vary them."""
+        now = self._clock()
+        if len(self._lines) == self._lines.maxlen and now - self._lines[0] < LOGGED_SECONDS:
+            return False
+        self._lines.append(now)
+        return True
 
 
 @cache
@@ -442,7 +455,7 @@ class Backoff:
         self._until[address] = self._clock() + (pause if count > 1 else 0.0)
 
     def wake(self, address: str) -> None:
-        """It was put aside, and has answered since what it is asked then, rows among it: its pause is over. What it has missed counts on."""
+        """It was put aside, and has answered since, with rows: its pause is over. What it has missed counts on."""
         self._until.pop(address, None)
 
     def seconds(self, address: str) -> float:

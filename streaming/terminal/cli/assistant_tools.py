@@ -9,19 +9,28 @@ import json
 import re
 import shlex
 import sys
+from http import HTTPStatus
 from subprocess import PIPE
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from anyio import CapacityLimiter, fail_after, run_process
+from anyio import CapacityLimiter, create_task_group, fail_after, run_process
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.resources import TextResource
 from mcp.server.mcpserver.tools import Tool
-from mcp.types import ToolAnnotations
+from mcp.server.stdio import stdio_server
+from mcp.shared._context_streams import create_context_streams
+from mcp.shared.message import SessionMessage
+from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, ToolAnnotations
 from pydantic import Field, ValidationError
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from streaming import __version__
+from streaming.broker.protocol.tokens import HEADER, Token, accepted
 from streaming.common.units import format_size
 from streaming.errors import quoted
 from streaming.shipped.runbooks import runbooks
@@ -141,14 +150,68 @@ class _Question(Tool):
             raise ToolError("; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in wrong.errors())) from error
 
 
-def server_of(source: list[str]) -> MCPServer[Any]:
-    """The server. ``source`` is what each command gets: log dirs, or the job."""
+class Server(MCPServer[Any]):
+    """A server of the protocol. By HTTP it answers who sends ``token``: else every user of this machine got what this one may read.
+
+    On stdin it answers what is no message of the protocol with its error, as JSON-RPC 2.0 wants it: the package says nothing.
+    """
+
+    token: Token
+
+    def streamable_http_app(self, **options: Any) -> Starlette:
+        """As the package's, for who has the token."""
+        app = super().streamable_http_app(**options)
+        app.add_middleware(_TokenGate, token=self.token)
+        return app
+
+    async def run_stdio_async(self) -> None:
+        """Answer on stdin and stdout."""
+        server = self._lowlevel_server
+        async with stdio_server() as (read, write), create_task_group() as group:
+            sender, receiver = create_context_streams[SessionMessage | Exception](0)
+
+            async def pass_on() -> None:
+                async with sender:
+                    async for each in read:
+                        await (write.send(_refused(each)) if isinstance(each, Exception) else sender.send(each))
+
+            group.start_soon(pass_on)
+            await server.run(receiver, write, server.create_initialization_options())
+            group.cancel_scope.cancel()
+
+
+def _refused(error: Exception) -> SessionMessage:
+    is_json = not (isinstance(error, ValidationError) and [each["type"] for each in error.errors()] == ["json_invalid"])
+    found = (
+        ErrorData(code=INVALID_REQUEST, message="this is no message of JSON-RPC 2.0")
+        if is_json
+        else ErrorData(code=PARSE_ERROR, message="this line is no JSON")
+    )
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=found))
+
+
+class _TokenGate:
+    def __init__(self, app: ASGIApp, token: Token) -> None:
+        self._app, self._tokens = app, (token,)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        presented = Headers(scope=scope).get(HEADER, "") if scope["type"] == "http" else ""
+        if scope["type"] == "lifespan" or accepted(self._tokens, presented) is not None:
+            await self._app(scope, receive, send)
+            return
+        words = "segtail mcp prints a token when it starts: send it as the header Authorization: Bearer TOKEN"
+        await PlainTextResponse(words, HTTPStatus.UNAUTHORIZED, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
+
+
+def server_of(source: list[str], token: Token) -> Server:
+    """The server. ``source`` is what each command gets: log dirs, or the job. ``token``: who sends it is answered by HTTP."""
     tools = _Tools(source)
     hints = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     questions = [_Question.from_function(getattr(tools, name), annotations=hints) for name in vars(_Tools) if not name.startswith("_")]
     for each in questions:
         each.parameters["additionalProperties"] = False
-    server: MCPServer[Any] = MCPServer("segtail", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING", tools=questions)
+    server = Server("segtail", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING", tools=questions)
+    server.token = token
     texts = {"llms.txt": _LLMS, **{f"runbooks/{each.name}": each.text for each in runbooks()}}
     for name, text in texts.items():
         server.add_resource(TextResource(uri=f"segtail://{name}", name=name, mime_type="text/markdown", text=text))

@@ -45,6 +45,6 @@ def _beside(settings: Settings) -> list[Path]:
 
 def _node_of(file: Path) -> int | None:
     try:
-        return parse_server_properties(read_small(file, PROPERTIES_BYTES)).node_id
+        return parse_server_properties(read_small(file, PROPERTIES_BYTES, follows=True)).node_id
     except (OSError, FormatError):  # it is not there, or none that can be given
         return None

@@ -17,7 +17,7 @@ from streaming.common.settings import Settings
 from streaming.common.whole_files import write_whole
 from streaming.errors import SegtailError, UsageError
 from streaming.terminal.cli.job_answers import fetch
-from streaming.terminal.configuration import MASK, render_yaml
+from streaming.terminal.configuration import MASK, SECRET_NAMES, render_yaml
 
 _PACKAGES = ("pyspark", "pyarrow", "pandas", "numpy", "tornado", "protobuf")
 _UNITS = ("segtail-agent", "segtail-job")
@@ -27,7 +27,7 @@ _LEAST_PASSWORD = 4
 """A shorter one would be masked in the middle of words; where it stands in an address it is masked in any case."""
 
 _NAMED = re.compile(
-    r"""(?i)([\w.-]*(?:passw|secret|token|credential|authorization)(?![\w.-]*file)[\w.-]*["']?\s*[=:]\s*)("[^"]*"|'[^']*'|(?:(?:basic|bearer)\s+)?[^\s,;]+)"""
+    rf"""(?i)([\w.-]*(?:{SECRET_NAMES})(?![\w.-]*file)[\w.-]*["']?\s*[=:]\s*)("[^"]*"|'[^']*'|(?:(?:basic|bearer)\s+)?[^\s,;]+)"""
 )
 _KEY = re.compile(r"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?(?:-----END \1-----|\Z)", re.DOTALL)
 _IN_ADDRESS = re.compile(r"://[^/@\s]*:[^/@\s]*@")
