@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from streaming.broker.disk.opening import bytes_read
+from streaming.terminal.dump.dumper import MOST_ALIKE
 from streaming.terminal.dump.request import Payload
 from tests.builders import NOW, abort, batch
 from tests.commands import run_command
@@ -56,6 +58,33 @@ def test_zeros_to_the_end_are_a_preallocated_tail_and_no_damage(log: Path) -> No
     assert len(rows(log)) == 60
     (summary,) = rows(log, summary=True)
     assert (summary["zero_tail_bytes"], summary["unreadable_bytes"]) == (3 << 20, 0)
+
+
+@pytest.mark.parametrize("data", [False, True], ids=["to the end", "with bytes behind it"])
+def test_a_hole_that_is_larger_than_any_disk_is_passed_over(data: bool, log: Path) -> None:
+    size = (log / SEGMENT).stat().st_size
+    os.truncate(log / SEGMENT, 1 << 40)
+    if data:
+        with (log / SEGMENT).open("r+b") as file:
+            file.seek((1 << 39) + 5)
+            file.write(b"x")
+    before = bytes_read()
+    done = dumped(log, verify=True, format="json")
+    assert bytes_read() - before < 64 << 20
+    assert len(done.rows) == 60
+    assert [finding.what.partition(";")[0] for finding in done.findings if finding.position == size] == (
+        [f"expected a batch or zeros to the end of the file, found zeros up to position {(1 << 39) + 5}"] if data else []
+    )
+
+
+def test_findings_that_differ_in_numbers_alone_are_summed_up(tmp_path: Path) -> None:
+    count = 3 * MOST_ALIKE
+    for number in range(count):
+        (tmp_path / f"{number:020}.log").write_bytes(b"x" * (number % 5 + 2))
+    done = dumped(tmp_path, verify=True)
+    assert (done.status, len(done.findings)) == (1, MOST_ALIKE + 1)
+    assert done.findings[-1].path.name == f"{count - 1:020}.log"
+    assert done.findings[-1].what.endswith(f"; it is the last of {count - MOST_ALIKE} more that differ in numbers alone")
 
 
 def test_behind_a_hole_of_zeros_the_dump_goes_on_where_the_index_leads(log: Path) -> None:

@@ -348,6 +348,19 @@ class OpenSegment:
                     raise
             return os.lseek(self._fd, 0, os.SEEK_END)
 
+    def stored_from(self, position: int) -> int:
+        """Where the next bytes from ``position`` on begin that the file system stores; the size of the file if there are none, and
+        ``position`` where it stores holes too, or does not know them."""
+        with Calling(self._path):
+            try:
+                return os.lseek(self._fd, position, os.SEEK_DATA)
+            except OSError as error:
+                if error.errno == errno.ENXIO:
+                    return max(position, os.lseek(self._fd, 0, os.SEEK_END))
+                if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+                    raise
+                return position
+
     def modified_ms(self) -> int:
         """The file's modification time, Unix milliseconds."""
         with Calling(self._path):

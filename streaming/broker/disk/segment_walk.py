@@ -400,8 +400,8 @@ class SegmentReader:
         return f"expected a whole batch of {PREFIX_BYTES + length} bytes, found {left} up to the end of the file"
 
     def _zeros_end(self, position: int) -> int:
-        """The end of the zeros that begin at a position."""
-        while chunk := self._open.read(position, WINDOW_BYTES):
+        """The end of the zeros that begin at a position. Holes are passed over: they may be larger than any disk."""
+        while chunk := self._open.read(position := self._open.stored_from(position), WINDOW_BYTES):
             rest = chunk.lstrip(b"\0")
             if rest:
                 return position + len(chunk) - len(rest)

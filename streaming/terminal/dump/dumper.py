@@ -1,8 +1,11 @@
 """The dump: from a request to tables, one file after the other, and to bytes on an output. An error in one file never stops the others."""
 
 import logging
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -455,6 +458,12 @@ class _Sink:
                 return LineSink(form, self._out)
 
 
+MOST_ALIKE = 100
+"""So many findings that differ in numbers alone are reported one by one; of the others the last and how many."""
+
+_NUMBER = re.compile(r"\d+")
+
+
 def dump(request: Request, out: BinaryIO, report: Report, progress: ProgressLine, conclude: Callable[[str], None] = lambda _: None) -> int:
     """Dump the requested files and return the exit status: 0, or 1 if there were findings, else 2 if a path was not usable.
 
@@ -466,18 +475,27 @@ def dump(request: Request, out: BinaryIO, report: Report, progress: ProgressLine
         OutputError: the output cannot be written.
         BrokenPipeError: nobody reads the output any more.
     """
-    findings = list[Path]()
+    findings, alike, last = list[Path](), Counter[str](), dict[str, FormatFlaw]()
 
     def count(finding: FormatFlaw) -> None:
         findings.append(finding.path)
-        progress.clear()
-        report(finding)
+        kind = _NUMBER.sub("N", finding.what)
+        alike[kind] += 1
+        last[kind] = finding
+        if alike[kind] <= MOST_ALIKE:
+            progress.clear()
+            report(finding)
 
     sink = _Sink(request, out)
     dumper = Dumper(request, sink, count, progress, progress.expect)
     dumper.run()
     sink.close()
     progress.clear()
+    for kind, number in alike.items():
+        if number > MOST_ALIKE:
+            report(
+                replace(last[kind], what=f"{last[kind].what}; it is the last of {number - MOST_ALIKE:,} more that differ in numbers alone")
+            )
     if request.verify:
         with _output():
             conclude(_conclusion(dumper, findings))
