@@ -106,6 +106,7 @@ def snapshot_of(*groups: Group, now_ms: int) -> GroupSnapshot:
         leader_epoch=np.full(len(rows), -1),
         former_ms=np.full(len(rows), -1),
         resumed=np.full(len(rows), -1),
+        moved_ms=column("commit_ms"),
         presence=np.zeros(len(rows), np.int64),
         done=np.full(len(rows), None, np.object_),
         group_names=tuple(names),

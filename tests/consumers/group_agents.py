@@ -32,6 +32,7 @@ COMMIT = {
     "leader_epoch": -1,
     "former_ms": -1,
     "resumed": -1,
+    "moved_ms": -1,
     "presence": 0,
 }
 GROUP = {

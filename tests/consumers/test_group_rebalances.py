@@ -221,8 +221,8 @@ def test_every_face_says_the_same_of_a_storm() -> None:
     assert (detail.summary.verdict, detail.summary.severity) == ("rebalancing", "warning")
     assert (detail.summary.rebalances_lately, detail.summary.last_rebalance_ms) == (10, NOW_MS)
     assert detail.findings[0].text == (
-        "it has rebalanced 10 times within 1m, with 2 members at most, last 0s ago; app-2 (/10.0.0.7) left 5 times and joined "
-        "5 times, first 10s ago"
+        "it has rebalanced 10 times within 1m, with 2 members at most, last 0s ago; of the last 10 rebalances, since "
+        "1971-11-26T10:39:50Z (10s ago), app-2 (/10.0.0.7) left 5 times and joined 5 times"
     )
     assert [(each.generation, each.joined_members, each.left_members) for each in detail.rebalances[:2]] == [(109, 1, 0), (108, 0, 1)]
     assert [(each.client, each.host) for each in detail.rebalances[0].joined] == [("app-2", "/10.0.0.7")]

@@ -35,6 +35,7 @@ def table(found: list[tuple[int, int, int, bool]]) -> CommitRows:
         leader_epoch=none,
         former_ms=none,
         resumed=none,
+        moved_ms=none,
         presence=none,
         done=np.full(len(found), None, np.object_),
         group_names=GROUPS,

@@ -308,7 +308,7 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def share_changes(*rows: tuple[str, int], **others: Any) -> GroupChanges:
     """Rows of group g: id of a topic, and offset."""
     count = len(rows)
-    none = ("commit_ms", "expire_ms", "record_offset", "delivered", "leader_epoch", "former_ms", "resumed", "presence")
+    none = ("commit_ms", "expire_ms", "record_offset", "delivered", "leader_epoch", "former_ms", "resumed", "moved_ms", "presence")
     columns: dict[str, Any] = {name: [-1] * count for name in none}
     columns |= {"group": ["g"] * count, "topic": [""] * count, "topic_id": [each for each, _ in rows], "partition": [0] * count}
     columns |= {"coordinator": [0] * count, "offset": [each for _, each in rows], "effective_offset": range(count), "share": [True] * count}

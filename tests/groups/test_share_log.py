@@ -120,7 +120,7 @@ def test_all_columns() -> None:
                 "expire_ms": -1,
             },
             **{"record_offset": 1, "effective_offset": 1, "share": True, "delivered": 2, "done": []},
-            **{"leader_epoch": -1, "former_ms": -1, "resumed": -1, "presence": 0},
+            **{"leader_epoch": -1, "former_ms": -1, "resumed": -1, "moved_ms": -1, "presence": 0},
         }
     ]
 

@@ -290,7 +290,7 @@ GOLDEN = [
         "stopped",
         replace(READING, stopped_since_ms=NOW - HOUR),
         "stopped: the committed offset 100 has not moved since 2023-11-14T21:13:20Z (1h ago) although the record at 101 is readable; 45 "
-        "records left, 68.4 KiB, the next from 2023-11-14T22:13:11Z (9s ago). What that record is, is not known: nobody has looked at it. "
+        "records left, 68.4 KiB, the next from 2023-11-14T22:13:11Z (9s ago). What is in the record was not looked at here. "
         "The disk does not show what its consumers do with the record",
         "",
     ),
@@ -1036,7 +1036,7 @@ def test_a_group_that_stands_while_its_log_is_counted_anew_has_stopped_in_words(
     assert unknown.verdict == "unknown"
     assert stopped.text == (
         "stopped: the committed offset 100 has not moved since 2023-11-14T21:13:20Z (1h ago) although records were readable; 50 offsets "
-        "left. What that record is, is not known: nobody has looked at it. The disk does not show what its consumers do with the record"
+        "left. What is in the record was not looked at here. The disk does not show what its consumers do with the record"
     )
 
 
@@ -1104,7 +1104,7 @@ def test_the_record_on_which_a_group_stands_is_told_from_those_around_it() -> No
     )
     assert "has 9 B and no value and lies" in lies(tombstone=True)
     assert lies(record_offset=100).startswith("The record at 100 has")
-    assert said(size=-1, file="") == ("What that record is, is not known: nobody has looked at it", "")
+    assert said(size=-1, file="") == ("What is in the record was not looked at here", "")
     for each in Unlike:
         assert said(unlike=[each])[0].count(". ") == 1, f"nothing says {each}"
 

@@ -69,15 +69,17 @@ def storm(**values: int) -> Lately:
 def test_a_storm_names_who_comes_and_goes_most_often() -> None:
     some = [left(1), left(1), left(2), rebalance(joined_members=2, joined=[member(1), member(2)]), left(3, ago_ms=31 * MINUTE)]
     assert storm_text(storm(), some, TIMES) == (
-        "it has rebalanced 41 times within 9m 51s, with 3 members at most, last 9s ago; app-1 (/10.0.0.7) left 2 times and joined 1 time, "
-        "first 1m ago"
+        "it has rebalanced 41 times within 9m 51s, with 3 members at most, last 9s ago; of the last 4 rebalances, since "
+        "2023-11-14T22:12:20Z (1m ago), app-1 (/10.0.0.7) left 2 times and joined 1 time"
     )
 
 
-def test_when_a_storm_began_is_when_that_member_first_left_and_not_when_it_joined() -> None:
+def test_of_how_many_rebalances_a_count_is_and_since_when_these_are_is_said() -> None:
     came = rebalance(at_ms=NOW_MS - 6 * MINUTE, joined_members=1, joined=[member(1)])
     some = [left(1), rebalance(at_ms=NOW_MS - 2 * MINUTE, joined_members=1, joined=[member(1)]), left(1, ago_ms=3 * MINUTE), came]
-    assert storm_text(storm(), some, TIMES).endswith("app-1 (/10.0.0.7) left 2 times and joined 2 times, first 3m ago")
+    assert storm_text(storm(), some, TIMES).endswith(
+        "of the last 4 rebalances, since 2023-11-14T22:07:20Z (6m ago), app-1 (/10.0.0.7) left 2 times and joined 2 times"
+    )
     before = [left(2, ago_ms=ago * MINUTE) for ago in range(11, 20)]
     assert storm_text(storm(), [*some, *before], TIMES) == storm_text(storm(), some, TIMES), "what was before a pause"
 

@@ -21,6 +21,7 @@ from streaming.kafka.groups.rebalance_log import (
     COUNTED,
     LEAST_OF_STORM,
     MINUTE_MS,
+    PAUSE_MS,
     STORM_MINUTES,
     STORM_PAUSE_MINUTES,
     RebalanceKind,
@@ -171,3 +172,57 @@ def _count(before: _Counted | None, facts: GroupFacts) -> _Counted | None:
     metadata = sum(each.generations for each in since if each.kind is RebalanceKind.METADATA)
     unfinished = sum(each.unfinished for each in since)
     return _Counted(facts, facts.raised, before.metadata + metadata, before.unfinished + unfinished)
+
+
+# --- groups whose members come and go: a consumer that fails at a record leaves, comes again, reads from the committed offset, and fails
+# again. In between the group is empty, for seconds or minutes: that is not why it stands, and to start its consumers helps nothing. What
+# proves that it goes on so: members came back twice within half an hour, and are away for no longer than they usually are. The offset at
+# which it stands was committed before they first left, and the next record was there when they came back. That they fail at that record is
+# likely; they may also fail before they read, or at what comes after it and is not committed.
+
+
+MOST_STANDING = 5
+"""So many partitions of such a group are named, those with the lowest numbers first."""
+
+RETURNS = 2
+"""After one absence a group was stopped and started."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandingAt:
+    """A partition at whose next record consumers perhaps fail. ``since_ms``: when its offset was committed."""
+
+    topic: str
+    partition: int
+    offset: int
+    since_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restless:
+    """How often members have come back to an empty group since ``first_ms``, when they first left, and last at ``back_ms``; 0 times if it
+    was never empty, and rebalances all the time.
+    """
+
+    returns: int
+    first_ms: int
+    back_ms: int
+    standing: tuple[StandingAt, ...] = ()
+
+
+def comes_and_goes(facts: GroupFacts, now_ms: int) -> Restless | None:
+    """How members come and go, None if they do not."""
+    left_ms, absences = ABSENT, []
+    for each in unpacked_rebalances(facts.rebalances, facts.rebalance_clients, facts.rebalance_hosts):
+        if each.kind is RebalanceKind.REJOINED or not now_ms - STORM_MINUTES * MINUTE_MS < each.at_ms <= now_ms + AHEAD_MS:
+            continue
+        if not each.members:
+            left_ms = each.at_ms if left_ms == ABSENT else left_ms
+        elif left_ms != ABSENT:
+            absences.append((left_ms, each.at_ms))
+            left_ms = ABSENT
+    if len(absences) < RETURNS:
+        return None
+    usual_ms = max(PAUSE_MS, 2 * max(back - left for left, back in absences))
+    away_ms = now_ms - max(facts.state_ms, left_ms) if not facts.members else now_ms - facts.rebalance_ms - STORM_PAUSE_MINUTES * MINUTE_MS
+    return Restless(returns=len(absences), first_ms=absences[0][0], back_ms=absences[-1][1]) if away_ms <= usual_ms else None

@@ -1,7 +1,7 @@
 """What is the matter with each partition of each group: every condition of a verdict, for all commits at once."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from streaming.broker.protocol.group_json import GroupUse, GroupVerdict
 from streaming.cluster.consumers.commit_times import WITHIN_TIMES, is_ahead
 from streaming.cluster.consumers.group_lag import ABSENT, CODES, KNOWN, Codes, LagReason
-from streaming.cluster.consumers.group_rebalances import Lately, all_lately
+from streaming.cluster.consumers.group_rebalances import MOST_STANDING, Lately, Restless, StandingAt, all_lately, comes_and_goes
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_sums import CommitFacts, earliest_of
 from streaming.cluster.verdicts.group_bounds import CALM, DEFAULT_BOUNDS, INFO, SEVERITY, WARNING, GroupBounds, Usage
@@ -524,3 +524,26 @@ def rebalance_storms(snapshot: GroupSnapshot, now_ms: int) -> Mapping[str, Latel
     """What those groups have of late that rebalance all the time, by name."""
     found = all_lately(snapshot.rebalances, snapshot.groups, now_ms)
     return {name: each for name, each in found.items() if each.ratio > STORM_RATIO}
+
+
+def restless_groups(snapshot: GroupSnapshot, now_ms: int) -> Mapping[str, Restless]:
+    """The groups that rebalance all the time, or whose members come and go, with the partitions that stand meanwhile; by name."""
+    storms, found = rebalance_storms(snapshot, now_ms), {}
+    for name in all_lately(snapshot.rebalances, snapshot.groups, now_ms):
+        goes, storm = comes_and_goes(snapshot.groups[name], now_ms), storms.get(name)
+        if goes is None and storm is not None:
+            goes = Restless(returns=0, first_ms=storm.first_ms, back_ms=storm.last_ms)
+        if goes is not None:
+            found[name] = replace(goes, standing=tuple(_standing(snapshot, name, goes))[:MOST_STANDING])
+    return found
+
+
+def _standing(snapshot: GroupSnapshot, name: str, goes: Restless) -> Iterator[StandingAt]:
+    """The partitions whose offset has not moved since, though a record was there when members came back."""
+    rows, logs, found = snapshot.rows, snapshot.logs, snapshot.found
+    for row in snapshot.rows_of(name):
+        moved_ms, appended_ms = int(rows.moved_ms[row]), int(found.appended.latest_ms[row])
+        waits = found.lags.left[row] > 0 and not found.left_over[row] and not found.lags.held[row] and not rows.share[row]
+        if waits and 0 <= moved_ms <= goes.first_ms and 0 <= appended_ms <= goes.back_ms:
+            next_offset = max(int(found.lags.next_offset[row]), int(rows.offset[row]))
+            yield StandingAt(logs.topics[logs.of_row[row]], int(rows.partition[row]), next_offset, moved_ms)

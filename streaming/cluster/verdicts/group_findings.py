@@ -18,14 +18,14 @@ from streaming.broker.protocol.group_json import (
 )
 from streaming.broker.protocol.history_json import DeletedTopic
 from streaming.cluster.consumers.group_partitions import NOT_COMMITTED
-from streaming.cluster.consumers.group_rebalances import Lately
+from streaming.cluster.consumers.group_rebalances import Lately, Restless
 from streaming.cluster.verdicts.admin_causes import NO_CAUSES, AdminCauses, former_limit
 from streaming.cluster.verdicts.commands import NO_COMMAND, Command, GroupCommands
 from streaming.cluster.verdicts.conditions import UNKNOWN_LAG, WholeLag
 from streaming.cluster.verdicts.group_bounds import CALM, SEVERITY, GroupBounds, order
 from streaming.cluster.verdicts.group_judge import Judgement, had_members
 from streaming.cluster.verdicts.group_sentences import ENDED_BY_ITSELF, Sentences, deleted_by_client
-from streaming.cluster.verdicts.group_words import MoveWords, deleted_topic_text, storm_text
+from streaming.cluster.verdicts.group_words import MoveWords, deleted_topic_text, restless_text
 from streaming.cluster.verdicts.transaction_problems import Remedy, StuckTransaction, remedy_after_start, remedy_of, remedy_of_hanging
 from streaming.common.units import TimeWords, capitalized
 from streaming.kafka.groups.group_states import GroupState, GroupType
@@ -135,7 +135,8 @@ class GroupFindings:
         commands: for its cluster, and for the group.
         whole: its lag, of which partitions have a part.
         shares_unread: some log that may have the offsets of share groups is not read.
-        rebalances: its last ones, the newest first; ``storm``: what it has of late, if it rebalances all the time.
+        rebalances: its last ones, the newest first; ``storm``: what it has of late, if it rebalances all the time; ``restless``: that its
+            members come and go, and where it stands meanwhile.
         doubts: what is not known of it if it is a streaming query, in sentences.
         away: the brokers that surely have no process.
         lasting: in sentences that are read later.
@@ -151,6 +152,7 @@ class GroupFindings:
     shares_unread: bool = False
     rebalances: Sequence[GroupRebalance] = ()
     storm: Lately | None = None
+    restless: Restless | None = None
     doubts: Sequence[str] = ()
     away: Collection[int] = ()
     lasting: bool = False
@@ -196,8 +198,7 @@ class GroupFindings:
         )
 
     def _rebalancing(self) -> str:
-        assert self.storm is not None
-        return storm_text(self.storm, self.rebalances, self._times)
+        return restless_text(self.storm, self.restless, self.rebalances, self._times)
 
     def _lost(self, partition: GroupPartition, _: GroupVerdict) -> tuple[str, Command]:
         if not partition.lost_offsets:

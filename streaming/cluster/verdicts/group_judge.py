@@ -12,10 +12,17 @@ from streaming.broker.protocol.group_json import GroupSummary, GroupUse, GroupVe
 from streaming.broker.protocol.history_json import DeletedTopic
 from streaming.broker.protocol.status_json import SEVERITIES
 from streaming.cluster.consumers.group_lag import ABSENT
-from streaming.cluster.consumers.group_rebalances import Lately
+from streaming.cluster.consumers.group_rebalances import Lately, Restless
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot
 from streaming.cluster.consumers.group_uncommitted import Uncommitted
-from streaming.cluster.verdicts.conditions import CommitVerdicts, FirstPending, commit_verdicts, rebalance_storms, waits_longer
+from streaming.cluster.verdicts.conditions import (
+    CommitVerdicts,
+    FirstPending,
+    commit_verdicts,
+    rebalance_storms,
+    restless_groups,
+    waits_longer,
+)
 from streaming.cluster.verdicts.group_bounds import CALM, DEFAULT_BOUNDS, INFO, SEVERITY, GroupBounds, Usage, usages
 from streaming.common.arrays import Longs
 from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
@@ -70,6 +77,7 @@ class JudgedGroups:
     worst: Worst  # the worst judgement of each group's commits, by the group's number among the names of the snapshot
     deserted: frozenset[str]  # the groups that had members and have none, though something is left, and that are not between their runs
     storms: Mapping[str, Lately]  # the groups that rebalance all the time
+    restless: Mapping[str, Restless]  # these, and those whose members come and go
     uncommitted: dict[str, dict[tuple[str, int], Judgement]]  # the judgements of partitions without a commit, by group
     deleted_topics: Mapping[str, Sequence[DeletedTopic]]  # by group, those of which it had records to read
 
@@ -103,6 +111,8 @@ class JudgedGroups:
         if name in self.storms:
             severity = _for_use(SEVERITY[GroupVerdict.REBALANCING], self.usage[name].use)
             yield Judgement(severity, GroupVerdict.REBALANCING, self.storms[name].first_ms)
+        elif name in self.restless and self.restless[name].standing:
+            yield Judgement(_for_use(INFO, self.usage[name].use), GroupVerdict.REBALANCING, self.restless[name].first_ms)
         if name in self.snapshot.queries and self.snapshot.queries[name].doubts:
             yield Judgement(CALM, GroupVerdict.UNKNOWN)
 
@@ -111,7 +121,10 @@ def judge_groups(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds = DEF
     """Judge all groups."""
     rows, pending = snapshot.rows, _first_pending(_waiting_now(snapshot))
     usage = usages(snapshot, now_ms, bounds)
-    deserted = frozenset(name for name, facts in snapshot.groups.items() if had_members(facts) and not usage[name].between)
+    restless = restless_groups(snapshot, now_ms)
+    deserted = frozenset(
+        name for name, facts in snapshot.groups.items() if had_members(facts) and not usage[name].between and name not in restless
+    )
     commits = commit_verdicts(snapshot, now_ms, bounds, usage, deserted, pending)
     with_lag = {rows.group_names[group] for group in np.unique(rows.group[(commits.lag > 0) & ~snapshot.found.left_over]).tolist()}
     return JudgedGroups(
@@ -123,6 +136,7 @@ def judge_groups(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds = DEF
         worst=_worst(snapshot, commits),
         deserted=deserted & with_lag,
         storms=rebalance_storms(snapshot, now_ms),
+        restless=restless,
         uncommitted=_uncommitted(snapshot, now_ms, bounds, usage, pending),
         deleted_topics={
             name: [*some] for name, some in groupby(sorted(snapshot.deleted_topics, key=attrgetter("group")), attrgetter("group"))

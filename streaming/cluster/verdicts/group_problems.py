@@ -25,8 +25,8 @@ from streaming.cluster.verdicts.commands import NO_COMMAND, Command
 from streaming.cluster.verdicts.conditions import certain_losses
 from streaming.cluster.verdicts.group_bounds import CALM, PROBLEMS, order
 from streaming.cluster.verdicts.group_findings import GroupFindings
-from streaming.cluster.verdicts.group_judge import JudgedGroups
-from streaming.cluster.verdicts.group_words import deleted_topic_text, listed_rebalances, storm_text
+from streaming.cluster.verdicts.group_judge import FINE, JudgedGroups
+from streaming.cluster.verdicts.group_words import deleted_topic_text, listed_rebalances, restless_text
 from streaming.cluster.verdicts.transaction_problems import TransactionCauses, transaction_causes
 from streaming.cluster.view.family import Export
 from streaming.common.units import format_be, format_count, format_list, format_name
@@ -126,10 +126,11 @@ def _abandoned(judged: JudgedGroups, export: Export) -> Iterator[LinkedProblem]:
 
 def _storms(judged: JudgedGroups, circumstances: Circumstances) -> Iterator[LinkedProblem]:
     """Groups that rebalance all the time."""
-    for name, storm in judged.storms.items():
-        (judgement,) = (each for each in judged.about(name) if each.verdict is GroupVerdict.REBALANCING)
+    for name, restless in judged.restless.items():
+        judgement = next((each for each in judged.about(name) if each.verdict is GroupVerdict.REBALANCING), FINE)
         if judgement.severity < CALM and circumstances.export.has_consumer(name) and not _is_abandoned(judged, name):
-            text = storm_text(storm, listed_rebalances(judged.snapshot.groups[name]), replace(circumstances.times, now_ms=judged.now_ms))
+            times, rebalances = replace(circumstances.times, now_ms=judged.now_ms), listed_rebalances(judged.snapshot.groups[name])
+            text = restless_text(judged.storms.get(name), restless, rebalances, times)
             yield found(
                 kinds.GROUP_REBALANCING,
                 text,

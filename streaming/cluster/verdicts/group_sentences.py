@@ -295,7 +295,7 @@ class Sentences:
         """What lies where it stands."""
         batch = partition.batch
         if batch is None or batch.size < 0:
-            return "What that record is, is not known: nobody has looked at it"
+            return "What is in the record was not looked at here"
         at, where = batch.record_offset, f"a batch of {format_count(batch.records, 'record')}, {format_size(batch.size)}, {_made(batch)}"
         if at < 0:
             return f"It lies in {where}; {batch.error or 'its records are not opened here'}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from streaming.broker.protocol.group_json import GroupRebalance, MovedOffset, RebalancedMember
 from streaming.broker.protocol.history_json import DeletedTopic
-from streaming.cluster.consumers.group_rebalances import Lately
+from streaming.cluster.consumers.group_rebalances import Lately, Restless
 from streaming.cluster.consumers.query_groups import QueryFacts
 from streaming.common.units import TimeWords, format_count, format_duration, format_list, format_name
 from streaming.kafka.groups.group_rows import GroupFacts
@@ -124,6 +124,21 @@ _MOST_NAMED = 3
 _MOST_REBALANCES = 3
 
 
+def restless_text(storm: Lately | None, restless: Restless | None, rebalances: Sequence[GroupRebalance], times: TimeWords) -> str:
+    """What is said of a group that rebalances all the time, or whose members come and go. ``rebalances``: as for `storm_text`."""
+    text = storm_text(storm, rebalances, times) if storm is not None else ""
+    if restless is None or not restless.standing:
+        return text
+    if not text:
+        text = f"its members come and go: since {times.at(restless.first_ms)} they have come back {format_count(restless.returns, 'time')}"
+    first, several = restless.standing[0], len(restless.standing) > 1
+    where = format_list([f"{format_name(each.topic)}-{each.partition} at offset {each.offset}" for each in restless.standing], _MOST_NAMED)
+    stands = f"What it reads next has stayed the same meanwhile: {where}" if several else f"Meanwhile it stands in {where}"
+    committed = "" if several else f", since its last commit before that, at {times.at(first.since_ms)}"
+    fails = "the first record of one of them" if several else "that record"
+    return f"{text}. {stands}{committed}. Perhaps its consumers fail at {fails}: to start them again helps nothing"
+
+
 def storm_text(of_late: Lately, rebalances: Sequence[GroupRebalance], times: TimeWords) -> str:
     """What is said of a group that rebalances all the time. ``rebalances``: its last ones, the newest first."""
     lasted_ms = max(of_late.last_ms - of_late.first_ms, MINUTE_MS)
@@ -162,7 +177,7 @@ def _what(rebalance: GroupRebalance) -> Iterator[str]:
 
 
 def _restless(rebalances: Sequence[GroupRebalance], times: TimeWords) -> str:
-    """Who has come and gone most often, and since when: it may have joined long before it first left."""
+    """Who has come and gone most often among the last rebalances that are known one by one, and since when these are."""
     joined = Counter(member for each in rebalances for member in each.joined if each.kind != RebalanceKind.REJOINED)
     left = Counter(member for each in rebalances for member in each.left)
     both = (joined + left).most_common(1)
@@ -170,8 +185,10 @@ def _restless(rebalances: Sequence[GroupRebalance], times: TimeWords) -> str:
         return ""
     ((member, _),) = both
     counts = [f"{verb} {format_count(of[member], 'time')}" for verb, of in (("left", left), ("joined", joined)) if of[member]]
-    first_ms = min(each.at_ms for each in rebalances if member in (each.left if left[member] else each.joined))
-    return f"; {_name(member)} {' and '.join(counts)}, first {times.ago(first_ms)}"
+    listed_ms = min(each.at_ms for each in rebalances)
+    return (
+        f"; of the last {format_count(len(rebalances), 'rebalance')}, since {times.at(listed_ms)}, {_name(member)} {' and '.join(counts)}"
+    )
 
 
 def _named(members: Sequence[RebalancedMember], count: int) -> str:

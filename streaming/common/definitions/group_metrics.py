@@ -127,6 +127,12 @@ STOPPED = Metric(
     "Partitions whose committed offset has not changed for group_stopped_after although a record was there to read all that time.",
     BY_TOPIC,
 )
+STANDING_OFFSET = Metric(
+    "segtail_group_standing_offset",
+    "The next offset of a partition that has stopped, or stands while the members of its group come and go: consumers perhaps fail at that "
+    "record. Only of such partitions, five of a group and topic at most.",
+    BY_PARTITION,
+)
 INVALID_OFFSETS = Metric(
     "segtail_group_invalid_offset_partitions",
     "Partitions whose committed offset is beyond the end of the log, or of a history of it that has ended.",

@@ -59,6 +59,7 @@ class HeldCommits:
     def __init__(self) -> None:
         self.group, self.topic, self.partition, self.topic_id, self.leader_epoch, self.presence = (array("i") for _ in range(6))
         self.offset, self.commit_ms, self.record_offset, self.effective_offset, self.version, self.step = (array("q") for _ in range(6))
+        self.moved_ms = array("q")
         self.expire_ms: dict[int, int] = {}  # few have one
         self.former_ms: dict[int, int] = {}
         self.former: dict[int, int] = {}
@@ -86,7 +87,7 @@ class HeldCommits:
         self.leader_epoch.append(-1)
         self.presence.append(0)
         self.offset.append(REMOVED)
-        for column in (self.commit_ms, self.record_offset, self.effective_offset):
+        for column in (self.commit_ms, self.record_offset, self.effective_offset, self.moved_ms):
             column.append(-1)
         self.version.append(0)
         self.step.append(0)
@@ -96,6 +97,8 @@ class HeldCommits:
 
     def put(self, row: int, held: Held, effective_offset: int, version: int) -> None:
         """Give a row its commit."""
+        if held.offset != self.offset[row]:
+            self.moved_ms[row] = held.commit_ms
         self.offset[row], self.topic_id[row], self.commit_ms[row], expire_ms, self.record_offset[row], self.leader_epoch[row] = held
         self.effective_offset[row], self.version[row] = effective_offset, version
         if expire_ms >= 0:
@@ -127,7 +130,7 @@ class HeldCommits:
             times = self.commit_ms[row], self.expire_ms.get(row, -1)
             held = Held(self.offset[row], self.topic_id[row], *times, self.record_offset[row], self.leader_epoch[row])
             copied.put(number, held, self.effective_offset[row], self.version[row])
-            copied.step[number], copied.presence[number] = self.step[row], self.presence[row]
+            copied.step[number], copied.presence[number], copied.moved_ms[number] = self.step[row], self.presence[row], self.moved_ms[row]
             for known, more in ((self.former_ms, copied.former_ms), (self.former, copied.former), (self.resumed, copied.resumed)):
                 if row in known:
                     more[number] = known[row]
@@ -363,7 +366,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         }
         named_by = "group", "topic", "topic_id", "partition", "leader_epoch", "presence"
         numbers = {name: np.frombuffer(getattr(rows, name), np.int32)[chosen] for name in named_by}
-        longs = ("offset", "commit_ms", "record_offset", "effective_offset")
+        longs = ("offset", "commit_ms", "record_offset", "effective_offset", "moved_ms")
         return batch_of(
             COMMITS,
             group=named(self._groups.names, numbers["group"]),

@@ -275,7 +275,7 @@ _Key = tuple[str, int, str, int]
 """Agent, broker, topic and partition: an agent may have the replicas of several brokers."""
 
 
-_NUMBERS = ("offset", "commit_ms", "expire_ms", "delivered", "leader_epoch", "former_ms", "resumed", "presence")
+_NUMBERS = ("offset", "commit_ms", "expire_ms", "delivered", "leader_epoch", "former_ms", "resumed", "moved_ms", "presence")
 
 
 class CommitStore:

@@ -192,6 +192,7 @@ class CommitColumns:
     leader_epoch: Longs
     former_ms: Longs
     resumed: Longs
+    moved_ms: Longs
     presence: Longs
     done: NDArray[np.object_]
 

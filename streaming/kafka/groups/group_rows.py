@@ -50,6 +50,7 @@ class CommittedOffset:
     leader_epoch: Long = -1  # of the record before the offset, as its consumer knew it
     former_ms: Long = -1  # when a commit of this partition was made that was deleted since, or of another topic of that name
     resumed: Long = -1  # the offset of both that one and the first one since, where they are the same
+    moved_ms: Long = -1  # when this offset was first committed, after another one, as far as that is on disk
     presence: Long = 0  # who was in the group when it was committed: a `GroupPresence`
 
 

@@ -226,6 +226,7 @@ class ListedGroups:
             shares_unread=self._shares_unread,
             rebalances=listed_rebalances(self.snapshot.groups.get(summary.group)),
             storm=self.judged.storms.get(summary.group),
+            restless=self.judged.restless.get(summary.group),
             doubts=self._query_doubts(summary.group),
             away=self.away,
             causes=self.causes,

@@ -9,10 +9,18 @@ import pyarrow as pa
 
 from streaming.cluster.consumers.group_lag import ABSENT, REASONS
 from streaming.cluster.consumers.group_moves import pair_values
-from streaming.cluster.consumers.group_rebalances import all_lately
+from streaming.cluster.consumers.group_rebalances import MOST_STANDING, all_lately
 from streaming.cluster.consumers.group_snapshot import GroupSnapshot, PartitionListing
 from streaming.cluster.consumers.group_sums import UNTIMED, PairLabels, count_of, earliest_of, latest_of, partition_labels, with_label
-from streaming.cluster.verdicts.conditions import certain_losses, endangered_losses, held_up, last_skips, losses_by_cause, pair_losses
+from streaming.cluster.verdicts.conditions import (
+    certain_losses,
+    endangered_losses,
+    held_up,
+    last_skips,
+    losses_by_cause,
+    pair_losses,
+    restless_groups,
+)
 from streaming.cluster.verdicts.group_bounds import DEFAULT_BOUNDS, Usage, usages
 from streaming.cluster.view.family import Export, Family, Samples, family_of, labels
 from streaming.common.arrays import Flags, Longs
@@ -85,6 +93,7 @@ def by_topic(snapshot: GroupSnapshot, usage: Mapping[str, Usage], export: Export
     yield plain(group_metrics.OFFSET_EXPIRATION, sums.expiration_ms)
     yield _pending(snapshot, pair_labels, export)
     yield plain(group_metrics.STOPPED, sums.stopped)
+    yield _standing(snapshot, export, now_ms)
     yield plain(group_metrics.INVALID_OFFSETS, sums.invalid)
     yield from (plain(metric, values) for metric, values in _held(snapshot))
     reasons = zip(REASONS, sums.unknown[:, pair_labels.shown], strict=True)
@@ -172,6 +181,24 @@ def _moved(snapshot: GroupSnapshot, numbers: Longs, pair_labels: PairLabels) -> 
         by_kind = list(pair_values(numbers, snapshot.moved.amounts, forwards=forwards))
         yield _labelled(of_records, pair_labels.labels, "kind", [(kind, records, records >= 0) for kind, records, _ in by_kind])
         yield _labelled(of_offsets, pair_labels.labels, "kind", [(kind, offsets, offsets >= 0) for kind, _, offsets in by_kind])
+
+
+def _standing(snapshot: GroupSnapshot, export: Export, now_ms: int) -> Family:
+    """Where partitions stand: of groups whose members come and go, and of those that have stopped."""
+    rows, logs, lags = snapshot.rows, snapshot.logs, snapshot.found.lags
+    found = {
+        (name, each.topic, each.partition): each.offset for name, of in restless_groups(snapshot, now_ms).items() for each in of.standing
+    }
+    count: Counter[tuple[str, str]] = Counter(key[:2] for key in found)
+    for row in np.flatnonzero(snapshot.found.stopped).tolist():
+        name, topic = rows.group_names[rows.group[row]], logs.topics[logs.of_row[row]]
+        key = name, topic, int(rows.partition[row])
+        if key not in found and count[name, topic] < MOST_STANDING:
+            count[name, topic] += 1
+            found[key] = max(int(lags.next_offset[row]), int(rows.offset[row]))
+    shown = {key: offset for key, offset in found.items() if export.has_consumer(key[0]) and export.has_topic(key[1])}
+    family = [(labels(group=name, topic=topic, partition=str(partition)), offset) for (name, topic, partition), offset in shown.items()]
+    return family_of(group_metrics.STANDING_OFFSET, family)
 
 
 def _held(snapshot: GroupSnapshot) -> Iterator[tuple[Metric, Longs]]:

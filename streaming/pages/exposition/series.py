@@ -73,6 +73,7 @@ _ALERTED = frozenset(
         group_metrics.LAST_SKIP,
         group_metrics.PENDING_COMMITS,
         group_metrics.STOPPED,
+        group_metrics.STANDING_OFFSET,
         group_metrics.INVALID_OFFSETS,
         group_metrics.OFFSET_EXPIRATION,
         group_metrics.HELD,
