@@ -124,9 +124,7 @@ def test_a_command_s_message_is_a_sentence_unless_json_is_asked_for(
 
 
 def test_where_nobody_configures_logging_a_message_says_what_it_is_about(capfd: pytest.CaptureFixture[str]) -> None:
-    script = (
-        "from streaming.spark.source import agent_connections; agent_connections.line('127.0.0.1:1').ask(lambda client: client.status())"
-    )
+    script = "from streaming.spark.source.agent_connections import ask_all; ask_all(['127.0.0.1:1'], lambda client: client.status())"
     subprocess.run([sys.executable, "-c", script], check=True)
     stated = capfd.readouterr().err
     assert stated.startswith("agent does not take part address=127.0.0.1:1 reason=refused error=")
@@ -134,6 +132,7 @@ def test_where_nobody_configures_logging_a_message_says_what_it_is_about(capfd: 
 
 
 SOURCE_OF_A_JOB = """
+from concurrent.futures import wait
 from streaming.broker.protocol.agent_calls import Reason
 from streaming.errors import AgentError
 from streaming.spark.source import agent_connections
@@ -141,13 +140,15 @@ from streaming.spark.source.job_options import parse_options
 from streaming.spark.source.stream import EventStreamReader
 
 EventStreamReader(parse_options({"agents": "127.0.0.1:1", "checks": "checks"}))
-line = agent_connections.line("127.0.0.1:1")
-line.ask(lambda client: client.status())
+agent_connections.ask_all(["127.0.0.1:1"], lambda client: client.status())
 
 def plan(client):
     raise AgentError("agent at 127.0.0.1:1: no plan", Reason.FAILED)
 
-line.ask(plan)
+line = agent_connections.line("127.0.0.1:1")
+asked = line.ask(plan)
+wait([asked])
+line.answer(asked, "plan")
 """
 
 

@@ -199,8 +199,8 @@ class Wire(AgentClient):
     def _open(self) -> Any:
         return self  # it stands for the connection too
 
-    def call(self, name: str, request: bytes, seconds: float, headers: object) -> Iterator[bytes]:
-        del seconds, headers
+    def call(self, name: str, request: bytes, seconds: float, most: int, headers: object, *, single: bool = False) -> Iterator[bytes]:
+        del seconds, most, headers, single
         answer = answers(self.agent.service)[Call(name)]
         if name == Call.REGISTER:
             messages = self._come_through(name, lambda: [self.agent.register(Register.decode(request))])
