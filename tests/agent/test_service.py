@@ -576,6 +576,15 @@ def test_whatever_is_lost_on_the_way_is_counted_once(steps: list[str]) -> None:
     assert not any(state.skipped_bytes)
 
 
+def test_a_reader_without_an_id_plans_no_further_than_the_journal(agent: Agent) -> None:
+    Reader(agent).begin()
+    end = agent.journal.end().seq
+    for after in (end + 1, 10**9):
+        with pytest.raises(AgentError, match=f"a plan after {after} of a journal that ends at {end}"):
+            agent.service.plan(PlanRequest("", "run", agent.journal.id, after, None, 0))
+    assert agent.service.plan(PlanRequest("", "run", agent.journal.id, end, None, 0)).seq == end
+
+
 def test_messages_of_another_journal_are_heard_and_change_nothing(agent: Agent) -> None:
     reader = Reader(agent).begin()
     before = agent.consumers.committed("job")

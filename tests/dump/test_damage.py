@@ -81,10 +81,10 @@ def test_findings_that_differ_in_numbers_alone_are_summed_up(tmp_path: Path) -> 
     count = 3 * MOST_ALIKE
     for number in range(count):
         (tmp_path / f"{number:020}.log").write_bytes(b"x" * (number % 5 + 2))
-    done = dumped(tmp_path, verify=True)
-    assert (done.status, len(done.findings)) == (1, MOST_ALIKE + 1)
-    assert done.findings[-1].path.name == f"{count - 1:020}.log"
-    assert done.findings[-1].what.endswith(f"; it is the last of {count - MOST_ALIKE} more that differ in numbers alone")
+    found = [finding for finding in dumped(tmp_path, verify=True).findings if "not whole" in finding.what]
+    assert len(found) == MOST_ALIKE + 1
+    assert found[-1].path.name == f"{count - 1:020}.log"
+    assert found[-1].what.endswith(f"; it is the last of {count - MOST_ALIKE} more that differ in numbers alone")
 
 
 def test_behind_a_hole_of_zeros_the_dump_goes_on_where_the_index_leads(log: Path) -> None:

@@ -441,6 +441,8 @@ class Service:
         same = request.journal == journal
         planned = request.after if same else committed or 0
         if committed is None:
+            if planned > (end := self.journal.end().seq):
+                raise AgentError(f"a plan after {planned} of a journal that ends at {end}: no reader without an id can have been there")
             return _Start(journal, planned, planned)
         if not (self.journal.has_been_at(request.after, request.total) if same else self._suits(request)):
             # a job keeps the name of the journal before it reads, so one that names another has not read this one, or has gone on since
