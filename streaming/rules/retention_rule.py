@@ -499,6 +499,8 @@ class RetentionRule:
         """
         logs, first, two_checks = self._logs, self._logs.first, 2 * self._check_interval
         expired_first = expired[first]
+        # a size that is above its limit lets a segment go only if what comes after it is enough: never the only one
+        too_large = (self._passes.bytes_limit >= 0) & (logs.total > self._passes.bytes_limit)
         after_first = ~logs.active.copy()
         after_first[first] = False
         holds = (
@@ -507,7 +509,7 @@ class RetentionRule:
             ~deletable & ~self._passes.replicated[first] & (expired_first | self._not_by_age) & (due > two_checks),
             deletable & self._remote & (overdue > two_checks),
             ~deletable & ~expired_first & logs.any_of(expired & after_first),
-            ~deletable & ~expired_first & (first == logs.last) & lags,
+            ~deletable & ~expired_first & (first == logs.last) & (lags | too_large),
         )
         blocked = np.select(holds, range(len(BLOCKED)), ABSENT).astype(np.int8)
         return np.where(self._deletes, blocked, np.int8(ABSENT))

@@ -102,7 +102,7 @@ def test_a_loop_over_topics_with_one_replica_ends_where_that_is_accepted(job: Jo
         0,
         ["Broker 2 may be restarted now, as far as it is accepted.", "It costs:", f"- {OFFLINE}"],
     )
-    assert job.get("/-/restart/2?accept=single_replica") == (200, b"safe\n")
+    assert job.get("/-/restart/2?accept=single_replica") == (200, f"safe\nit costs: {OFFLINE[0].lower()}{OFFLINE[1:]}\n".encode())
     assert job.get("/-/restart/2?broker=1")[0] == 409
     ordered = run_command("restart-check", "--all", "--accept", "single_replica", "--job", job.url)
     assert (ordered.returncode, ordered.stdout.splitlines()[:3]) == (0, ["1. Broker 1", "2. Broker 2", "3. Broker 3"])
@@ -114,7 +114,10 @@ def test_what_is_not_known_is_said_and_has_a_status_of_its_own(half_seen: Job) -
         4,
         ["Whether broker 1 may be restarted now is not known:", "- The log dirs of broker 3 are not seen"],
     )
-    assert half_seen.get("/-/restart/1") == (503, b"unknown: the log dirs of broker 3 are not seen\n")
+    assert half_seen.get("/-/restart/1") == (
+        503,
+        b"unknown: the log dirs of broker 3 are not seen\nit costs: another broker leads 1 partition: t-0\n",
+    )
     assert restart_safe(half_seen) == {("2", "single_replica"): 0.0}
 
 
@@ -147,7 +150,7 @@ def test_what_cannot_be_asked_is_refused(job: Job, words: tuple[str, ...], why: 
 @pytest.mark.parametrize(
     ("path", "status", "text"),
     [
-        ("1", HTTPStatus.OK, "safe"),
+        ("1", HTTPStatus.OK, "safe\nit costs: another broker leads 1 partition: t-0"),
         ("2", HTTPStatus.CONFLICT, f"unsafe: {OFFLINE}"),
         ("9", HTTPStatus.NOT_FOUND, "there is no broker '9': registered are 1, 2, 3"),
         ("x", HTTPStatus.NOT_FOUND, "no such broker: the path is /-/restart/BROKER"),

@@ -7,6 +7,7 @@ from streaming.common.rows import TIME_UNKNOWN
 from streaming.rules.cleaning import CompactionRule
 from streaming.rules.retention_rule import BLOCKED, LogFacts, RetentionRule, SegmentColumns
 from tests.rules.logs import TIMES, any_log, log_facts
+from tests.tables import each_row
 from tests.worlds.kafka_retention import naive_deletable
 
 POLICIES = ("delete", "compact,delete", "compact", "")
@@ -222,3 +223,17 @@ def test_of_a_log_that_moves_the_next_check_deletes_nothing_and_what_it_would_ha
     assert moving.next_deletion[0] in (-1, still.next_deletion[0])
     assert not 0 <= moving.next_deletion[0] <= now
     assert moving.retention_lag[0] == still.retention_lag[0]
+
+
+@each_row(
+    ("segments", "blocked"),
+    [
+        ([(0, 100_000, 50, 50)], "active_segment"),  # size deletes no segment that is needed, and never the only one
+        ([(0, 9_999, 50, 50)], ""),
+        ([(0, 9_999, 50, 50), (10, 9_999, 60, 60)], ""),  # the first is needed: without it too little would be left
+    ],
+)
+def test_a_single_segment_above_the_limit_of_size_stays_and_says_why(segments, blocked):
+    log = log_facts(segments, retention_ms=-1, retention_bytes=10_000)
+    found = RetentionRule(SegmentColumns([replace(log, high_watermark=log.log_end_offset)])).at(100)
+    assert (BLOCKED[found.blocked[0]] if found.blocked[0] >= 0 else "", int(found.deletable[0])) == (blocked, 0)

@@ -236,6 +236,20 @@ def test_what_goes_offline_gets_no_other_leader_or_coordinator() -> None:
     ]
 
 
+def test_what_is_due_and_unread_is_told_before_a_start_deletes_it() -> None:
+    def told(broker: int, running: bool, **values: Any) -> list[str]:
+        led = [row | {"partition": 3} for row in replicas("orders", (1, 2))]
+        of = check(led, groups=group(**values), **({} if running else {"down": (broker,)}))
+        return [each.what for each in of.row(broker).costs if each.code == "unread_due"]
+
+    due = "deletes up to 9 records that group billing has not read: orders-3"
+    assert told(1, True, loss_ms=NOW_MS - 1) == [f"the next check, at the latest 30 seconds after a start, {due}"]
+    assert told(1, True, loss_ms=NOW_MS + 1) == []
+    assert told(2, True, loss_ms=NOW_MS - 1) == [], "another broker leads there"
+    assert told(1, False, loss_start_of=1) == [f"its first check, 30 seconds after the start, {due}"]
+    assert told(2, False, loss_start_of=1) == []
+
+
 def test_a_log_dir_that_cannot_be_read_is_a_reason() -> None:
     dirs = {1: (log_dir(checkpoint_ms=NOW_MS), log_dir("/d1", up=False, problem="Input/output error"))}
     row = check(replicas("t", BROKERS), log_dirs=dirs).row(1)

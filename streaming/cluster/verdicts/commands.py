@@ -282,7 +282,7 @@ REMEDIES = {
         "too.",
     ),
     ACTIVE: BlockedRemedy(
-        why="The only segment still takes appends: it is deleted once it is rolled, and this is how Kafka works.",
+        why="The only segment still takes appends: it is deleted once it is rolled, by time and by size, and this is how Kafka works.",
         mend="A smaller segment.ms or segment.bytes rolls it earlier; an idle partition never rolls by itself.",
     ),
 }

@@ -285,7 +285,7 @@ class RestartCheck:
             running=running,
             hangs=broker in self._hanging & self._unfenced and not self._is_released(broker),
             reasons=reasons,
-            costs=[*accepted, *(self._costs(broker) if running else ())],
+            costs=[*accepted, *(self._costs(broker) if running else ()), *self._deletes(broker, running=running)],
             behind=list(self._behind(broker)),
             doubts=doubts,
         )
@@ -374,6 +374,34 @@ class RestartCheck:
         yield from self._coordinated(broker, led)
         yield from self._moves(broker)
         yield from self._recovery(broker)
+
+    def _deletes(self, broker: int, *, running: bool) -> Iterator[RestartFact]:
+        """What groups have not read and is due where a broker leads, or would after its start: its first check deletes it, and so does that
+        of the next leader. Nobody is asked how much of it is due, so it is told how much is left at most.
+        """
+        judged = self.circumstances.groups
+        if judged is None:
+            return
+        found, rows, logs = judged.snapshot.found, judged.snapshot.rows, judged.snapshot.logs
+        now_ms = self.circumstances.now_ms
+        due = (found.loss_ms >= 0) & (found.loss_ms <= now_ms) if running else found.loss_at_start & (found.loss_start_of == broker)
+        some = [(int(row), (logs.topics[logs.of_row[row]], int(rows.partition[row]))) for row in np.flatnonzero(due & ~found.assumed)]
+        if running and some:
+            led = {*self._partitions_of(self._rows[self._leader == broker])}
+            some = [each for each in some if each[1] in led]
+        if not some:
+            return
+        left = found.lags.left[[row for row, _ in some]]
+        groups = {rows.group_names[rows.group[row]] for row, _ in some}
+        names = [f"{topic}-{number}" for topic, number in sorted({partition for _, partition in some})]
+        most = f"up to {format_count(int(left.sum()), 'record')}" if (left >= 0).all() else "records"
+        readers = (
+            f"{'group' if len(groups) == 1 else format_count(len(groups), 'group')} {format_list(sorted(map(format_name, groups)), _NAMED)}"
+        )
+        check = "the next check, at the latest 30 seconds after a start," if running else "its first check, 30 seconds after the start,"
+        which, have = format_list([*map(format_name, names)], _NAMED), "has" if len(groups) == 1 else "have"
+        what = f"{check} deletes {most} that {readers} {have} not read: {which}"
+        yield RestartFact(code="unread_due", what=what, count=len(names), partitions=names[:MOST_NAMED])
 
     def _coordinated(self, broker: int, led: Longs) -> Iterator[RestartFact]:
         """What another broker coordinates meanwhile."""

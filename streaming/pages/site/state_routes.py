@@ -77,7 +77,8 @@ RESTART_HOOK = "/-/restart/"
 
 
 def restart_answer(state: State, request: HttpRequest) -> Response:
-    """Whether the broker may be restarted whose id ends the path: 200, 409 with the reasons, 503 where that is not known.
+    """Whether the broker may be restarted whose id ends the path: 200, 409 with the reasons, 503 where that is not known. What it costs is
+    in further lines.
 
     ``?accept=CODE,...``: as for `RESTART_PATH`; 400 if a code is unknown.
     """
@@ -93,7 +94,8 @@ def restart_answer(state: State, request: HttpRequest) -> Response:
     phase = [] if row.running else ["it hangs" if row.hangs else "it is not running: this is about its start"]
     why = "; ".join([*phase, *row.against])
     status = {SAFE: HTTPStatus.OK, UNSAFE: HTTPStatus.CONFLICT}.get(row.verdict, HTTPStatus.SERVICE_UNAVAILABLE)
-    return sentence(status, f"{row.verdict}: {why}" if why else row.verdict)
+    costs = "".join(f"\nit costs: {each.what}" for each in row.costs)
+    return sentence(status, (f"{row.verdict}: {why}" if why else row.verdict) + costs)
 
 
 def no_cost() -> Cost:
