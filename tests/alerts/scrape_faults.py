@@ -13,7 +13,7 @@ from tests.alerts.shortening import seconds_of
 FAILS = 5
 """One scrape of so many fails."""
 
-AWAY = 4
+AWAY = 2
 """So many scrapes are missing while segtail is started again."""
 
 _RUN = re.compile(r"(_|stale|[-+]?[0-9.eE]+?)(?:([-+][0-9.]+))?x(\d+)")

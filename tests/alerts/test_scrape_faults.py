@@ -83,4 +83,4 @@ def test_values_are_expanded_as_promtool_does(values: str, samples: list[str]) -
 
 def test_a_fault_leaves_what_is_not_there_alone() -> None:
     assert failing(["1"] * 4 + ["_"] + ["1"] * 5) == ["1"] * 4 + ["_"] + ["1"] * 4 + ["stale"]
-    assert away(2)(["1"] * 8) == ["1", "1", "stale", "_", "_", "_", "1", "1"]
+    assert away(2)(["1"] * 8) == ["1", "1", "stale", "_", "1", "1", "1", "1"]
