@@ -41,7 +41,9 @@ def dying(script: str, *, moved_ago: int = 300, appended_ago: int = 200) -> Grou
     ("why", "script", "values", "restless", "no_members"),
     [
         ("it has left once", "+90 -8", {}, False, True),
-        ("it was started again once", "+90 -30 +20 -8", {}, False, True),
+        ("it was started again once, and is there", "+90 -30 +20", {}, False, False),
+        ("it read on, and was stopped again", "+90 -30 +20 -8", {"moved_ago": 15}, False, True),
+        ("it left a second time where it had stood", "+90 -30 +20 -8", {}, True, False),
         ("it fails again and again", "+90 -60 +50 -30 +20 -8", {}, True, False),
         ("and is there now", "+90 -60 +50 -30 +20", {}, True, False),
         ("with a back-off of minutes", "+990 -960 +800 -790 +490 -400", {"moved_ago": 1200, "appended_ago": 1100}, True, False),
@@ -60,6 +62,7 @@ def test_where_a_group_stands_whose_members_come_and_go(
     if restless:
         assert "stands in orders-0 at offset 3" in found["rebalancing"].text
         assert found["rebalancing"].severity == "info"
+        assert found["fine"].text.startswith("stands while members come and go: 7 records left")
     judged = judge_groups(job.round(), NOW_MS)
     assert [(each.topic, each.partition, each.offset) for of in judged.restless.values() for each in of.standing] == [
         ("orders", 0, 3)

@@ -372,11 +372,11 @@ def test_a_cause_that_is_claimed_is_true_and_no_command_skips_what_nobody_has_re
             assert "cut_off" in history.claims if each.history_unclean else history.claims
         if each.history in ("made_anew", "resumed"):
             assert history.topics > 0
-    for each in group.findings:
-        to = _RESET.search(each.command)
+    for finding in group.findings:
+        to = _RESET.search(finding.command)
         if to is None:
-            assert "--reset-offsets" not in each.command
+            assert "--reset-offsets" not in finding.command
             continue
         assert to["where"] != "latest", "whatever comes until then would be skipped"
         offset = int(to["offset"]) if to["offset"] else history.start
-        assert not history.skipped_by(offset), each.text
+        assert not history.skipped_by(offset), finding.text

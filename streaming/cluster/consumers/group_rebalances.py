@@ -176,16 +176,16 @@ def _count(before: _Counted | None, facts: GroupFacts) -> _Counted | None:
 
 # --- groups whose members come and go: a consumer that fails at a record leaves, comes again, reads from the committed offset, and fails
 # again. In between the group is empty, for seconds or minutes: that is not why it stands, and to start its consumers helps nothing. What
-# proves that it goes on so: members came back twice within half an hour, and are away for no longer than they usually are. The offset at
-# which it stands was committed before they first left, and the next record was there when they came back. That they fail at that record is
-# likely; they may also fail before they read, or at what comes after it and is not committed.
+# proves that it goes on so: members left twice within half an hour, came back, and are away for no longer than they usually are. The
+# offset at which it stands was committed before they first left, and the next record was there when they came back. That they fail at that
+# record is likely; they may also fail before they read, or at what comes after it and is not committed.
 
 
 MOST_STANDING = 5
 """So many partitions of such a group are named, those with the lowest numbers first."""
 
-RETURNS = 2
-"""After one absence a group was stopped and started."""
+TIMES = 2
+"""A group whose members have left once was stopped, or started again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ def comes_and_goes(facts: GroupFacts, now_ms: int) -> Restless | None:
         elif left_ms != ABSENT:
             absences.append((left_ms, each.at_ms))
             left_ms = ABSENT
-    if len(absences) < RETURNS:
+    if not absences or len(absences) + (left_ms != ABSENT) < TIMES:
         return None
     usual_ms = max(PAUSE_MS, 2 * max(back - left for left, back in absences))
     away_ms = now_ms - max(facts.state_ms, left_ms) if not facts.members else now_ms - facts.rebalance_ms - STORM_PAUSE_MINUTES * MINUTE_MS

@@ -533,8 +533,9 @@ def restless_groups(snapshot: GroupSnapshot, now_ms: int) -> Mapping[str, Restle
         goes, storm = comes_and_goes(snapshot.groups[name], now_ms), storms.get(name)
         if goes is None and storm is not None:
             goes = Restless(returns=0, first_ms=storm.first_ms, back_ms=storm.last_ms)
-        if goes is not None:
-            found[name] = replace(goes, standing=tuple(_standing(snapshot, name, goes))[:MOST_STANDING])
+        standing = tuple(_standing(snapshot, name, goes))[:MOST_STANDING] if goes is not None else ()
+        if goes is not None and (standing or goes.returns != 1):  # who came back once, and read on, was started again
+            found[name] = replace(goes, standing=standing)
     return found
 
 

@@ -349,6 +349,10 @@ class GroupFindings:
             text = words.not_committed(partition)
         else:
             text = _CALM[verdict](words, partition)
+        if self.restless is not None and (partition.topic, partition.partition) in {
+            (at.topic, at.partition) for at in self.restless.standing
+        }:
+            text = text.replace("fine: ", "stands while members come and go: ", 1)
         ended = self.causes.of_end(partition.topic, self._times) if partition.unknown == "topic_gone" else ""
         return text + ended + words.deleted_next(partition), NO_COMMAND
 
