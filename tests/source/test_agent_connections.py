@@ -29,6 +29,7 @@ from streaming.spark.source.agent_connections import (
     Backoff,
     ask_all,
     line,
+    misfits,
     read_unanswered,
     unanswered,
     unanswered_path,
@@ -165,7 +166,11 @@ def test_whatever_one_does_not_answer_the_others_rows_go_on(call: str, hosts: li
         stream = Stream(first, second)
         stream.until(lambda records: records == {"t1": 3, "t2": 3})
         monkeypatch.setattr(agent_connections, "REFUSED_SECONDS", 0.0)
-        for module, name in (("client.agent_client", "ANSWER_SECONDS"), ("source.agent_connections", "RANGE_SECONDS")):
+        for module, name in (
+            ("client.agent_client", "ANSWER_SECONDS"),
+            ("client.agent_client", "CHECK_SECONDS"),
+            ("source.agent_connections", "RANGE_SECONDS"),
+        ):
             monkeypatch.setattr(f"streaming.spark.{module}.{name}", 0.2)
         hangs.set()
         try:
@@ -414,6 +419,29 @@ def test_an_agent_of_another_version_is_understood_or_not_from_its_first_answer_
             assert isinstance(refused, VersionError)
             assert refused is to.misfit(later)  # it is not asked each time
             assert to.misfit(known) is None
+        to.client.close()
+
+
+def test_one_that_is_busy_with_others_rows_takes_part_as_soon_as_it_sends_some(hosts: list[Host], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent_connections, "ANSWER_SECONDS", 0.0)
+    monkeypatch.setattr(agent_connections, "GRACE_SECONDS", 0.0)
+    known, sends = answers(hosts[0].agent.service), threading.Event()
+
+    def busy(body: bytes, principal: str) -> Messages:
+        sends.wait(SECONDS)
+        yield from known[Call.EVENTS](body, principal)
+
+    with served({**known, Call.EVENTS: busy}) as address:
+        monkeypatch.setattr("streaming.spark.client.agent_client.CHECK_SECONDS", float(SECONDS))
+        to, status = line(address), hosts[0].agent.service.status()
+        (error,) = misfits({address: status}).values()
+        assert error.reason == Reason.SILENT
+        to.refuse(error)
+        assert not to.is_available()
+        sends.set()
+        while not to.is_available():  # it is not left alone for `REFUSED_SECONDS`
+            pass
+        assert misfits({address: status}) == {}
         to.client.close()
 
 

@@ -188,6 +188,9 @@ class _Connection(http.client.HTTPConnection):
 ANSWER_SECONDS = 3.0
 """How long an agent may take to answer a message."""
 
+CHECK_SECONDS = 10.0
+"""How long an agent may take to show that its rows can be read: there may be jobs whose rows come first."""
+
 STREAM_SECONDS = 30.0
 """How long an agent may take to stream a range."""
 
@@ -303,7 +306,7 @@ class AgentClient:
         problem = agent_problem(status.protocol, status.version, streaming.__version__)
         if problem:
             raise VersionError(f"agent at {self.address}: {problem}")
-        self._rows(_NO_ROWS, ANSWER_SECONDS, MESSAGE_BYTES)
+        self._rows(_NO_ROWS, CHECK_SECONDS, MESSAGE_BYTES)
 
     def read(self, request: Range, agent: str = "", seconds: float = STREAM_SECONDS) -> pa.Table:
         """Read all rows of a range (`streaming.common.event_row.EVENTS`), and confirm to the agent that they arrived.

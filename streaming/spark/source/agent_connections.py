@@ -126,9 +126,20 @@ class AgentLine:
 
     def _answers(self) -> None:
         """Ask how it is and for rows, so that nobody has to wait to find out that it sends none. A misfit is told by `misfit`."""
-        error = self.misfit(self.client.status())
+        self._check(self.client.status())
+
+    def _check(self, status: Status) -> None:
+        error = self.misfit(status)
         if error is not None and not isinstance(error, VersionError):
             raise error
+
+    def check(self, status: Status) -> "Future[None]":
+        """Begin to find out whether the agent with this status can be understood: see `known_misfit`."""
+        return _background().do(partial(self._check, status))
+
+    def put_aside(self, asked: "Future[Any]") -> None:
+        """Nobody waits for it until that has been answered."""
+        self._aside = asked
 
     def ask(self, question: Callable[[AgentClient], _Answer]) -> "Future[_Answer]":
         """Begin to ask it."""
@@ -286,15 +297,13 @@ def errors(addresses: Iterable[str], files: ClientFiles = NO_FILES) -> dict[str,
 def misfits(answers: Mapping[str, Status], files: ClientFiles = NO_FILES) -> dict[str, AgentError]:
     """The agents that answered, but are of a version that this one does not understand: the reason, by address."""
     lines = {address: line(address, files) for address in answers}
-    checks = {
-        address: _background().do(partial(each.misfit, answers[address]))
-        for address, each in lines.items()
-        if each.is_unchecked(answers[address])
-    }
+    checks = {address: each.check(answers[address]) for address, each in lines.items() if each.is_unchecked(answers[address])}
     wait(checks.values(), ANSWER_SECONDS + GRACE_SECONDS)
     found = {address: each.known_misfit() for address, each in lines.items()}
-    late = [address for address, each in checks.items() if not each.done()]
-    found |= {address: AgentError(f"agent at {address}: it sends no rows in time", Reason.SILENT) for address in late}
+    for address, check in checks.items():
+        if not check.done():  # it may be busy with other jobs' rows: it takes part as soon as it has answered
+            lines[address].put_aside(check)
+            found[address] = AgentError(f"agent at {address}: it sends no rows in time", Reason.SILENT)
     return {address: error for address, error in found.items() if error is not None}
 
 
