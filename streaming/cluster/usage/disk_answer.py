@@ -135,7 +135,10 @@ def _log_dirs(disk: DiskContents, reckoning: Reckoning) -> Iterator[LogDirUse]:
             free=each.free,
             capacity=each.capacity,
             outlook=_outlook(full, known),
-            **_full_times(full),
+            full_ms=-1 if full is None else _time(full.at_ms),
+            full_earliest_ms=-1 if full is None or full.earliest_ms >= full.at_ms else _time(full.earliest_ms),
+            pace_day=-1 if full is None or full.over_ms < 0 else round(full.pace * DAY_MS),
+            pace_over_ms=-1 if full is None else full.over_ms,
             full_uncleaned_ms=-1 if uncleaned is None or not known else _time(uncleaned.at_ms),
             checkpoint_ms=each.checkpoint_ms,
             unread=len(each.unread),
@@ -180,13 +183,6 @@ def _outlook(full: Full | None, known: bool) -> str:
     if full is not None and full.at_ms != space_outlook.NEVER:
         return FULL
     return NEVER if full is not None and known and full.earliest_ms == space_outlook.NEVER else UNKNOWN
-
-
-def _full_times(full: Full | None) -> dict[str, int]:
-    if full is None:
-        return {}
-    found = {"full_ms": _time(full.at_ms), "full_earliest_ms": _time(full.earliest_ms) if full.earliest_ms < full.at_ms else -1}
-    return found if full.over_ms < 0 else {**found, "pace_day": round(full.pace * DAY_MS), "pace_over_ms": full.over_ms}
 
 
 def _time(at_ms: float) -> int:
