@@ -148,27 +148,14 @@ def test_what_was_read_between_two_moves_keeps_them_apart() -> None:
     assert [(each.from_offset, each.to_offset) for each in moves(job)] == [(5, 20), (25, 22)]
 
 
-def test_a_group_that_was_set_back_and_has_read_past_that_again_is_not_set_back_once_more() -> None:
+def test_no_command_moves_a_group_forwards_that_was_set_back() -> None:
     job = by_hand(job_of(20, **EMPTY), 20, 5, 200)
-    assert findings(job)[0].command.endswith("--to-offset 20 --execute"), "what lies between was read before"
-    say(job, offset=19)
-    job.play("+15")
-    assert findings(job)[0].command.endswith("--to-offset 20 --execute")
-    for offset in (20, 26):
+    for offset in (5, 19, 26):
         say(job, offset=offset)
         job.play("+15")
         (finding,) = findings(job)
-        assert (finding.command, finding.no_command) == ("", "it has read past that offset again")
+        assert (finding.command, finding.no_command) == ("", "it reads on from there, and a reset forwards might skip what it has not read")
         assert finding.text.endswith("Between both: 8 records"), "and nobody has to stop its consumers"
-
-
-def test_of_several_moves_back_the_furthest_counts() -> None:
-    job = job_of(20, **EMPTY)
-    say(job, moved(20, 5, at_ms=940_000), offset=5, **EMPTY)
-    say(job, moved(30, 10), offset=25, **EMPTY)
-    job.play("+200")
-    (finding,) = findings(job)
-    assert finding.command.endswith("--to-offset 30 --execute"), "20 would be further back than it is"
 
 
 def test_to_set_back_what_was_skipped_reads_once_more_what_was_read_since() -> None:
@@ -213,7 +200,7 @@ def test_members_go_back_a_little_and_far() -> None:
     (finding,) = findings(job)
     assert (finding.verdict, finding.severity) == ("rewound", "info")
     assert "by one of its own consumers" in finding.text
-    assert "Between both: 12 records. Its consumers have to be stopped before" in finding.text
+    assert finding.text.endswith("Between both: 12 records")
     assert finding.command.endswith("--to-offset 27 --execute")
     job.play("+200")
     assert series(job, named="_records_total{g,consumer") == {"group_rewound_records_total{g,consumer,orders}": 14}
@@ -227,7 +214,7 @@ def test_only_from_beyond_the_end_a_reset_is_certain() -> None:
     job.play("+15")
     (finding,) = findings(job)
     assert "from beyond the end of the log" in finding.text
-    assert (finding.command, finding.no_command) == ("", "the offset before was beyond the end of the log")
+    assert (finding.command, finding.no_command) == ("", "it reads on from there, and a reset forwards might skip what it has not read")
     assert moves(job) == [MovedOffset(kind="reset", from_offset=50, to_offset=10, from_ms=900_000, at_ms=1_000_000, records=13)]
     job.play("+200")
     assert series(job, named="records_total{g,reset") == {"group_rewound_records_total{g,reset,orders}": 13}

@@ -379,4 +379,7 @@ def test_a_cause_that_is_claimed_is_true_and_no_command_skips_what_nobody_has_re
             continue
         assert to["where"] != "latest", "whatever comes until then would be skipped"
         offset = int(to["offset"]) if to["offset"] else history.start
-        assert not history.skipped_by(offset), finding.text
+        if finding.verdict == "skipped":  # back to where it was before, which may have been set by hand, too
+            assert offset < (history.committed or 0), finding.text
+        else:
+            assert not history.skipped_by(offset), finding.text

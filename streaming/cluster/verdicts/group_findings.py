@@ -29,7 +29,6 @@ from streaming.cluster.verdicts.group_words import MoveWords, deleted_topic_text
 from streaming.cluster.verdicts.transaction_problems import Remedy, StuckTransaction, remedy_after_start, remedy_of, remedy_of_hanging
 from streaming.common.units import TimeWords, capitalized
 from streaming.kafka.groups.group_states import GroupState, GroupType
-from streaming.kafka.groups.offset_moves import MoveKind
 from streaming.rules.transaction_verdicts import TransactionVerdict
 
 # --- the findings about a group with causes before effects: an open transaction that holds a partition up is why the rest is so there. That
@@ -267,26 +266,19 @@ class GroupFindings:
         command = self._undone(partition, moves, forwards=forwards)
         stop = self.summary.members > 0 and bool(command.line)
         if not forwards:
-            return words.rewound(moves, members=stop), command
+            return words.rewound(moves), command
         return words.skipped(moves, read_to=partition.committed if command.line else -1, members=stop), command
 
     def _undone(self, partition: GroupPartition, moves: Sequence[MovedOffset], *, forwards: bool) -> Command:
-        """What undoes moves in one direction, if anything does by now: an offset that has gone on is not moved the other way, and one of a
-        history that has ended is none to go back to.
+        """What undoes moves forwards, if anything does by now: an offset of a history that has ended is none to go back to.
+
+        Nothing undoes one back: the group reads once more what it has read, and nothing shows that it had read all before the offset that
+        it had. It may have been set there by hand.
         """
+        if not forwards:
+            return Command(reason="it reads on from there, and a reset forwards might skip what it has not read")
         if partition.history:
             return Command(reason="the history of its log in which it was moved has ended")
-        if not forwards:
-            if moves[0].kind == MoveKind.RESET:
-                return Command(reason="the offset before was beyond the end of the log")
-            furthest = max(each.from_offset for each in moves)
-            if any(each.to_offset > each.from_offset for each in partition.moves):
-                return Command(reason="records were skipped meanwhile, and it now reads them")
-            if 0 <= partition.high_watermark < furthest:
-                return Command(reason="the offset before was beyond the end of the log")
-            if partition.committed >= furthest:
-                return Command(reason="it has read past that offset again")
-            return self.commands.reset_to(partition.topic, partition.partition, furthest)
         first = min(each.from_offset for each in moves)
         if max(each.to_offset for each in moves) <= partition.log_start:
             return Command(reason="what was skipped is deleted by now")

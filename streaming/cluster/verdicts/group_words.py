@@ -92,9 +92,9 @@ class MoveWords:
         again = f". {since} {read_to}" if read_to > moves[-1].to_offset else ""
         return f"skipped: {self._moves(moves)}. Left unread: {_records(moves)}{again}{stop_first(members=members)}"
 
-    def rewound(self, moves: Sequence[MovedOffset], *, members: bool) -> str:
-        """The group was set back. What lies between was read before, but for what was skipped meanwhile. ``members``: as in `skipped`."""
-        return f"set back: {self._moves(moves)}. Between both: {_records(moves)}{stop_first(members=members)}"
+    def rewound(self, moves: Sequence[MovedOffset]) -> str:
+        """The group was set back."""
+        return f"set back: {self._moves(moves)}. Between both: {_records(moves)}"
 
     @staticmethod
     def moved(*, forwards: bool) -> str:
