@@ -201,7 +201,7 @@ def test_members_go_back_a_little_and_far() -> None:
     assert (finding.verdict, finding.severity) == ("rewound", "info")
     assert "by one of its own consumers" in finding.text
     assert finding.text.endswith("Between both: 12 records")
-    assert finding.command.endswith("--to-offset 27 --execute")
+    assert finding.command == ""
     job.play("+200")
     assert series(job, named="_records_total{g,consumer") == {"group_rewound_records_total{g,consumer,orders}": 14}
 
