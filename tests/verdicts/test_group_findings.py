@@ -386,6 +386,12 @@ def test_each_verdict_in_its_words(kind: str, partition: GroupPartition, text: s
     assert (found.verdict, found.text, found.command) == (kind, text, command)
 
 
+def test_consumers_are_started_only_after_offsets_that_are_not_valid_are_set_back() -> None:
+    ended = replace(CUT, history="cut_off", history_unclean=True, go_on_at=80, passed_records=20)
+    texts = [next(each.text for each in stated(of, members=0, state="Empty") if each.verdict == "no_members") for of in (READING, ended)]
+    assert ["Set back the offsets that are not valid, and only then start its consumers" in text for text in texts] == [False, True]
+
+
 def test_nobody_goes_back_to_an_offset_of_a_history_that_has_ended() -> None:
     ended, moved = stated(replace(READING, moves=[MOVED], history="cut_off", history_epoch=3, go_on_at=50, passed_records=20))
     assert (ended.verdict, moved.verdict) == ("other_history", "skipped")

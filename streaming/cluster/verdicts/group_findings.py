@@ -104,6 +104,8 @@ def _cause(some: Sequence[GroupFinding]) -> GroupFinding | None:
     return next(iter([*held, *(each for each in pending if each.severity)]), None)
 
 
+_INVALID = (GroupVerdict.BEYOND_END, GroupVerdict.OTHER_HISTORY)
+
 _BECAUSE = Command(reason="the open transaction has to end first")
 _AFTER_IT = Command(reason="no reset helps before the open transaction has ended")
 _IN_MEMORY = Command(reason="a reset of its offset makes the loss real, and so does a restart")
@@ -139,6 +141,7 @@ class GroupFindings:
         doubts: what is not known of it if it is a streaming query, in sentences.
         away: the brokers that surely have no process.
         lasting: in sentences that are read later.
+        invalid: some of its offsets are not valid, or perhaps not.
         causes: what admins did that may have begun it.
         deleted_topics: those that were deleted while it had records of them to read.
     """
@@ -155,6 +158,7 @@ class GroupFindings:
     doubts: Sequence[str] = ()
     away: Collection[int] = ()
     lasting: bool = False
+    invalid: bool = False
     causes: AdminCauses = NO_CAUSES
     deleted_topics: Sequence[DeletedTopic] = ()
 
@@ -164,7 +168,8 @@ class GroupFindings:
         Args:
             about: what is to be said of the group as a whole.
         """
-        every, by_other, lowered = [(judgement, self.of_group(judgement), -self.summary.lag) for judgement in about], set(), set()
+        of_all = replace(self, invalid=any(each.verdict in _INVALID for _, judgements in partitions for each in judgements))
+        every, by_other, lowered = [(judgement, of_all.of_group(judgement), -self.summary.lag) for judgement in about], set(), set()
         for partition, judgements in partitions:
             every += [
                 (judgement, self.of_partition(partition, judgement), order(judgement.verdict, partition.lag, partition.loss_ms))
@@ -361,7 +366,7 @@ _OF_GROUP: Mapping[GroupVerdict, Callable[[GroupFindings], str]] = {
     GroupVerdict.LOST: lambda of: "; ".join(deleted_topic_text(each, of._times) for each in of.deleted_topics),
     GroupVerdict.REBALANCING: GroupFindings._rebalancing,
     GroupVerdict.UNKNOWN: lambda of: f"not known: {'; '.join(of.doubts)}",
-    GroupVerdict.NO_MEMBERS: lambda of: of._sentences.no_members(of.summary),
+    GroupVerdict.NO_MEMBERS: lambda of: of._sentences.no_members(of.summary, invalid=of.invalid),
 }
 _CALM: Mapping[GroupVerdict, Callable[[Sentences, GroupPartition], str]] = {
     GroupVerdict.UNKNOWN: Sentences.unknown,

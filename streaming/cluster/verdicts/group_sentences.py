@@ -352,12 +352,13 @@ class Sentences:
         part, noun = (partition.lag_offsets, "offset") if whole.in_offsets else (partition.records_left, "record")
         return f"this partition has {100 * part // whole.total} % of the lag: {part:,} of {format_count(whole.total, noun)}"
 
-    def no_members(self, summary: GroupSummary) -> str:
-        """Nobody reads."""
+    def no_members(self, summary: GroupSummary, *, invalid: bool = False) -> str:
+        """Nobody reads. ``invalid``: some of its offsets are not valid, and who goes on there skips records."""
+        start = "Set back the offsets that are not valid, and only then start its consumers" if invalid else "Start its consumers"
         since = self._since(summary.state_ms)
         tool = tool_of_groups(share=summary.type == GroupType.SHARE)
         return (
-            f"it has {f'had no member{since}' if since else 'no member'}, and something is left to read. Start its consumers: of what they "
+            f"it has {f'had no member{since}' if since else 'no member'}, and something is left to read. {start}: of what they "
             f"subscribe to, they read on where it has committed. If nobody needs the group, {tool} --delete removes it"
         )
 
