@@ -319,7 +319,9 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         brokers = {status.agent: status.brokers for status in self._registered.values()}
         for address, plan in plans.items():
             self._backoff.note(address, missed=plan.missed, alone=len(self._registered) == 1)
-        self._rescan_soon([address for address, plan in plans.items() if plan.missed])
+        late = {address for address, plan in plans.items() if plan.missed}
+        self._rescan_soon(late)  # nobody waits once more for the rows of one that does not even answer that
+        plans = {address: plan for address, plan in plans.items() if address not in late or address in self._registered}
         self._registered = {
             address: replace(status, journal=plans[address].journal) if address in plans else status
             for address, status in self._registered.items()
