@@ -14,6 +14,7 @@ from subprocess import PIPE
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
+import uvicorn
 from anyio import CapacityLimiter, create_task_group, fail_after, run_process
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
@@ -24,7 +25,6 @@ from mcp.shared._context_streams import create_context_streams
 from mcp.shared.message import SessionMessage
 from mcp.types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, ToolAnnotations
 from pydantic import Field, ValidationError
-from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -158,11 +158,11 @@ class Server(MCPServer[Any]):
 
     token: Token
 
-    def streamable_http_app(self, **options: Any) -> Starlette:
-        """As the package's, for who has the token."""
-        app = super().streamable_http_app(**options)
+    def serve(self, host: str, port: int) -> None:
+        """Answer by HTTP who has the token. Raises SystemExit: nothing can listen there; why stands in the log."""
+        app = self.streamable_http_app(host=host)
         app.add_middleware(_TokenGate, token=self.token)
-        return app
+        uvicorn.run(app, host=host, port=port, log_level=self.settings.log_level.lower())
 
     async def run_stdio_async(self) -> None:
         """Answer on stdin and stdout."""

@@ -74,6 +74,6 @@ def command(
             err=True,
         )
     try:
-        server.run("streamable-http", host=host, port=int(port))
+        server.serve(host, int(port))
     except SystemExit as error:  # the reason stands above it
         raise UsageError(f"cannot listen on {listen}: stop the process that uses it, or choose another port with --listen") from error
