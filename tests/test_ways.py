@@ -22,6 +22,7 @@ from streaming.common.settings import Settings
 from streaming.pages.exposition.render import render
 from streaming.simulator.metadata_writer import ReplicaSet, partition_record, topic_record
 from streaming.spark.client.agent_client import AgentClient
+from streaming.spark.source import agent_connections
 from tests.agent.followed import OFFSETS, committed
 from tests.agents import Agent, served
 from tests.builders import NOW, batch, log_dir, partition
@@ -59,6 +60,7 @@ class _Entered:
 @contextmanager
 def _profiled() -> Iterator[_Entered]:
     entered, before = _Entered(), sys.getprofile()
+    agent_connections._background.cache_clear()  # threads that were begun before are not profiled
     threading.setprofile(entered)
     sys.setprofile(entered)
     try:

@@ -89,6 +89,7 @@ def test_what_alerts_need_of_groups_is_on_the_page_whatever_is_left_out(job: Gro
         "segtail_group_endangered_timestamp_seconds",
         "segtail_group_held_since_timestamp_seconds",
         "segtail_group_last_loss_timestamp_seconds",
+        "segtail_group_deleted_topic_records",
         "segtail_group_lag_unknown_partitions",  # all lags are known
         "segtail_group_last_skip_timestamp_seconds",
         "segtail_group_skipped_offsets_total",

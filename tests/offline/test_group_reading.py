@@ -349,7 +349,7 @@ def test_a_batch_that_is_damaged_is_named_with_its_file_and_place(cluster: Clust
     assert (batch_of.sound, batch_of.error, batch_of.position, batch_of.file) == (False, "bad CRC", sound.position, str(path))
     verdict = group.findings[0]
     assert verdict.verdict == "damaged"
-    assert verdict.command.endswith("--reset-offsets --to-offset 7 --execute")
+    assert verdict.command == f"segtail dump --verify {path.parent}"  # another replica may have whole what a reset would skip
     (reported,) = (doubt for doubt in cluster.read().doubts if str(path) in doubt)
     assert f"{path}: bad CRC: offsets 4 to 6 at position {sound.position}. Consumers get no further" in reported
     rows = cluster.read().reading.answers.page(PageRequest(sort="verdict", order="asc")).rows
