@@ -13,7 +13,7 @@ from streaming.cluster.verdicts.circumstances import Circumstances
 from streaming.cluster.verdicts.group_judge import judge_groups
 from streaming.cluster.verdicts.incidents import problems
 from streaming.cluster.view.view import view
-from tests.consumers.group_agents import GROUP
+from tests.consumers.group_agents import GROUP, Records
 from tests.consumers.group_world import GroupJob, restarted, row, world
 from tests.view.rows import removed, states
 
@@ -145,3 +145,28 @@ def test_a_topic_that_the_group_has_left_is_no_loss() -> None:
     job.play("+15")
     assert job.about().findings[0].verdict == "left_over"
     assert gone(job).round(15).deleted_topics == ()
+
+
+def test_what_was_counted_last_counts_while_nobody_knows_more() -> None:
+    job = topic_world("3 +15")
+    counted_ms = round(1000 * job.now)
+    job.agents["a1"].logs["orders", 0].state = "UNCOUNTED"
+    job.play("away +80 +80 back")
+    (found,) = gone(job).round(15).deleted_topics
+    assert (found.records, found.offsets, found.counted_ms) == (7, 0, counted_ms)
+    assert "that the group had still to read, as of 1970-01-01T00:16:55Z (" in problems_of(job)[0].what
+
+
+def test_where_records_are_not_counted_their_offsets_are_told_and_partitions_add_up() -> None:
+    job = topic_world("")
+    job.table.apply(states(row("orders", 1, topic_id=OLD_ID, end=6)))
+    job.agents["a1"].logs["orders", 0].state = "FILLING"
+    job.agents["a1"].logs["orders", 1] = Records(["data"] * 6)
+    job.play("3 4/1 z:9/1 +15")
+    job.topics = {"__consumer_offsets": 1}
+    drop(job)
+    job.table.apply(states(removed("orders", 1, topic_id=OLD_ID)))
+    job.deletions[OLD_ID] = round(1000 * job.now)
+    job.play("-1 -1/1 z:-1/1 +15")
+    assert [(each.group, each.records, each.offsets) for each in deleted(job)] == [("g", 2, 7)]
+    assert "with at least 2 records and 7 offsets whose records were not counted that the group" in problems_of(job)[0].what
