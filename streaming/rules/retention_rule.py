@@ -261,9 +261,11 @@ class RetentionPasses:
         """
         logs, last = self._logs, self._logs.last
         late_ms = np.maximum(now_ms - self._largest[last], 0)
-        rolled = self._rolled_ms(growth, late_ms, now_ms)
+        written_to = self._is_written_to(growth, now_ms)
+        grows = (growth.rate > 0) | written_to
+        rolled = np.where(grows, self._rolled_ms(growth, late_ms, now_ms), now_ms)
         if_it_grows = self.expires.copy()
-        newest = np.maximum(self._largest[last], np.where(growth.rate > 0, rolled - late_ms, 0))
+        newest = np.maximum(self._largest[last], np.where(grows, rolled - late_ms, 0))
         later = self.timed & (self.expires[last] > now_ms)
         if_it_grows[last] = np.where(later, newest + self.limit + 1, self.expires[last])
         since = np.minimum(self.unneeded_since(), now_ms)
@@ -273,14 +275,15 @@ class RetentionPasses:
         by_size = np.where(self.missing <= 0, since, np.where(self._sized, np.minimum(comes, FAR), FAR))
         if_silent, if_it_grows = np.minimum(self.expires, FAR), np.minimum(if_it_grows, FAR)
         by_time = if_silent.copy()
-        by_time[last] = np.where(self._is_written_to(growth, now_ms), if_it_grows[last], if_silent[last])
+        by_time[last] = np.where(written_to, if_it_grows[last], if_silent[last])
         return Moments(by_size=by_size, by_time=by_time, by_time_if_silent=if_silent, by_time_if_it_grows=if_it_grows, rolled=rolled)
 
     def _is_written_to(self, growth: Growth, now_ms: int) -> Flags:
         """Whether something surely comes to each log before the newest record of its active segment is past ``retention.ms``.
 
-        It grows, its records so far were on average a tenth of the limit apart or less, and it has been silent for less than half of the
-        limit and not longer than it was written. Records in bursts look the same on average; the silence between them tells these.
+        Its records so far were on average a tenth of the limit apart or less, and it has been silent for less than half of the limit and
+        not longer than it was written. Records in bursts look the same on average; the silence between them tells these. The rate at which
+        it was seen to grow does not decide: a command that looks once has none.
         """
         logs, last = self._logs, self._logs.last
         written = np.maximum(np.where(logs.modified[last] <= now_ms, logs.modified[last], 0), self._largest[last])
@@ -288,7 +291,7 @@ class RetentionPasses:
         began = np.where(growth.active_first_ms >= 0, np.minimum(growth.active_first_ms, FAR), self._largest[last])
         took_ms, apart = np.maximum(self._largest[last] - began, 0), np.maximum(logs.log_end - logs.base[last] - 1, 1)
         often = (took_ms > 0) & (took_ms / apart * _OFTEN <= self.limit)
-        found: Flags = self.timed & (growth.rate > 0) & often & (2 * silent_ms < self.limit) & (silent_ms <= took_ms)
+        found: Flags = self.timed & often & (2 * silent_ms < self.limit) & (silent_ms <= took_ms)
         return found
 
     def unneeded_since(self) -> Longs:
@@ -301,7 +304,7 @@ class RetentionPasses:
         return logs.modified[np.clip(made_so, logs.first[logs.owner], logs.last[logs.owner])]
 
     def _rolled_ms(self, growth: Growth, late_ms: Longs, now_ms: int) -> Longs:
-        """When the active segment of each log gets no more records: at once if nothing is appended, else when it is rolled.
+        """When the active segment of each log is rolled if records go on to come.
 
         Its age is the difference of its records' times. If its first one is not known, it was perhaps rolled just now.
         """
@@ -311,7 +314,8 @@ class RetentionPasses:
         first = growth.active_first_ms
         begun = np.where((first >= 0) & self.full[logs.last], np.minimum(first, FAR) + late_ms, now_ms)
         by_age = np.maximum(begun + np.minimum(logs.limit("roll_ms"), FAR), now_ms)
-        return np.where(growth.rate > 0, np.minimum(by_size, by_age), now_ms)
+        found: Longs = np.minimum(by_size, by_age)
+        return found
 
 
 def _milliseconds_for(count: Longs, rate: NDArray[np.float64]) -> Longs:

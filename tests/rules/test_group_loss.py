@@ -168,15 +168,18 @@ def test_with_steady_appends_an_offset_goes_when_the_growing_log_deletes_it(draw
         (40_000, 1_000, 7 * DAY, True),
     ],
 )
-def test_nothing_of_a_log_that_is_written_to_is_due_before_its_segment_is_rolled(every, silent, retention, written_to):
+@pytest.mark.parametrize("watched", [-1.0, 0.0, 5.0])
+def test_nothing_of_a_log_that_is_written_to_is_due_before_its_segment_is_rolled(every, silent, retention, written_to, watched):
+    """However fast it was seen to grow: a job, which has watched it for long, and a command that looks once say the same."""
     now, count = 100 * DAY, 200
     first = now - silent - every * count
     log = log_facts([(0, 10 * count, now - silent, now - silent)], log_end_offset=count + 1, retention_ms=retention, segment_bytes=1 << 30)
-    growth = growth_now(SegmentColumns([log]), np.array([-1.0]), np.array([first]), now)
+    growth = growth_now(SegmentColumns([log]), np.array([watched]), np.array([first]), now)
     (found,) = (losses(SegmentColumns([log]), growth, np.array([0]), np.array([5]), now),)
     due = now - silent + retention + 1
     rolled = first + log.limits.roll_ms + retention + 1
-    assert found.latest_ms[0] == rolled + log.limits.check_interval_ms
+    latest = due if watched == 0 and not written_to else rolled
+    assert found.latest_ms[0] == latest + log.limits.check_interval_ms
     assert (found.at_ms[0], found.silent_ms[0]) == ((rolled, due) if written_to else (due, -1))
     (retained,) = RetentionRule(SegmentColumns([log])).at(now, growth=growth).next_deletion.tolist()
     assert retained == found.at_ms[0], "the list of partitions says the same"
