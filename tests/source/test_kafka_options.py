@@ -26,7 +26,8 @@ def parsed(**options: str) -> Any:
         ({"subscribePattern": "o.*"}, "selection.pattern", "o.*"),
         ({"kafka.isolation.level": "read_uncommitted"}, "isolation", Isolation.READ_UNCOMMITTED),
         ({"startingOffsets": "earliest"}, "starting_position", StartFrom.EARLIEST),
-        ({"startingOffsets": " Latest"}, "starting_position", StartFrom.LATEST),
+        ({"assign": '{"b": [2, 0], "a": [0, 2]}'}, "selection.topics", ("b", "a")),
+        ({"assign": '{"b": [2, 0], "a": [0, 2]}'}, "selection.partitions", (0, 2)),
         ({"endingOffsets": "latest"}, "ending_offsets", {}),
         ({"includeHeaders": "true"}, "columns", ()),
         ({"startingOffsets": '{"t": {"0": 7, "1": -2}}'}, "starting_offsets", {("t", 0): 7, ("t", 1): -2}),
@@ -47,7 +48,15 @@ def test_what_means_the_same_is_taken(options: dict[str, str], field: str, value
 @each_row(
     ("options", "message"),
     [
-        ({"assign": '{"t": [0]}'}, "option assign: give topics and partitions"),
+        ({"assign": '{"t": [0], "u": [0, 1]}'}, "has to name the same partitions, one at least, of each topic"),
+        ({"assign": '{"t": []}'}, "has to name the same partitions, one at least, of each topic"),
+        ({"assign": '{"t": 0}'}, 'is not JSON such as {"orders": [0, 1]}'),
+        ({"assign": '{"t": [0]}', "partitions": "1"}, "options assign and partitions: give one of them"),
+        ({"maxTriggerDelay": "1m"}, "option maxTriggerDelay: a micro-batch has what is there"),
+        ({"fetchOffset.numRetries": "3"}, "offsets are read from disk; leave it out"),
+        ({"kafkaConsumer.pollTimeoutMs": "3"}, "records are read from disk; leave it out"),
+        ({"startingOffsetsByTimestampStrategy": "latest"}, "a partition without a record of startingTimestamp or later has no row"),
+        ({"startingOffsets": " Latest"}, "option startingPosition: at latest begins a stream, and this is read at once"),
         ({"kafka.bootstrap.servers": "b:9092"}, "option kafka.bootstrap.servers: segtail asks no broker"),
         ({"kafka.ssl.truststore.location": "/t"}, "option kafka.ssl.truststore.location: segtail has no Kafka client; leave it out"),
         ({"maxOffsetsPerTrigger": "9"}, "option maxOffsetsPerTrigger: maxBytesPerTrigger bounds a micro-batch, in bytes"),
@@ -102,6 +111,54 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> LogDir:
     for number in (0, 1):
         partition(disk, "t", number).append(batch(3))
     return disk
+
+
+@each_row(
+    ("begin", "end", "message", "left"),
+    [
+        (8, -1, "option startingOffsets: t-0: it can be read up to offset 7, and 8 is asked for", []),
+        (2, 8, "option endingOffsets: t-0: it can be read up to offset 7, and 8 is asked for", [2, 3, 4, 5, 6]),
+        (1, 5, "option startingOffsets: t-0: it begins at offset 2, and 1 is asked for: what was before is deleted", [2, 3, 4]),
+        (-2, 1, "option endingOffsets: t-0: it begins at offset 2, and 1 is asked for: what was before is deleted", []),
+        (5, 3, "options startingOffsets and endingOffsets: t-0 would begin at offset 5, after its end at 3", None),
+        (7, 7, "", []),
+        (2, 7, "", [2, 3, 4, 5, 6]),
+        (-2, -1, "", [2, 3, 4, 5, 6]),
+    ],
+)
+def test_offsets_outside_of_a_log_are_an_error_unless_loss_is_allowed(
+    begin: int, end: int, message: str, left: list[int] | None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who recovers a range from a disk that has less of it must not believe that all of it came."""
+    disk = log_dir(tmp_path, f"{begin} {end}")
+    log = partition(disk, "t")
+    log.append(batch(3), batch(4))
+    log.delete_records(2)
+    disk.write_log_starts()
+    disk.release()
+    given = {"startingOffsets": json.dumps({"t": {"0": begin}}), "endingOffsets": json.dumps({"t": {"0": end}}), "until": "end"}
+    if message:
+        with pytest.raises(UsageError) as refused:
+            record_rows(disk.path, **given)
+        assert message in str(refused.value)
+    else:
+        assert offsets_of(record_rows(disk.path, **given)).get(("t", 0), []) == left
+    if message and left is not None:
+        caplog.clear()
+        assert offsets_of(record_rows(disk.path, failOnDataLoss="false", **given)).get(("t", 0), []) == left
+        assert message in caplog.text
+        assert "failOnDataLoss=false reads what is there" in str(refused.value)
+
+
+def test_an_end_in_front_of_which_a_transaction_is_open_is_an_error(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    log = partition(disk, "t")
+    log.append(batch(2), batch(3, producer=7, transactional=True))
+    disk.release()
+    given = {"startingOffsets": json.dumps({"t": {"0": 0}}), "endingOffsets": json.dumps({"t": {"0": 5}}), "until": "end"}
+    with pytest.raises(UsageError, match="option endingOffsets: t-0: it can be read up to offset 2, and 5 is asked for"):
+        record_rows(disk.path, **given)
+    assert offsets_of(record_rows(disk.path, isolation="read_uncommitted", **given)) == {("t", 0): [0, 1, 2, 3, 4]}
 
 
 @each_row(

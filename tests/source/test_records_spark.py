@@ -41,6 +41,6 @@ def test_rows_of_the_columns_of_sparks_kafka_source(spark: SparkSession, disk: P
 
 def test_nothing_to_read_is_no_rows_and_a_wrong_path_fails_before_tasks(spark: SparkSession, disk: Path) -> None:
     source = spark.read.format("segtail").option("relation", "records")
-    assert source.options(log_dirs=str(disk), startingPosition="latest").load().count() == 0
+    assert source.options(log_dirs=str(disk), startingTimestamp=1 << 50).load().count() == 0
     with pytest.raises(PySparkException, match="option log_dirs: log dir /nowhere does not exist"):
         source.options(log_dirs="/nowhere").load().collect()

@@ -139,6 +139,11 @@ class WantedRecords:
     begins: Mapping[tuple[str, int], int] = field(default_factory=dict)
     ends: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
+    def bounds(self, partition: Partition) -> tuple[int, int]:
+        """The offsets that are given of a partition, below 0 for none."""
+        name = partition.topic, partition.partition
+        return self.begins.get(name, -1), self.ends.get(name, -1)
+
     def check_named(self, partitions: Iterable[Partition]) -> None:
         """Check that offsets are given of exactly these partitions, or of none.
 
@@ -184,6 +189,7 @@ def plan_records(wanted: WantedRecords) -> tuple[RecordRange, ...]:
                 end = _check_whole(wanted, partition, stop, buffer)
                 after += [f"{partition.path.name} from offset {stop} to {end - 1}"] if 0 <= stop < end else []
             if stop < 0:
+                _check_bounds(wanted, partition, 0, 0)
                 unknown.append(partition.path.name)
                 if own.rests and any(each.size for each in list_segments(partition.path)):
                     unwritten.append(partition.path)
@@ -256,11 +262,15 @@ def _check_whole(wanted: WantedRecords, partition: Partition, stop: int, buffer:
 
 def _ranges(wanted: WantedRecords, partition: Partition, start: int, stop: int, buffer: Bytes) -> Iterator[RecordRange]:
     segments = without_replaced(list_segments(partition.path), buffer)
-    if not segments or wanted.start_from is StartFrom.LATEST:
+    if not segments:
+        _check_bounds(wanted, partition, start, start)
         return
     name = partition.topic, partition.partition
-    start = max(start, log_start_offset(partition.path, tuple(segments)), wanted.begins.get(name, -1))
+    start = max(start, log_start_offset(partition.path, tuple(segments)))
     end = _end(wanted, partition, segments, stop, buffer)
+    if max(wanted.bounds(partition)) >= 0:
+        _check_bounds(wanted, partition, start, min(end, find_offset(segments, None, buffer).next_offset))
+    start = max(start, wanted.begins.get(name, -1))
     end = min(end, bound) if (bound := wanted.ends.get(name, -1)) >= 0 else end
     begin = _begin(wanted, segments, start, end, buffer)
     for segment, following in pairwise([*segments, None]):
@@ -277,6 +287,31 @@ def _ranges(wanted: WantedRecords, partition: Partition, start: int, stop: int, 
                 committed=wanted.committed,
                 size=segment.size,
             )
+
+
+def _check_bounds(wanted: WantedRecords, partition: Partition, start: int, end: int) -> None:
+    """Check that the offsets that the options name of a partition can be read, as Spark's Kafka source does.
+
+    Args:
+        start, end: of what can be read of it.
+
+    Raises:
+        UsageError: some cannot, and loss fails the query; names option, partition and offset.
+    """
+    name = f"{partition.topic}-{partition.partition}"
+    begins, ends = wanted.bounds(partition)
+    if 0 <= ends < begins:
+        raise UsageError(f"options startingOffsets and endingOffsets: {name} would begin at offset {begins}, after its end at {ends}")
+    for option, given in (("startingOffsets", begins), ("endingOffsets", ends)):
+        if given > end:
+            missing = f"it can be read up to offset {end}, and {given} is asked for"
+        elif 0 <= given < start:
+            missing = f"it begins at offset {start}, and {given} is asked for: what was before is deleted"
+        else:
+            continue
+        if wanted.fails_on_loss:
+            raise UsageError(f"option {option}: {name}: {missing}; failOnDataLoss=false reads what is there")
+        log.warning("option %s: %s: %s; the query goes on with what is there, as failOnDataLoss is false", option, name, missing)
 
 
 def _end(wanted: WantedRecords, partition: Partition, segments: Sequence[Segment], stop: int, buffer: Bytes) -> int:

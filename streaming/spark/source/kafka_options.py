@@ -19,12 +19,16 @@ _SAME = {
 }
 
 _REFUSED = {
-    "assign": "give topics and partitions",
     "startingoffsetsbytimestamp": "startingTimestamp is one time for all partitions",
     "endingoffsetsbytimestamp": "leave out later records by a filter on timestamp",
+    "startingoffsetsbytimestampstrategy": "a partition without a record of startingTimestamp or later has no row",
     "endingtimestamp": "leave out later records by a filter on timestamp",
     "maxoffsetspertrigger": "maxBytesPerTrigger bounds a micro-batch, in bytes",
     "minoffsetspertrigger": "a micro-batch has what is there",
+    "maxtriggerdelay": "a micro-batch has what is there",
+    "fetchoffset.numretries": "offsets are read from disk; leave it out",
+    "fetchoffset.retryintervalms": "offsets are read from disk; leave it out",
+    "kafkaconsumer.polltimeoutms": "records are read from disk; leave it out",
     "minpartitions": "a task reads whole segments; repartition the result",
     "maxrecordsperpartition": "a task reads whole segments; repartition the result",
     "groupidprefix": "segtail joins no group; consumer names a stream",
@@ -64,6 +68,8 @@ def _translated(name: str, value: str) -> Iterator[tuple[str, str]]:
         raise UsageError(f"option {name}: {_REFUSED[lower]}")
     if lower == "paths":
         yield "log_dirs", ",".join(json.loads(value))
+    elif lower == "assign":
+        yield from _assigned(name, value)
     elif lower == "startingoffsets" and word in ("earliest", "latest"):
         yield "startingPosition", word
     elif lower == "includeheaders":
@@ -73,6 +79,19 @@ def _translated(name: str, value: str) -> Iterator[tuple[str, str]]:
         if lower.startswith("kafka.") and lower not in _SAME:
             raise UsageError(f"option {name}: segtail has no Kafka client; leave it out")
         yield _SAME.get(lower, name), value
+
+
+def _assigned(name: str, value: str) -> Iterator[tuple[str, str]]:
+    """``{"orders": [0, 2]}`` as topics and partitions."""
+    try:
+        partitions = {topic: sorted({*map(int, numbers)}) for topic, numbers in json.loads(value).items()}
+    except (ValueError, AttributeError, TypeError) as error:
+        raise UsageError(f'option {name}: {value!r} is not JSON such as {{"orders": [0, 1]}}') from error
+    first, *others = partitions.values() or [[]]
+    if not first or any(each != first for each in others):
+        raise UsageError(f"option {name}: {value!r} has to name the same partitions, one at least, of each topic; read others apart")
+    yield "topics", ",".join(partitions)
+    yield "partitions", ",".join(map(str, first))
 
 
 def parse_offsets(name: str, written: str, unbounded: int) -> Offsets:

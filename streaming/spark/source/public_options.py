@@ -107,6 +107,8 @@ def parse_public_options(options: Mapping[str, str], *, at_once: bool = False) -
     _check_together(given, relation)
     if at_once:
         _refuse(given, STREAM_OPTIONS, "goes with readStream, and this is read at once")
+        if given.get("startingposition", "").strip().lower() == StartFrom.LATEST:
+            raise UsageError("option startingPosition: at latest begins a stream, and this is read at once; give earliest, or a time")
     return PublicOptions(
         relation=relation,
         agents=tuple(_each(given, "agents", Target.parse, f"{FORM}, separated by commas")),
