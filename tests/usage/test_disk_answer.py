@@ -147,6 +147,9 @@ def test_full_is_full_and_what_will_be_is_stated_with_its_time() -> None:
     assert full_phrase(MS + HOUR_MS, TimeWords(MS)) == "full in 1h (2023-11-14T23:13:20Z)"
     assert full_phrase(MS + HOUR_MS + 59_999, TimeWords(MS)) == full_phrase(MS + HOUR_MS, TimeWords(MS)), "a mean shows no second"
     assert full_phrase(MS + 30_000, TimeWords(MS)) == "full in 30s (2023-11-14T22:13:50Z)"
+    assert full_phrase(MS + 118_000, TimeWords(MS)) == "full in 1m 50s (2023-11-14T22:15:10Z)", "a minute more is half of what is left"
+    assert full_phrase(MS + 599_000, TimeWords(MS)) == "full in 9m 50s (2023-11-14T22:23:10Z)"
+    assert full_phrase(MS + 659_000, TimeWords(MS)) == "full in 10m (2023-11-14T22:23:20Z)"
     assert full_phrase(MS + 26 * HOUR_MS - 1, TimeWords(MS)).startswith("full in 1d 1h (")
 
 

@@ -393,10 +393,14 @@ def full_phrase(full_ms: int, times: TimeWords) -> str:
 
 
 def rough(full_ms: int, now_ms: int) -> int:
-    """The time of a forecast as it is told, the earlier one: a mean of minutes or hours shows no second."""
+    """The time of a forecast as it is told, the earlier one: a mean of minutes or hours shows no second. What is minutes away is told in
+    steps of ten seconds: whole minutes would halve what is left."""
     left_ms = full_ms - now_ms
-    unit_ms = _HOUR_MS if left_ms > 24 * _HOUR_MS else _MINUTE_MS
-    return full_ms if left_ms < _MINUTE_MS else now_ms + left_ms // unit_ms * unit_ms
+    unit_ms = next((unit for least, unit in _ROUGH_UNITS if left_ms >= least), 1)
+    return now_ms + left_ms // unit_ms * unit_ms
+
+
+_ROUGH_UNITS = ((24 * _HOUR_MS, _HOUR_MS), (10 * _MINUTE_MS, _MINUTE_MS), (_MINUTE_MS, 10_000))
 
 
 def _leftovers(kind: str, held: list[LeftoverFiles]) -> str:
