@@ -120,6 +120,18 @@ def test_brokers_and_partitions_that_nobody_sees_make_it_unknown_and_never_safe(
     assert check(replicas("t", BROKERS), of_broker={"counts": unseen}).row(1).doubts == ["of 2 partitions no replica is seen: t-1, t-2"]
 
 
+@pytest.mark.parametrize("old", [1, 2])
+@pytest.mark.parametrize("lags", [{}, {"a1": (5 << 20, 130.0), "a2": (5 << 20, 130.0)}])
+def test_what_the_next_leader_lacks_is_not_told_by_an_end_that_is_old(old: int, lags: dict[str, tuple[int, float]]) -> None:
+    """The follower copies on while nobody looks at its disk, and the leader is written to."""
+    table, agents = cluster(replicas("t", BROKERS, ends={2: 90}, seen_ms={2: NOW_MS - MINUTE}))
+    agents = [each if lags or old not in each.brokers else replace(each, up=False) for each in agents]
+    row = RestartCheck(circumstances=around(*agents, table=table, lags=lags), limits_of=table.limiter.now()).row(1)
+    assert (row.verdict, codes(row)) == (UNKNOWN, [])
+    assert "what the next leader of 1 partition has copied is not seen: t-0" in row.doubts
+    assert "in_flight" not in [each.code for each in row.costs]
+
+
 def test_what_a_follower_lacks_of_what_the_leader_had_a_moment_ago_stands() -> None:
     rows = [*replicas("t", BROKERS, ends={2: 90}), *replicas("u", BROKERS, ends={2: 100})]
     first = check(rows)

@@ -262,11 +262,18 @@ class Circumstances:
         """Brokers whose numbers are old, so that nothing is said of their partitions that depends on time."""
         if not self.live:
             return frozenset()
-        found = set(self.not_writing)
-        for agent in self.agents:
-            if not agent.up or agent.catching_up or self.lags.get(agent.name, (None, 0.0))[1] > FAR_LAG_S:
-                found.update(agent.brokers)
-        return frozenset(found | {broker for broker in self.phases if not self.runs(broker)})
+        return self.not_writing | self.late | {broker for broker in self.phases if not self.runs(broker)}
+
+    @cached_property
+    def late(self) -> frozenset[int]:
+        """Brokers whose disks are not seen as they are: their agents are away, or not read up to now."""
+        return frozenset(
+            broker
+            for agent in self.agents
+            if not agent.up or agent.catching_up or self.lags.get(agent.name, (None, 0.0))[1] > FAR_LAG_S
+            for broker in agent.brokers
+            if self.live
+        )
 
     @cached_property
     def unseen(self) -> frozenset[int]:

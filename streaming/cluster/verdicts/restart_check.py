@@ -243,7 +243,9 @@ class RestartCheck:
         led, following = (self._logs_of(_Pairs(place=every, broker=brokers)) for brokers in (self._leader, self._successor))
         columns = self._observed.columns
         ends, seen, newest_ms = (columns[name] for name in ("log_end_offset", "last_append_ms", "active_max_timestamp_ms"))
-        offsets = np.where((led >= 0) & (following >= 0), np.maximum(ends[led] - ends[following], 0), -1)
+        late = [*self.circumstances.late]  # an end that is old lacks nothing, or too much
+        seen_now = (led >= 0) & (following >= 0) & ~np.isin(self._leader, late) & ~np.isin(self._successor, late)
+        offsets = np.where(seen_now, np.maximum(ends[led] - ends[following], 0), -1)
         behind_ms = np.maximum(seen[led] - seen[following], newest_ms[led] - newest_ms[following])
         quiet_ms = self.circumstances.now_ms - seen[led]
         was = np.array([self.before.get(each, -1) for each in self._partitions_of(self._rows)], np.int64) if self.before else -1
