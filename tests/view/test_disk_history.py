@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.cluster.usage.reckoning import DirFacts, Reckoning
-from streaming.cluster.view.disk_forecasts import LEAST_MS, MOST_MS, DiskHistory
+from streaming.cluster.view.disk_forecasts import LEAST_MS, MOST_MS, DiskHistory, Space
 from streaming.cluster.view.disk_use import disk_found
 from streaming.cluster.view.view import view
 from streaming.rules.space_outlook import NEVER
@@ -66,8 +66,8 @@ def test_a_day_is_remembered_however_often_somebody_asks(apart_ms: int) -> None:
     assert 0 <= found <= 5
 
 
-def seen(space: DiskHistory, at_ms: int, free: int, *, capacity: int = 1000, device: int = 7) -> DirFacts:
-    (found,) = space.within([replace(log_dir(free, device=device), capacity=capacity)], at_ms)
+def seen(space: DiskHistory, at_ms: int, free: int, *, capacity: int = 1000, device: int = 7, lacks: int = 0) -> DirFacts:
+    (found,) = space.within([replace(log_dir(free, device=device), capacity=capacity, lacks=lacks)], at_ms)
     return found
 
 
@@ -89,10 +89,34 @@ def test_a_disk_that_is_larger_or_was_freed_begins_anew() -> None:
         seen(space, NOW + 1000 * second, 100_000 - 1_000 * second, capacity=200_000)
     assert seen(space, NOW + 55_000, 45_000, capacity=200_000).falls
     assert [seen(space, NOW + at, free, capacity=200_000).falls for at, free in ((60_000, 150_000), (65_000, 149_000))] == [()] * 2
-    assert [space.look({7: (free, 200_000)}, at) for at, free in ((NOW + 95_000, 143_000), (NOW + 155_000, 10_000))] == [False, True]
-    assert [space.look({7: (9_990, 200_000)}, NOW + at) for at in (215_000, 275_000, 335_000)] == [True, False, False], (
+    assert [space.look({7: Space(free, 200_000)}, at) for at, free in ((NOW + 95_000, 143_000), (NOW + 155_000, 10_000))] == [False, True]
+    assert [space.look({7: Space(9_990, 200_000)}, NOW + at) for at in (215_000, 275_000, 335_000)] == [True, False, False], (
         "once more at its end"
     )
+
+
+@each_row(
+    ("free", "lacks", "flood", "paces"),
+    [
+        (300_000, 200_000, 0, []),  # what is copied ends where it is copied
+        (300_000, 0, 0, [1000, 1000]),  # the same, and nobody lacks anything
+        (300_000, 200_000, 500, [500, 500]),  # a flood beside it
+        (150_000, 200_000, 0, [1000, 1000]),  # there is no room for what it lacks
+    ],
+)
+def test_what_replicas_copy_that_were_away_is_no_flood(free: int, lacks: int, flood: int, paces: list[int]) -> None:
+    space = DiskHistory()
+    for second in range(0, 65, 5):
+        copied = min(1_000 * second, lacks or 10**9)
+        found = seen(space, NOW + 1000 * second, free - copied - flood * second, capacity=400_000, lacks=max(0, lacks - copied))
+    assert [round(each.pace * 1000) for each in found.falls] == paces
+
+
+def test_a_replica_that_is_to_be_copied_from_now_on_hides_no_flood() -> None:
+    space = DiskHistory()
+    for second in range(0, 65, 5):
+        found = seen(space, NOW + 1000 * second, 300_000 - 1_000 * second, capacity=400_000, lacks=100_000 if second > 40 else 0)
+    assert [round(each.pace * 1000) for each in found.falls] == [1000, 1000]
 
 
 @given(

@@ -17,7 +17,7 @@ from tests.tables import each_row
 from tests.view.rows import new_table
 from tests.worlds.growth import HOUR, WEEK, H, grows
 from tests.worlds.hosts import agent, broker, log_dir, observer
-from tests.worlds.retention import MS, NOW, orders
+from tests.worlds.retention import MS, NOW, facts, orders
 
 NAME = "segtail_log_dir_full_timestamp_seconds"
 
@@ -68,6 +68,28 @@ def test_what_others_have_taken_for_an_hour_counts_in_a_forecast() -> None:
     assert (each.others_day, each.growth_over_ms) == (24 * took, 86_400_000)
     alone = dict(full_times(disk_found(seen, [watching()], MS)))[1, "/d0"] - NOW
     assert dict(full_times(found))[1, "/d0"] - NOW == pytest.approx(10_000 / (10_000 / alone + took / 3600), rel=0.01)
+
+
+@each_row(
+    ("isr", "end", "lacks"),
+    [
+        ((1,), 90, {2: 40}),  # of 400 bytes in 100 offsets
+        ((1, 2), 90, {}),  # it is in sync: what it lacks comes with what is written
+        ((1,), 100, {}),
+        ((1,), 0, {2: 400}),
+        (None, 90, {}),
+    ],
+)
+def test_what_replicas_out_of_sync_have_still_to_copy_is_known_of_their_log_dirs(
+    isr: tuple[int, ...] | None, end: int, lacks: dict[int, int]
+) -> None:
+    rows = [
+        orders(facts((0, 400, 10), replicas=(1, 2), isr=isr), broker=each, agent=f"a{each}", leader=1, log_dir="/d0", log_end_offset=at)
+        for each, at in ((1, 100), (2, end))
+    ]
+    agents = [agent(f"a{each}", broker(each), log_dirs=(log_dir(broker=each, free=10_000),)) for each in (1, 2)]
+    found = disk_found(view(new_table(*rows).snapshot(NOW)), agents, MS)
+    assert {each.broker: each.lacks for each in found.dirs if each.lacks} == lacks
 
 
 def test_a_forecast_is_made_once_a_minute_and_anew_when_the_clock_is_set_back() -> None:

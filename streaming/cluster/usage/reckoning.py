@@ -66,6 +66,7 @@ class DirFacts:
     kinds: Mapping[str, tuple[int, int]]  # what is in it by kind, on the disk and by length
     unread: Mapping[str, str]  # what could not be read of it, by path with the reason
     waiting: int = 0  # what is deleted and will be unlinked within the delay for that
+    lacks: int = 0  # what its replicas that are out of sync have still to copy
     others_day: int = -1  # what others take of its file system in a day
     falls: tuple["Fall", ...] = ()  # how its free bytes fall now, whoever takes them, seen over longer and longer times
     restart: RestartFacts = RestartFacts()

@@ -1,8 +1,9 @@
 """How the disks of brokers fill: when log dirs are full, as it was reckoned last, and what takes space besides logs."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 
@@ -68,8 +69,8 @@ class DiskHistory:
         """The log dirs, with what others take of their file systems in a day, and how fast these fill now."""
         with self._lock:
             days = {each.device: self._day(each, dirs, now_ms) for each in dirs}
-            known = {each.device: (each.free, each.capacity) for each in dirs if each.up and each.free >= 0}
-            falls = {device: tuple(_falls(self._seen_free(device, *each, now_ms))) for device, each in known.items()}
+            known = space_of((each.device, each.free, each.capacity, each.lacks) for each in dirs if each.up and each.free >= 0)
+            falls = {device: tuple(_falls(self._seen_free(device, each, now_ms))) for device, each in known.items()}
         return [replace(each, others_day=days[each.device], falls=falls.get(each.device, ())) for each in dirs]
 
     def _day(self, found: DirFacts, dirs: Sequence[DirFacts], now_ms: int) -> int:
@@ -85,40 +86,64 @@ class DiskHistory:
             return -1
         return max(0, round((others - seen[0][1]) * MOST_MS / (now_ms - seen[0][0])))
 
-    def look(self, free: Mapping[int, tuple[int, int]], now_ms: int) -> bool:
-        """Remember the free bytes and the capacity of devices. Whether one of them fills fast, or did at the last look."""
+    def look(self, found: Mapping[int, "Space"], now_ms: int) -> bool:
+        """Remember what devices have. Whether one of them fills fast, or did at the last look."""
         with self._lock:
             before = self._filling
-            seen = [self._seen_free(device, *each, now_ms) for device, each in free.items()]
-            self._filling = any(readings[-1][1] <= LASTS * each.pace * each.over_ms for readings in seen for each in _falls(readings))
+            seen = [self._seen_free(device, each, now_ms) for device, each in found.items()]
+            self._filling = any(readings[-1].free <= LASTS * each.pace * each.over_ms for readings in seen for each in _falls(readings))
             return before or self._filling
 
-    def _seen_free(self, device: int, free: int, capacity: int, now_ms: int) -> "_Readings":
+    def _seen_free(self, device: int, space: "Space", now_ms: int) -> "_Readings":
         """What was free, up to now, without what was before bytes were freed: a pace is that of free bytes that fall."""
-        seen = [each for each in self._free.get(device, []) if now_ms - PACES_MS[-1] - _READ_MS <= each[0] <= now_ms]
-        if seen and free - seen[-1][1] > _FREED * capacity:
+        seen = [each for each in self._free.get(device, []) if now_ms - PACES_MS[-1] - _READ_MS <= each.at_ms <= now_ms]
+        if seen and space.free - seen[-1].free > _FREED * space.capacity:
             seen = []
-        self._free[device] = seen if seen and now_ms - seen[-1][0] < _READ_MS else [*seen, (now_ms, free)]
-        return [*seen, (now_ms, free)]
+        now = _Reading(now_ms, space.free, space.lacks)
+        self._free[device] = seen if seen and now_ms - seen[-1].at_ms < _READ_MS else [*seen, now]
+        return [*seen, now]
 
 
-_Readings = Sequence[tuple[int, int]]
-"""When, and how many bytes were free then."""
+class Space(NamedTuple):
+    """Bytes of a file system. ``lacks``: what replicas there that are out of sync have still to copy."""
+
+    free: int
+    capacity: int
+    lacks: int = 0
+
+
+def space_of(dirs: Iterable[tuple[int, int, int, int]]) -> dict[int, Space]:
+    """By device. ``dirs``: the device of each log dir, and what `Space` has of it."""
+    found: dict[int, Space] = {}
+    for device, free, capacity, lacks in dirs:
+        found[device] = Space(free, capacity, lacks + (found[device].lacks if device in found else 0))
+    return found
+
+
+class _Reading(NamedTuple):
+    at_ms: int
+    free: int
+    lacks: int
+
+
+_Readings = Sequence[_Reading]
 
 
 def _falls(seen: _Readings) -> Iterator[Fall]:
     """How free bytes fall, seen over longer and longer times: the paces by which the disk may be full as soon as `MAY_LAST` allows.
 
-    A pace is that of the whole time and of its end: a flood that is over is none.
+    A pace is that of the whole time and of its end: a flood that is over is none. Nor is what replicas copy that were away: it ends where
+    they have what their leaders have, unless there is no room for that.
     """
-    (now_ms, free), pace = seen[-1], np.inf
+    now, pace = seen[-1], np.inf
     for over_ms in PACES_MS:
-        at_ms, before = next(each for each in seen if each[0] >= now_ms - over_ms - _READ_MS)
-        took_ms = now_ms - at_ms
+        then = next(each for each in seen if each.at_ms >= now.at_ms - over_ms - _READ_MS)
+        took_ms = now.at_ms - then.at_ms
         if 2 * took_ms < over_ms:
             continue
-        pace = min(pace, (before - free) / took_ms)
+        copied = max(0, then.lacks - now.lacks) if now.lacks < now.free else 0
+        pace = min(pace, (then.free - now.free - copied) / took_ms)
         if pace <= 0:
             return
-        if free <= pace * MAY_LAST * took_ms:
+        if now.free <= pace * MAY_LAST * took_ms:
             yield Fall(pace, took_ms)

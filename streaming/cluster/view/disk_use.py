@@ -8,7 +8,8 @@ from streaming.broker.disk.dir_usage import DiskFileKind
 from streaming.broker.protocol.status_messages import LogDirStatus
 from streaming.cluster.usage.disk_answer import DiskContents
 from streaming.cluster.usage.reckoning import DirFacts, LogsThere, Reckoning, ReplicaSizes, RestartFacts
-from streaming.cluster.view.disk_forecasts import ByDir, DiskHistory
+from streaming.cluster.view.disk_forecasts import ByDir, DiskHistory, space_of
+from streaming.cluster.view.exported import Observed
 from streaming.cluster.view.observer import AgentStatus
 from streaming.cluster.view.table import Table
 from streaming.cluster.view.view import View
@@ -44,8 +45,10 @@ def full_by_dir(view: View, agents: Sequence[AgentStatus], now_ms: int, history:
 def full_now(table: Table, view: View, agents: Sequence[AgentStatus], now_ms: int) -> ByDir:
     """`full_by_dir` of a job, which looks at free bytes each time, and at all logs once a minute, or more often while a disk fills fast."""
     history = table.disk_history
-    free = {_device(agent, each): (each.free, each.capacity) for agent in agents for each in agent.log_dirs if each.up and each.free >= 0}
-    filling = history is not None and history.look(free, now_ms)
+    lacks = _lacks(view.observed)
+    dirs = [(agent, each) for agent in agents for each in agent.log_dirs if each.up and each.free >= 0]
+    found = space_of((_device(*each), each[1].free, each[1].capacity, lacks.get((each[1].broker, each[1].log_dir), 0)) for each in dirs)
+    filling = history is not None and history.look(found, now_ms)
     return table.full_times.of(lambda: full_by_dir(view, agents, now_ms, history), now_ms, filling=filling)
 
 
@@ -69,7 +72,11 @@ def disk_found(view: View, agents: Sequence[AgentStatus], now_ms: int, history: 
     place_of = np.full(len(observed.names), -1, np.int64)
     place_of[shown] = np.where(data[shown], np.arange(len(shown)), -1)  # retention frees nothing of the metadata log
     size = sizes[shown]
-    dirs = [_facts(agent, status, int(held[number]), number in with_metadata) for number, (agent, status) in enumerate(statuses.values())]
+    lacks = _lacks(observed)
+    dirs = [
+        _facts(agent, status, int(held[number]), number in with_metadata, lacks.get(place, 0))
+        for number, (place, (agent, status)) in enumerate(statuses.items())
+    ]
     return DiskContents(
         dirs=dirs if history is None else history.within(dirs, now_ms),
         replicas=ReplicaSizes(
@@ -109,7 +116,24 @@ def _logs_there(view: View, place_of: np.ndarray[tuple[int, ...], np.dtype[np.in
     )
 
 
-def _facts(agent: AgentStatus, status: LogDirStatus, held: int, with_metadata: bool) -> DirFacts:
+def _lacks(observed: Observed) -> dict[tuple[int, str], int]:
+    """The bytes that replicas out of sync have still to copy, by broker and log dir, by the mean size of an offset of their leaders."""
+    columns, replicas = observed.columns, observed.replica_offsets
+    behind = np.flatnonzero((replicas["in_sync"] == 0) & (replicas["in_sync_replicas"] >= 0) & (replicas["replica_lag_offsets"] > 0))
+    if not len(behind):
+        return {}
+    leading = np.flatnonzero(observed.roles.leads)
+    leader_of = np.full(int(columns["replicas_of"].max()) + 1, -1, np.int64)
+    leader_of[columns["replicas_of"][leading]] = leading
+    leader = leader_of[columns["replicas_of"][behind]]
+    offsets = columns["log_end_offset"][leader] - np.maximum(columns["log_start_offset"][leader], 0)
+    share = np.minimum(replicas["replica_lag_offsets"][behind] / np.maximum(offsets, 1), 1.0)
+    lacking = np.where(leader >= 0, np.maximum(replicas["size_bytes"][leader], 0) * share, 0.0)
+    by_dir = np.bincount(columns["log_dir"][behind], lacking, minlength=len(observed.log_dirs))
+    return {place: round(size) for place, size in zip(observed.log_dirs, by_dir.tolist(), strict=True) if size}
+
+
+def _facts(agent: AgentStatus, status: LogDirStatus, held: int, with_metadata: bool, lacks: int) -> DirFacts:
     up = agent.up and status.up
     kinds = {DiskFileKind.SEGMENT.word: (held, held)} | {kind.word: (max(0, getattr(status, name)), -1) for name, kind in _KINDS.items()}
     if not with_metadata:  # agents add the log of the metadata and the small files at the root up
@@ -125,6 +149,7 @@ def _facts(agent: AgentStatus, status: LogDirStatus, held: int, with_metadata: b
         checkpoint_ms=status.checkpoint_ms,
         kinds=kinds if up else {},
         unread={},
+        lacks=lacks,
         waiting=max(0, status.deleted) + max(0, status.delete) if up else 0,
         restart=RestartFacts(
             logs=status.recovery_logs,
