@@ -14,7 +14,7 @@ from streaming.spark.source.public_options import parse_public_options
 def records_reader(*log_dirs: Path, **options: str) -> RecordsReader:
     """The reader of these log dirs, as a task has it: it was pickled."""
     given = {"relation": "records", "log_dirs": ",".join(map(str, log_dirs)), **options}
-    reader: RecordsReader = pickle.loads(pickle.dumps(RecordsReader(parse_public_options(given))))
+    reader: RecordsReader = pickle.loads(pickle.dumps(RecordsReader(parse_public_options(given, at_once=True))))
     return reader
 
 

@@ -256,13 +256,13 @@ def test_a_schema_of_another_relation(where: dict[str, str]) -> None:
 @each_row(
     ("options", "words"),
     [
-        ({"relation": "records", "log_dirs": "/a"}, "records are read at once"),
-        ({"log_dirs": "/a"}, "log dirs are read at once"),
+        ({"relation": "records", "agents": "a:1"}, "records are read of log_dirs alone"),
+        ({"log_dirs": "/a", "consumer": "q"}, "option consumer: it goes with agents, and log_dirs are given"),
         ({"agents": "a:1", "topics": ""}, "option topics"),
     ],
 )
 def test_a_stream_that_cannot_be_says_why_at_its_first_call(options: dict[str, str], words: str) -> None:
-    stream = SegtailDataSource(options).streamReader(StructType([]) if "topics" in options else SegtailDataSource(options).schema())
+    stream = SegtailDataSource(options).streamReader(StructType([]))
     assert isinstance(stream, RefusedStream)
     for call in (stream.initialOffset, lambda: stream.latestOffset({}, None), lambda: stream.partitions({}, {})):
         with pytest.raises(SegtailError, match=words):
@@ -277,7 +277,7 @@ EXCERPT = Excerpt(1, "/d", "orders", 0, "", 0, 0, TASK_BYTES // 2, TASK_BYTES //
 
 def tasks(relation: Relation, *excerpts: Excerpt) -> list[tuple[list[tuple[int, int]], bool]]:
     made = reader({"log_dirs": "/d", "relation": relation})
-    return [([(each.partition, each.segment) for each in task.excerpts], task.ongoing) for task in made._tasks("", excerpts, "")]
+    return [([(each.partition, each.segment) for each in task.excerpts], task.ongoing) for task in made.tasks("", excerpts, "")]
 
 
 def test_excerpts_share_tasks_up_to_a_size() -> None:

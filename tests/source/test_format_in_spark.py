@@ -93,8 +93,21 @@ def test_bad_input_is_an_error_before_anything_is_read(spark: SparkSession, opti
         spark.read.format("segtail").options(**options).load().collect()
 
 
-def test_a_stream_of_log_dirs_says_why_not(spark: SparkSession, log: PartitionLog, tmp_path: Path) -> None:
-    stream = spark.readStream.format("segtail").option("log_dirs", str(log.directory.parent)).load()
-    query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "checkpoint")).start()
-    with pytest.raises(Exception, match="log dirs are read at once"):
+def test_a_stream_of_log_dirs_goes_on_from_its_checkpoint(spark: SparkSession, tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    log = partition(disk, "orders")
+    log.append(batch(3))
+    disk.write_high_watermarks()
+    options = {"log_dirs": str(disk.path), "relation": "records", "startingOffsets": "earliest", "maxBytesPerTrigger": "300"}
+    for appended in (2, 0, 4):
+        stream = spark.readStream.format("segtail").options(**options).load().select("topic", "offset")
+        written = stream.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
+        query = written.option("path", str(tmp_path / "rows")).trigger(availableNow=True).start()
         query.awaitTermination()
+        ends = [each["sources"][0]["latestOffset"] for each in query.recentProgress]
+        if appended:
+            log.append(*[batch(1) for _ in range(appended)])
+            disk.write_high_watermarks()
+    assert '"orders": {"0": 5}' in str(ends[-1])
+    rows = spark.read.parquet(str(tmp_path / "rows")).orderBy("offset").collect()
+    assert [(row.topic, row.offset) for row in rows] == [("orders", offset) for offset in range(5)]

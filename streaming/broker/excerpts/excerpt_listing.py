@@ -296,11 +296,14 @@ def _has_partitions(path: Path) -> bool:
         return False
 
 
-def wanted_partitions(log_dirs: Iterable[LogDir], selection: Selection) -> tuple[Partition, ...]:
+def wanted_partitions(log_dirs: Iterable[LogDir], selection: Selection, *, refuses: bool = True) -> tuple[Partition, ...]:
     """The wanted live partitions of these log dirs.
 
     The coordinators' topics are read only if ``topics`` names them, as consumers with a pattern leave them out. The log of the cluster's
     metadata never is: it may hold passwords.
+
+    Args:
+        refuses: whether it is an error that something is not there that the options name.
 
     Raises:
         UsageError: nothing of what the options name is there; names some of what is.
@@ -317,7 +320,7 @@ def wanted_partitions(log_dirs: Iterable[LogDir], selection: Selection) -> tuple
     hidden = {METADATA_TOPIC, *INTERNAL_TOPICS.difference(selection.topics)}
     found = tuple(each for each in there if each.topic not in hidden and selection.has(each.topic, each.partition))
     missing = set(selection.topics).difference(each.topic for each in there)
-    if missing or (not found and (selection.topics or selection.pattern or selection.partitions)):
+    if refuses and (missing or (not found and (selection.topics or selection.pattern or selection.partitions))):
         raise UsageError(_nothing(selection, sorted(missing), sorted({each.topic for each in there} - hidden)))
     for each in found:
         if each.topic_id == UNREADABLE:

@@ -210,16 +210,18 @@ class TransactionFates:
             self._aborted.append(AbortedRange(producer, first, last))
 
 
-def first_open(directory: Path, segments: Sequence[Segment], stop: int, buffer: Bytes) -> tuple[int, int] | None:
+def first_open(directory: Path, segments: Sequence[Segment], stop: int, buffer: Bytes, since: int = -1) -> tuple[int, int] | None:
     """Producer and first offset of the oldest transaction that is open at the offset ``stop``: no marker before it ends the transaction.
 
     The log is read from the nearest producer snapshot on, which a broker writes at the beginning of every segment.
 
+    Args:
+        since: an offset before which no transaction began that can be open at ``stop``, -1 if none is known. The log is read from there.
+
     Raises:
         OSError: a segment is gone or cannot be read.
     """
-    snapshot, _ = nearest_snapshot(list_producer_snapshots(directory), segments[0].base_offset, stop)
-    begin, opened = (segments[0].base_offset, {}) if snapshot is None else (snapshot.offset, snapshot.opened)
+    begin, opened = _known_before(directory, segments, stop) if since < 0 else (since, dict[int, int]())
     last = len(segments) - 1
     numbers = [number for number in range(len(segments)) if number == last or segments[number + 1].base_offset > begin]
     for number in numbers:
@@ -234,6 +236,12 @@ def first_open(directory: Path, segments: Sequence[Segment], stop: int, buffer: 
                 elif begin <= first < stop:
                     opened.pop(producer, None)
     return min(opened.items(), key=lambda each: each[1]) if opened else None
+
+
+def _known_before(directory: Path, segments: Sequence[Segment], stop: int) -> tuple[int, dict[int, int]]:
+    """From where a log has to be read to know what is open at ``stop``, and what is open there: producer, first offset."""
+    snapshot, _ = nearest_snapshot(list_producer_snapshots(directory), segments[0].base_offset, stop)
+    return (segments[0].base_offset, {}) if snapshot is None else (snapshot.offset, snapshot.opened)
 
 
 def _steps_in(segment: Segment, position: int, buffer: Bytes, growing: bool, offset: int = -1) -> Iterator[tuple[Batches, Steps]]:

@@ -20,8 +20,10 @@ from streaming.broker.disk.segment_files import Segment, list_segments, log_star
 from streaming.broker.disk.segment_walk import SegmentReader, Window
 from streaming.broker.excerpts.excerpt_listing import copied_in_part, is_older, open_given_dirs, wanted_partitions
 from streaming.broker.excerpts.excerpt_transactions import first_open
+from streaming.broker.excerpts.position_plan import OpenLog
 from streaming.broker.excerpts.record_ranges import RecordRange
 from streaming.broker.protocol.consumer_messages import Selection
+from streaming.common.log_positions import NOT_KNOWN, LogName, Position
 from streaming.common.start_from import StartFrom
 from streaming.common.units import format_list
 from streaming.errors import FormatError, LogDirError, UsageError
@@ -30,6 +32,7 @@ from streaming.kafka.formats.names import HIGH_WATERMARK_CHECKPOINT, LOG_START_O
 from streaming.kafka.formats.records import MAX_RECORDS_BYTES
 from streaming.kafka.scan.walk import Bytes
 from streaming.rules.broker_process import LockState
+from streaming.rules.position_rule import epoch_before
 
 log = logging.getLogger(__name__)
 
@@ -74,10 +77,13 @@ def _first_of(window: Window, item: int, timestamp: int, start: int) -> int | No
     return None
 
 
-def choose_replicas(partitions: Iterable[Partition]) -> tuple[Partition, ...]:
-    """One replica of each partition: the one with the highest leader epoch, of these the one whose log has the most; says which.
+def choose_replicas(partitions: Iterable[Partition], *, logs: bool = True) -> tuple[Partition, ...]:
+    """One replica of each partition: the one with the highest leader epoch, of these the one whose log has the most.
 
     A replica that was cut off from the others may have a longer log, whose end was never replicated. Its leader epoch shows that.
+
+    Args:
+        logs: whether the log says which.
 
     Raises:
         LogDirError: the same name is of two topics, one of which was deleted; or a directory cannot be read.
@@ -85,10 +91,10 @@ def choose_replicas(partitions: Iterable[Partition]) -> tuple[Partition, ...]:
     copies: dict[tuple[str, int], list[Partition]] = {}
     for each in partitions:
         copies.setdefault((each.topic, each.partition), []).append(each)
-    return tuple(_choose(copies[name]) for name in sorted(copies))
+    return tuple(_choose(copies[name], logs=logs) for name in sorted(copies))
 
 
-def _choose(copies: list[Partition]) -> Partition:
+def _choose(copies: list[Partition], *, logs: bool) -> Partition:
     if len(copies) == 1:
         return copies[0]
     by_id = {each.topic_id: each for each in copies if each.topic_id}
@@ -103,7 +109,8 @@ def _choose(copies: list[Partition]) -> Partition:
     except OSError as error:
         raise LogDirError(f"option log_dirs: {error.filename} cannot be read: {error.strerror or error}") from error
     others = ", ".join(str(each.path) for each in copies if each is not chosen)
-    log.warning("several replicas of %s-%d are given: %s is read, and not %s", chosen.topic, chosen.partition, chosen.path, others)
+    if logs:
+        log.warning("several replicas of %s-%d are given: %s is read, and not %s", chosen.topic, chosen.partition, chosen.path, others)
     return chosen
 
 
@@ -144,22 +151,27 @@ class WantedRecords:
         name = partition.topic, partition.partition
         return self.begins.get(name, -1), self.ends.get(name, -1)
 
-    def check_named(self, partitions: Iterable[Partition]) -> None:
-        """Check that offsets are given of exactly these partitions, or of none.
+    def check_named(self, partitions: Sequence[Partition]) -> None:
+        """Check that offsets are given of exactly these partitions, or of none. Raises UsageError: as the function of this name."""
+        check_named("startingOffsets", self.begins, partitions)
+        check_named("endingOffsets", self.ends, partitions)
 
-        Raises:
-            UsageError: of others, or not of all; names some.
-        """
-        there = {(each.topic, each.partition) for each in partitions}
-        for option, given in (("startingOffsets", self.begins), ("endingOffsets", self.ends)):
-            for wrong, why in ((given.keys() - there, "is not there, or not selected"), (there - given.keys(), "has no offset")):
-                if given and wrong:
-                    names = format_list([f"{topic}-{number}" for topic, number in sorted(wrong)], _NAMED)
-                    raise UsageError(f"option {option}: {names} {why}; give one of each partition that is read")
+
+def check_named(option: str, given: Mapping[tuple[str, int], int], partitions: Iterable[Partition]) -> None:
+    """Check that offsets are given of exactly these partitions, or of none.
+
+    Raises:
+        UsageError: of others, or not of all; names some.
+    """
+    there = {(each.topic, each.partition) for each in partitions}
+    for wrong, why in ((given.keys() - there, "is not there, or not selected"), (there - given.keys(), "has no offset")):
+        if given and wrong:
+            names = format_list([f"{topic}-{number}" for topic, number in sorted(wrong)], _NAMED)
+            raise UsageError(f"option {option}: {names} {why}; give one of each partition that is read")
 
 
 @dataclass(frozen=True, slots=True)
-class _Ends:
+class DirEnds:
     """What a log dir says of its logs: their starts, and their high watermarks, None where they are to be read to their ends.
 
     ``rests``: no broker runs there, so nothing is written or deleted meanwhile.
@@ -169,6 +181,10 @@ class _Ends:
     high_watermarks: OffsetCheckpoint | None
     rests: bool
 
+    def stop_of(self, partition: Partition) -> int:
+        """The offset at which what is known to be replicated ends, `ENDLESS` for the log's own end, below 0 if it is not known."""
+        return ENDLESS if self.high_watermarks is None else self.high_watermarks.of(partition)
+
 
 def plan_records(wanted: WantedRecords) -> tuple[RecordRange, ...]:
     """The ranges in the order of topics, partitions and offsets; one for each segment that has something.
@@ -177,13 +193,13 @@ def plan_records(wanted: WantedRecords) -> tuple[RecordRange, ...]:
         UsageError: an option is not possible as given, or a log dir cannot be read; names both.
     """
     log_dirs = open_given_dirs(wanted.log_dirs)
-    ends = {log_dir.path: _ends(log_dir, to_end=wanted.to_end) for log_dir in log_dirs}
+    ends = {log_dir.path: ends_of_dir(log_dir, to_end=wanted.to_end) for log_dir in log_dirs}
     buffer, ranges, unknown, unwritten, after = window(), list[RecordRange](), list[str](), list[Path](), list[str]()
     partitions = choose_replicas(wanted_partitions(log_dirs, wanted.selection))
     wanted.check_named(partitions)
     for partition in partitions:
         own = ends[partition.log_dir.path]
-        stop = ENDLESS if own.high_watermarks is None else own.high_watermarks.of(partition)
+        stop = own.stop_of(partition)
         try:
             if own.rests:
                 end = _check_whole(wanted, partition, stop, buffer)
@@ -212,7 +228,12 @@ def plan_records(wanted: WantedRecords) -> tuple[RecordRange, ...]:
     return tuple(ranges)
 
 
-def _ends(log_dir: LogDir, *, to_end: bool) -> _Ends:
+def ends_of_dir(log_dir: LogDir, *, to_end: bool) -> DirEnds:
+    """What a log dir says of its logs.
+
+    Raises:
+        UsageError: that cannot be read, or is not there; names file and option.
+    """
     try:
         lock = ask_lock(log_dir.path)
     except OSError as error:
@@ -222,7 +243,7 @@ def _ends(log_dir: LogDir, *, to_end: bool) -> _Ends:
         raise LogDirError(f"option log_dirs: {log_dir.path / LOG_START_OFFSET_CHECKPOINT} cannot be read, so deleted records might come")
     rests = lock.state.is_held_by_nobody
     if to_end and rests:
-        return _Ends(starts, None, rests)
+        return DirEnds(starts, None, rests)
     if to_end:
         why = "a broker runs there" if lock.state is LockState.LOCKED else f"it is not known whether a broker runs there ({lock.why})"
         log.warning("option until: of %s records are read up to the high watermark, because %s", log_dir.path, why)
@@ -234,7 +255,7 @@ def _ends(log_dir: LogDir, *, to_end: bool) -> _Ends:
             f"option until: {path} {what}, so it is not known which records were replicated; of a broker that does not run, "
             "until=end reads each log to its end"
         )
-    return _Ends(starts, high_watermarks, rests)
+    return DirEnds(starts, high_watermarks, rests)
 
 
 def _check_whole(wanted: WantedRecords, partition: Partition, stop: int, buffer: Bytes) -> int:
@@ -267,7 +288,7 @@ def _ranges(wanted: WantedRecords, partition: Partition, start: int, stop: int, 
         return
     name = partition.topic, partition.partition
     start = max(start, log_start_offset(partition.path, tuple(segments)))
-    end = _end(wanted, partition, segments, stop, buffer)
+    end = decided_end(partition, segments, stop, buffer) if wanted.committed else stop
     if max(wanted.bounds(partition)) >= 0:
         _check_bounds(wanted, partition, start, min(end, find_offset(segments, None, buffer).next_offset))
     start = max(start, wanted.begins.get(name, -1))
@@ -287,6 +308,41 @@ def _ranges(wanted: WantedRecords, partition: Partition, start: int, stop: int, 
                 committed=wanted.committed,
                 size=segment.size,
             )
+
+
+class RecordEnds:
+    """Up to where the records of logs can be read, for who asks again and again. For one thread.
+
+    Args:
+        committed, to_end: as in `WantedRecords`.
+    """
+
+    def __init__(self, *, committed: bool, to_end: bool) -> None:
+        self._committed, self._to_end = committed, to_end
+        self._dirs: dict[Path, DirEnds] = {}
+        self._decided: dict[LogName, Position] = {}
+        self._buffer = window()
+
+    def look(self, log_dirs: Iterable[LogDir]) -> None:
+        """Read what log dirs say now. Raises UsageError: as `ends_of_dir`."""
+        self._dirs = {each.path: ends_of_dir(each, to_end=self._to_end) for each in log_dirs}
+
+    def start_of(self, partition: Partition) -> int:
+        """The log start offset of a partition of these log dirs, by their checkpoints; below 0 if none is there."""
+        return self._dirs[partition.log_dir.path].starts.of(partition)
+
+    def __call__(self, opened: OpenLog) -> int:
+        """The end of a log of one of these log dirs; 0 if it is not known. Raises OSError: a segment cannot be read."""
+        partition = opened.partition
+        stop = min(self._dirs[partition.log_dir.path].stop_of(partition), opened.end)
+        if stop <= opened.start or not self._committed:
+            return max(stop, 0)
+        before = self._decided.get(opened.name)
+        holds = before is not None and before.topic_id == partition.topic_id and not opened.resumed(before, 0).cut_off
+        since = before.next_offset if holds and before is not None and before.next_offset <= stop else NOT_KNOWN
+        end = decided_end(partition, opened.segments, stop, self._buffer, since)
+        self._decided[opened.name] = Position(partition.topic_id, end, epoch_before(opened.epochs, end))
+        return end
 
 
 def _check_bounds(wanted: WantedRecords, partition: Partition, start: int, end: int) -> None:
@@ -314,14 +370,23 @@ def _check_bounds(wanted: WantedRecords, partition: Partition, start: int, end: 
         log.warning("option %s: %s: %s; the query goes on with what is there, as failOnDataLoss is false", option, name, missing)
 
 
-def _end(wanted: WantedRecords, partition: Partition, segments: Sequence[Segment], stop: int, buffer: Bytes) -> int:
-    opened = first_open(partition.path, segments, stop, buffer) if wanted.committed else None
+def decided_end(partition: Partition, segments: Sequence[Segment], stop: int, buffer: Bytes, since: int = -1) -> int:
+    """Up to where it is decided which records are committed: ``stop``, or before the first transaction that is open there.
+
+    Args:
+        since: an earlier such end, from which on it is enough to look; -1 none.
+
+    Raises:
+        OSError: a segment is gone or cannot be read.
+    """
+    opened = first_open(partition.path, segments, stop, buffer, since)
     if opened is None:
         return stop
-    log.warning(
-        "%s is read up to offset %d: a transaction of producer %d is open there; isolation=read_uncommitted reads on",
-        *(partition.path, opened[1], opened[0]),
-    )
+    if since < 0:
+        log.warning(
+            "%s is read up to offset %d: a transaction of producer %d is open there; isolation=read_uncommitted reads on",
+            *(partition.path, opened[1], opened[0]),
+        )
     return min(stop, opened[1])
 
 

@@ -41,9 +41,7 @@ class AgentReader(AtOnceReader):
         narrow = self._selection() != self._options.selection
         if not narrow and not any(answer.matched for answer in answers.values()):
             raise nothing_fits(self._options.selection, {topic for answer in answers.values() for topic in answer.topics})
-        tasks = [
-            task for address, answer in answers.items() for task in self._tasks(address, answer.excerpts, statuses[address].cluster_id)
-        ]
+        tasks = [task for address, answer in answers.items() for task in self.tasks(address, answer.excerpts, statuses[address].cluster_id)]
         if not narrow:  # a filter on topics fits no row of a log dir as a whole
             tasks += [Task(address, (), False, tuple(answer.unavailable)) for address, answer in answers.items() if answer.unavailable]
         return tasks
@@ -93,7 +91,7 @@ class AgentReader(AtOnceReader):
         for begin in range(0, max(1, len(selection.topics)), MOST_NAMES):
             answer = client.excerpts(
                 ExcerptsRequest(
-                    excerpt_bytes=self._excerpt_bytes(),
+                    excerpt_bytes=self.excerpt_bytes,
                     topics=list(selection.topics[begin : begin + MOST_NAMES]),
                     partitions=list(selection.partitions),
                     start=position,

@@ -262,10 +262,13 @@ class AtOnceReader(PushingReader):
         position = options.starting_position or StartFrom.EARLIEST
         return asked if asked >= 0 and position is StartFrom.EARLIEST else position
 
-    def _excerpt_bytes(self) -> int:
+    @property
+    def excerpt_bytes(self) -> int:
+        """So many bytes are read at once, whole segments of transactions."""
         return WHOLE_SEGMENTS if self._options.relation is Relation.TRANSACTIONS else TASK_BYTES
 
-    def _tasks(self, address: str, excerpts: Sequence[Excerpt], cluster_id: str) -> list[Task]:
+    def tasks(self, address: str, excerpts: Sequence[Excerpt], cluster_id: str) -> list[Task]:
+        """What is wanted of excerpts, shared out to tasks."""
         wanted = [self._wanted.part_of(each) for each in excerpts if self._wanted.has(each)]
         groups = _together(wanted, by_log=self._options.relation is Relation.TRANSACTIONS)
         return [Task(address, tuple(group), ends, cluster_id=cluster_id) for group, ends in groups]

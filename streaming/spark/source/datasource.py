@@ -69,23 +69,23 @@ class SegtailDataSource(DataSource):
         """The reader of what comes. It raises nothing: PySpark would report another error. So the first call of the reader does."""
         from streaming.errors import UsageError
         from streaming.spark.source.public_stream import RefusedStream
-        from streaming.spark.source.relations import Relation
 
         try:
-            options = self._parsed(schema)
+            options = self._parsed(schema, at_once=False)
             self._check(schema, options)
-            if options.relation is Relation.RECORDS:
-                raise UsageError("option relation: records are read at once, by spark.read")
-            if options.log_dirs:
-                raise UsageError("option log_dirs: log dirs are read at once, by spark.read; agents are streamed")
         except UsageError as error:
             return RefusedStream(str(error))
+        if options.log_dirs:
+            from streaming.spark.source.local_stream import LocalStreamReader
+
+            local: DataSourceStreamReader = LocalStreamReader(options)
+            return local
         from streaming.spark.source.public_stream import PublicStreamReader
 
         public: DataSourceStreamReader = PublicStreamReader(options)
         return public
 
-    def _parsed(self, schema: StructType | None = None, *, at_once: bool = False) -> "PublicOptions":
+    def _parsed(self, schema: StructType | None = None, *, at_once: bool | None = None) -> "PublicOptions":
         from streaming.spark.source.public_options import parse_public_options
 
         of_table = schema.fields[0].metadata.get(_OPTIONS, "{}") if schema and schema.fields else "{}"

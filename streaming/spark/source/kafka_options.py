@@ -4,7 +4,7 @@ Names and meanings: Spark's "Structured Streaming + Kafka Integration Guide"; wh
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from streaming.errors import UsageError
 
@@ -94,21 +94,23 @@ def _assigned(name: str, value: str) -> Iterator[tuple[str, str]]:
     yield "partitions", ",".join(map(str, first))
 
 
-def parse_offsets(name: str, written: str, unbounded: int) -> Offsets:
+def parse_offsets(name: str, written: str, unbounded: Sequence[int]) -> Offsets:
     """Offsets as Spark's Kafka source has them: ``{"orders": {"0": 23, "1": -2}}``.
 
     Args:
-        unbounded: the word for no bound, as a number: -2 of ``startingOffsets``, -1 of ``endingOffsets``.
+        unbounded: the ends of a log that can be given as numbers, `EARLIEST` or `LATEST` or both.
 
     Raises:
         UsageError: it is not that.
     """
-    word = "earliest" if unbounded == EARLIEST else "latest"
-    form = f'{word}, or as JSON an offset for each partition, such as {{"orders": {{"0": 23}}}}; {unbounded} is {word}'
+    words = {EARLIEST: "earliest", LATEST: "latest"}
+    ends = " or ".join(words[each] for each in unbounded)
+    numbers = ", ".join(f"{each} is {words[each]}" for each in unbounded)
+    form = f'{ends}, or as JSON an offset for each partition, such as {{"orders": {{"0": 23}}}}; {numbers}'
     try:
         offsets = {(topic, int(number)): offset for topic, each in json.loads(written).items() for number, offset in each.items()}
     except (ValueError, AttributeError) as error:
         raise UsageError(f"option {name}: {written!r} is not {form}") from error
-    if not offsets or any(type(offset) is not int or (offset < 0 and offset != unbounded) for offset in offsets.values()):
+    if not offsets or any(type(offset) is not int or (offset < 0 and offset not in unbounded) for offset in offsets.values()):
         raise UsageError(f"option {name}: {written!r} is not {form}")
     return offsets

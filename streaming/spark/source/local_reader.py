@@ -33,7 +33,7 @@ class LocalReader(AtOnceReader):
     """Every executor sees the log dirs under the same paths."""
 
     def _planned(self) -> list[Task]:
-        log_dirs = _opened(self._options.log_dirs)
+        log_dirs = opened_below(self._options.log_dirs)
         selection = self._options.selection
         if not any(True for _ in partitions_with_start(log_dirs, selection)):
             raise nothing_fits(selection, topics_of(log_dirs))
@@ -52,7 +52,7 @@ class LocalReader(AtOnceReader):
             except OSError as error:
                 raise LogDirError(f"option log_dirs: {log_dir} cannot be read: {error.strerror or error}") from error
         cluster_id = next(iter(known_clusters(each.cluster_id for each in log_dirs)), "")
-        return self._tasks("", list(excerpts_of(partitions, self._start(), self._excerpt_bytes())), cluster_id)
+        return self.tasks("", list(excerpts_of(partitions, self._start(), self.excerpt_bytes)), cluster_id)
 
     def _rows(self, task: Task) -> RowPieces:
         log_dirs = [_here(path) for path in dict.fromkeys(each.log_dir for each in task.excerpts)]
@@ -60,10 +60,10 @@ class LocalReader(AtOnceReader):
 
     def _names(self, cluster_id: str) -> ProducerNames:
         paths = self._options.log_dirs
-        return ProducerNames(known_producers(cluster_id, paths), lambda known: owners_in(_opened(paths), known))
+        return ProducerNames(known_producers(cluster_id, paths), lambda known: owners_in(opened_below(paths), known))
 
 
-def _opened(paths: Sequence[Path]) -> Sequence[LogDir]:
+def opened_below(paths: Sequence[Path]) -> Sequence[LogDir]:
     """All log dirs at or below some paths. One that cannot be used is an error: rows would be missing."""
     try:
         found = open_below(paths)

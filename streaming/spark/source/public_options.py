@@ -87,11 +87,11 @@ class PublicOptions:
         return addresses(self.agents, tls=self.files.ca is not None)
 
 
-def parse_public_options(options: Mapping[str, str], *, at_once: bool = False) -> PublicOptions:
+def parse_public_options(options: Mapping[str, str], *, at_once: bool | None = None) -> PublicOptions:
     """Read the options that Spark passes, whose names have no case.
 
     Args:
-        at_once: no stream reads, so that those of streams alone are refused.
+        at_once: whether it is read at once, or as a stream: what goes with the other one alone is refused. None: not known yet.
 
     Raises:
         UsageError: one is unknown, not valid, or contradicts another one; the message names it.
@@ -109,6 +109,8 @@ def parse_public_options(options: Mapping[str, str], *, at_once: bool = False) -
         _refuse(given, STREAM_OPTIONS, "goes with readStream, and this is read at once")
         if given.get("startingposition", "").strip().lower() == StartFrom.LATEST:
             raise UsageError("option startingPosition: at latest begins a stream, and this is read at once; give earliest, or a time")
+    elif at_once is not None:
+        _refuse(given, ("endingOffsets",), "goes with read, and a stream has no end")
     return PublicOptions(
         relation=relation,
         agents=tuple(_each(given, "agents", Target.parse, f"{FORM}, separated by commas")),
@@ -118,8 +120,8 @@ def parse_public_options(options: Mapping[str, str], *, at_once: bool = False) -
         selection=_selection(given),
         starting_position=_one_of(given, "startingposition", StartFrom, None) if "startingposition" in given else None,
         starting_timestamp=_time(given, "startingtimestamp"),
-        starting_offsets=_offsets(given, "startingOffsets", EARLIEST),
-        ending_offsets=_offsets(given, "endingOffsets", LATEST),
+        starting_offsets=_offsets(given, "startingOffsets", (EARLIEST,) if at_once else (EARLIEST, LATEST)),
+        ending_offsets=_offsets(given, "endingOffsets", (LATEST,)),
         max_bytes=_size(given, "maxbytespertrigger", 2 << 30),
         consumer=_consumer(given),
         columns=tuple(_each(given, "columns", _column_of(relation), f"names of columns of {relation}, separated by commas")),
@@ -141,7 +143,7 @@ def _check_together(given: Mapping[str, str], relation: Relation) -> None:
         table = "" if given else "; a table gets its options only if CREATE TABLE names no columns"
         raise UsageError(f"the data source segtail needs the option agents ({FORM}, separated by commas) or log_dirs{table}")
     if from_dirs:
-        _refuse(given, (*AGENT_OPTIONS, *STREAM_OPTIONS), "goes with agents, and log_dirs are given")
+        _refuse(given, (*AGENT_OPTIONS, "consumer"), "goes with agents, and log_dirs are given")
     if relation is not Relation.RECORDS:
         _refuse(given, RECORDS_OPTIONS, f"goes with the relation records, and {relation} is read")
     if relation not in WITH_COLUMNS:
@@ -255,7 +257,7 @@ def _time(given: Mapping[str, str], name: str) -> int:
     return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
-def _offsets(given: Mapping[str, str], name: str, unbounded: int) -> Offsets:
+def _offsets(given: Mapping[str, str], name: str, unbounded: tuple[int, ...]) -> Offsets:
     written = given.get(name.lower())
     return {} if written is None else parse_offsets(name, written, unbounded)
 

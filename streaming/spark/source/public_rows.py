@@ -139,9 +139,9 @@ _ENDS = pa.array(["aborted", "committed", "open"])
 _CODECS = pa.array(CODECS)
 _ZERO = pa.scalar(0, pa.int64())
 
-_PLAIN = ("log_dir", "topic", "batches", "records", "old_format_batches")
+_PLAIN = ("topic", "batches", "records", "old_format_batches")
 _KNOWN = ("broker", "partition", "segment", "start_position", "end_position", "base_offset", "next_offset", "seq")
-_KNOWN_TEXTS = ("topic_id", "reason", "agent", "journal")
+_KNOWN_TEXTS = ("log_dir", "topic_id", "reason", "agent", "journal")
 
 
 def public_ranges(events: pa.Table) -> pa.RecordBatch:

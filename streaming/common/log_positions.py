@@ -1,0 +1,159 @@
+"""How far logs have been read: a position of each, as a Kafka follower has it; arithmetic on them, and how an offset of Spark holds them.
+
+A few logs are written as Spark's Kafka source writes them, ``{"orders": {"0": 23}}``, beside their leader epochs and topic ids; more than
+`READABLE` as a packed table. Spark compares offsets as text, so what is equal is written alike.
+"""
+
+import base64
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from streaming.errors import UsageError
+
+VERSION = 1
+READABLE = 1000
+"""So many logs at most are written in words."""
+
+NOT_KNOWN = -1
+
+
+class LogName(NamedTuple):
+    """A log among those of one agent or broker."""
+
+    topic: str
+    partition: int
+
+
+class Position(NamedTuple):
+    """Everything below ``next_offset`` of a log was read, or left out with a reason.
+
+    ``topic_id``: "" for a log that has none. ``leader_epoch``: of what lies before ``next_offset``, `NOT_KNOWN` if nothing says it.
+    ``begin``: where the log was read first, if that is since the position before; else `NOT_KNOWN`.
+    """
+
+    topic_id: str
+    next_offset: int
+    leader_epoch: int
+    begin: int = NOT_KNOWN
+
+
+Positions = Mapping[LogName, Position]
+
+
+def without_begins(positions: Positions) -> dict[LogName, Position]:
+    """The same for who goes on from there."""
+    return {name: at if at.begin == NOT_KNOWN else at._replace(begin=NOT_KNOWN) for name, at in positions.items()}
+
+
+def reached(positions: Positions, targets: Positions) -> bool:
+    """Whether each log was read up to its target. One of another topic id was made anew meanwhile: its target is gone."""
+    for name, target in targets.items():
+        at = positions.get(name)
+        if at is None or (at.topic_id == target.topic_id and at.next_offset < target.next_offset):
+            return False
+    return True
+
+
+_SCHEMA = pa.schema(
+    [
+        ("topic", pa.dictionary(pa.int32(), pa.string())),
+        ("partition", pa.int32()),
+        ("topic_id", pa.dictionary(pa.int32(), pa.string())),
+        ("next_offset", pa.int64()),
+        ("leader_epoch", pa.int32()),
+        ("begin", pa.int64()),
+    ]
+)
+
+
+def encode(positions: Positions) -> dict[str, Any]:
+    """The positions as JSON of `VERSION`, with ``offsets``, ``epochs``, ``topic_ids`` and ``begins``, or ``logs`` and ``packed``.
+
+    What is equal comes out equal.
+    """
+    names = sorted(positions)
+    ids = {name.topic: positions[name].topic_id for name in names}
+    if len(names) > READABLE or any(ids[name.topic] != positions[name].topic_id for name in names):
+        return {"version": VERSION, "logs": len(names), "packed": _pack(names, positions)}
+    return {
+        "version": VERSION,
+        "offsets": _by_topic((name, positions[name].next_offset) for name in names),
+        "epochs": _by_topic((name, positions[name].leader_epoch) for name in names if positions[name].leader_epoch != NOT_KNOWN),
+        "topic_ids": {topic: each for topic, each in ids.items() if each},
+        "begins": _by_topic((name, positions[name].begin) for name in names if positions[name].begin != NOT_KNOWN),
+    }
+
+
+def decode(encoded: object) -> dict[LogName, Position]:
+    """The positions that `encode` wrote.
+
+    Raises:
+        UsageError: it is of another version, or damaged; says what to do.
+    """
+    if not isinstance(encoded, dict) or encoded.get("version") != VERSION:
+        version = encoded.get("version") if isinstance(encoded, dict) else None
+        what = "is of no version of positions" if version is None else f"is of version {version!r:.40}, and this one reads {VERSION}"
+        raise UsageError(f"the checkpoint's offset {what}: begin the query with a new checkpointLocation")
+    try:
+        found = _unpack(encoded["packed"]) if "packed" in encoded else _read(encoded)
+        if "packed" in encoded and len(found) != encoded["logs"]:
+            raise ValueError("logs are missing")
+    except (KeyError, TypeError, ValueError, AttributeError, pa.ArrowException, OSError) as error:
+        raise UsageError(f"the checkpoint's offset is damaged ({error!r:.100}): begin the query with a new checkpointLocation") from error
+    return found
+
+
+def _by_topic(numbers: Iterable[tuple[LogName, int]]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for name, number in numbers:
+        found.setdefault(name.topic, {})[str(name.partition)] = number
+    return found
+
+
+def _read(encoded: Mapping[str, Any]) -> dict[LogName, Position]:
+    epochs, ids, begins = encoded["epochs"], encoded["topic_ids"], encoded["begins"]
+    return {
+        LogName(topic, int(partition)): Position(
+            ids.get(topic, ""),
+            _number(offset),
+            _number(epochs.get(topic, {}).get(partition, NOT_KNOWN)),
+            _number(begins.get(topic, {}).get(partition, NOT_KNOWN)),
+        )
+        for topic, offsets in encoded["offsets"].items()
+        for partition, offset in offsets.items()
+    }
+
+
+def _number(value: object) -> int:
+    if type(value) is not int:
+        raise TypeError(f"{value!r:.40} is no number")
+    return value
+
+
+def _pack(names: list[LogName], positions: Positions) -> str:
+    rows = [positions[name] for name in names]
+    columns = [
+        pa.array([name.topic for name in names]).dictionary_encode(),
+        pa.array([name.partition for name in names], pa.int32()),
+        pa.array([at.topic_id for at in rows]).dictionary_encode(),
+        pa.array([at.next_offset for at in rows], pa.int64()),
+        pa.array([at.leader_epoch for at in rows], pa.int32()),
+        pa.array([at.begin for at in rows], pa.int64()),
+    ]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, _SCHEMA, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=_SCHEMA))
+    return base64.b64encode(sink.getvalue()).decode()
+
+
+def _unpack(packed: str) -> dict[LogName, Position]:
+    with pa.ipc.open_stream(base64.b64decode(packed, validate=True)) as reader:
+        if reader.schema != _SCHEMA:
+            raise ValueError("its columns are others")
+        table = reader.read_all()
+    texts = {"topic", "topic_id"}  # a dictionary's values come one by one, twenty times as slowly
+    columns = [(table[name].cast(pa.string()) if name in texts else table[name]).to_pylist() for name in _SCHEMA.names]
+    names, values = zip(*columns[:2], strict=True), zip(*columns[2:], strict=True)
+    return dict(zip(map(LogName._make, names), map(Position._make, values), strict=True))
