@@ -189,6 +189,24 @@ def test_a_limit_is_shared_and_without_one_everything_comes(agent: Agent, log: P
         assert all_at_once["a1"]["total"] == end["a1"]["total"] == log.active.size
 
 
+def test_rows_that_did_not_arrive_are_planned_again_only_of_an_agent_that_still_answers(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task waits for planned rows: each of one that plans and then stalls would hold up a micro-batch."""
+
+    def stall(_: object) -> None:
+        raise AgentError("it does not answer")
+
+    with agent.served() as address:
+        reader = ready(reader_of(address))
+        reader._takes_all, reader._targets = False, None
+        end = next_batch(reader, {})
+        again = reader.latestOffset(end, ALL)
+        assert again["a1"]["turn"] == end["a1"]["turn"] + 1, "it answers, and its rows did not arrive"
+        monkeypatch.setattr(reader, "_status", stall)
+        assert reader.latestOffset(again, ALL) is again
+
+
 def test_an_agent_that_never_answers_holds_nobody_up(agent: Agent) -> None:
     with agent.served() as address:
         reader, shard = reader_of("127.0.0.1:1", address), Shard()
