@@ -23,6 +23,7 @@ from bench import (
     memory,
     naive,
     pace,
+    positions,
     replay,
     scale,
     scan,
@@ -36,7 +37,7 @@ from bench.measuring import Bounds
 
 _WITH_A_JDK = (scan, dump, ladder)
 _OF_A_JOB = (pace, memory, first_page, agent, naive, backlog, scale)
-_OF_AN_AGENT = (turns, start, calls, inventory, replay, scrub)
+_OF_AN_AGENT = (turns, start, calls, inventory, replay, scrub, positions)
 _OF_PAGES_AND_COMMANDS = (sizes, scrape, groups, commands)
 
 BENCHES: dict[str, Callable[[Bounds], None]] = {
