@@ -12,8 +12,10 @@ from streaming.broker.protocol.cluster_messages import PartitionCounts, Reassign
 from streaming.broker.protocol.restart_json import SAFE, UNKNOWN, UNSAFE, RestartRow
 from streaming.broker.protocol.status_messages import ProcessStatus
 from streaming.cluster.verdicts.restart_check import HANGS_MS, QUIET_MS, STANDS_MS, RestartCheck, restart_page
+from streaming.common.catalog import packed_epochs
 from streaming.common.rows import SEGMENTS
 from streaming.errors import UsageError
+from streaming.kafka.formats.metadata_partitions import by_unclean
 from streaming.rules.broker_process import LOCKS_NOT_SEEN, ProcessState
 from streaming.rules.limits import KAFKA_3_7
 from tests.view.reported import Facts
@@ -278,6 +280,34 @@ def test_a_stopped_broker_may_be_started_unless_it_would_lead_with_less_than_ano
     wiped = check(replicas("t", (1,), leader=-1, ends={1: 0}), down=(1,)).row(1)
     assert [each.what for each in wiped.reasons] == ["it would lead 1 partition, and lacks 100 records that another replica has: t-0"]
     assert check(replicas("t", (1,), leader=-1, ends={2: 90, 3: 90}), down=(1,)).row(1).verdict == SAFE
+
+
+@pytest.mark.parametrize(
+    ("own", "leader", "cut"),
+    [
+        (({0: 0}, {}), ({0: 0, 2: 70}, {2: by_unclean(NOW_MS)}), 30),
+        (({0: 0}, {}), ({0: 0}, {2: by_unclean(NOW_MS)}), 20),  # nothing was written since, so its end counts
+        (({0: 0}, {}), ({0: 0, 1: 60, 2: 70}, {2: by_unclean(NOW_MS)}), 40),
+        (({0: 0}, {}), ({0: 0, 2: 70}, {2: NOW_MS}), 0),  # what no replica in sync had was not acknowledged by all
+        (({0: 0, 2: 70}, {}), ({0: 0, 2: 70}, {2: by_unclean(NOW_MS)}), 0),  # it was back since
+        (({0: 0}, {}), ({0: 0, 2: 100}, {2: by_unclean(NOW_MS)}), 0),
+        (({}, {}), ({0: 0, 2: 70}, {2: by_unclean(NOW_MS)}), 0),
+    ],
+)
+def test_an_old_leader_is_not_started_before_what_its_start_cuts_off_is_copied(
+    own: tuple[dict[int, int], dict[int, int]], leader: tuple[dict[int, int], dict[int, int]], cut: int
+) -> None:
+    epochs = {1: packed_epochs(*own), 2: packed_epochs(*leader)}
+    rows = [
+        row | {"facts": Facts(replicas=(1, 2), isr=(2,), leader_metadata_version=NEW, epochs=epochs[row["broker"]]).encode()}
+        for row in replicas("t", (2,), of=(1, 2), leader=2, ends={2: max(80, *leader[0].values())})
+    ]
+    found = check(rows, down=(1,)).row(1)
+    told = (
+        f"it cuts off up to {cut} records of 1 partition, which the leader lacks since an unclean election: first copy its directory: t-0"
+    )
+    assert [each.what for each in found.reasons] == ([told] if cut else [])
+    assert codes(check(rows).row(1)) == [], "it serves, and has cut that off"
 
 
 def test_how_much_a_replica_is_behind_is_told_in_bytes() -> None:

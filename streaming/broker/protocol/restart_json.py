@@ -18,6 +18,7 @@ REASONS = (
     "no_controller",
     "quorum",
     "log_dir",
+    "cuts_off",
     "log_is_shorter",
     "single_replica",
 )

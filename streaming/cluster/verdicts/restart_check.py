@@ -23,6 +23,7 @@ from streaming.cluster.view.exported import Observed
 from streaming.cluster.view.observer import watched_by
 from streaming.cluster.view.transaction_columns import entries
 from streaming.common.arrays import Flags, Longs
+from streaming.common.catalog import EPOCHS
 from streaming.common.units import format_be, format_count, format_duration, format_list, format_name, format_size
 from streaming.errors import MissingError, UsageError, quoted
 from streaming.kafka.formats.metadata_records import Phase
@@ -348,8 +349,9 @@ class RestartCheck:
                 yield RestartFact(code="log_dir", what=what)
 
     def _reasons_not_to_start(self, broker: int) -> Iterator[RestartFact]:
-        """A replica that is elected though its log has lost its end: the others then cut off theirs."""
+        """A replica that cuts off what no leader has, or is elected though its log has lost its end: the others then cut off theirs."""
         yield from self._log_dirs_lost(broker)
+        yield from self._cuts_off(broker)
         ends, places = self._observed.columns["log_end_offset"], np.unique(self._may_lead.of(broker))
         places = places[self._leader[places] < 0]
         replicas = self._assigned.where(np.isin(self._assigned.place, places))
@@ -359,6 +361,26 @@ class RestartCheck:
         lacks = longest[places] - np.where(own >= 0, ends[own], 0)
         told = f"it would lead {{}}, and lacks {format_count(int(lacks[lacks > 0].sum()), 'record')} that another replica has"
         yield from self._fact("log_is_shorter", places[lacks > 0], told)
+
+    def _cuts_off(self, broker: int) -> Iterator[RestartFact]:
+        """What a replica of an old leader has beyond the place where one was elected that lacked it."""
+        led = np.flatnonzero((self._leader >= 0) & (self._leader != broker))
+        leaders, own = (self._logs_of(_Pairs(place=led, broker=brokers)) for brokers in (self._leader[led], np.full(len(led), broker)))
+        cut = np.zeros(len(led), np.int64)
+        for place in np.flatnonzero((leaders >= 0) & (own >= 0)).tolist():
+            cut[place] = self._beyond_unclean(int(leaders[place]), int(own[place]))
+        told = f"it cuts off up to {format_count(int(cut.sum()), 'record')} of {{}}, which the leader lacks since an unclean election"
+        yield from self._fact("cuts_off", led[cut > 0], f"{told}: first copy its directory")
+
+    def _beyond_unclean(self, leader: int, own: int) -> int:
+        """The offsets of a log that its leader lacks, because an unclean election began one of its epochs after the last one of the log."""
+        ends, decided = self._observed.columns["log_end_offset"], self._observed.decided
+        of_leader, of_own = (np.frombuffer(decided.epochs[item], EPOCHS) for item in (leader, own))
+        last = of_own["epoch"][of_own["start_offset"] >= 0].max(initial=-1)
+        later = of_leader[of_leader["epoch"] > last]
+        if last < 0 or not (later["began_ms"] < -1).any():
+            return 0
+        return max(0, int(ends[own] - later["start_offset"][later["start_offset"] >= 0].min(initial=ends[leader])))
 
     def _costs(self, broker: int) -> Iterator[RestartFact]:
         led = np.flatnonzero((self._leader == broker) & (self._successor >= 0))
