@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streaming.broker.protocol.cluster_messages import PartitionCounts, Reassignment, TopicCounts
+from streaming.broker.protocol.cluster_messages import MetadataChange, MetadataChanges, PartitionCounts, Reassignment, TopicCounts
 from streaming.broker.protocol.restart_json import SAFE, UNKNOWN, UNSAFE, RestartRow
 from streaming.broker.protocol.status_messages import ProcessStatus
 from streaming.cluster.verdicts.restart_check import HANGS_MS, QUIET_MS, STANDS_MS, RestartCheck, restart_page
@@ -308,6 +308,31 @@ def test_an_old_leader_is_not_started_before_what_its_start_cuts_off_is_copied(
     )
     assert [each.what for each in found.reasons] == ([told] if cut else [])
     assert codes(check(rows).row(1)) == [], "it serves, and has cut that off"
+
+
+@pytest.mark.parametrize(
+    ("name", "now", "offset", "leader", "doubted"),
+    [
+        ("retention.ms", "60000", 100, -1, True),
+        ("retention.bytes", "1000", 100, -1, True),
+        ("retention.ms", "60000", 99, -1, False),  # it knows that: what is due is told
+        ("retention.ms", "900000", 100, -1, False),  # it keeps more
+        ("segment.bytes", "1000", 100, -1, False),
+        ("retention.ms", "60000", 100, 2, False),  # another one leads, and has deleted what was due
+    ],
+)
+def test_what_a_start_deletes_by_a_limit_lowered_meanwhile_is_not_known(
+    name: str, now: str, offset: int, leader: int, doubted: bool
+) -> None:
+    """Its own copy of the metadata log, by which its limits are read, ends before the change."""
+    change = MetadataChange(kind="config_changed", topic="t", name=name, before="600000", now=now, offset=offset, at_ms=NOW_MS - MINUTE)
+    table, agents = cluster(replicas("t", (1, 2) if leader > 0 else (1,), of=(1, 2), leader=leader), down=(1,))
+    told = {"metadata_offset": 200, "changes": MetadataChanges([change], 0, 0).pack()}
+    statuses = {1: {"metadata_offset": 100}, 2: told, 3: told}
+    agents = [replace(each, broker_statuses=(replace(each.broker_statuses[0], **statuses[each.brokers[0]]),)) for each in agents]
+    row = RestartCheck(circumstances=around(*agents, table=table), limits_of=table.limiter.now()).row(1)
+    doubt = "what its first check deletes is not known: retention of 1 topic was lowered while it was away: t"
+    assert (row.verdict, row.doubts) == ((UNKNOWN, [doubt]) if doubted else (SAFE, []))
 
 
 def test_how_much_a_replica_is_behind_is_told_in_bytes() -> None:

@@ -498,8 +498,21 @@ class RestartCheck:
         if circumstances.stale:
             yield "no agent has answered lately"
         yield from self._unseen(broker)
-        if running:
-            yield from self._unsure(broker)
+        yield from self._unsure(broker) if running else self._lowered_while_away(broker)
+
+    def _lowered_while_away(self, broker: int) -> Iterator[str]:
+        """Where it would lead, by a limit that it does not know yet: what is due is reckoned by those that it knew."""
+        knew = max((each.metadata_offset for each in self.circumstances.brokers if each.broker == broker), default=-1)
+        places, causes = np.unique(self._may_lead.of(broker)), self.circumstances.causes
+        topics = {topic for topic, _ in self._partitions_of(self._rows[places[self._leader[places] < 0]])}
+        limits = [(topic, size) for topic in sorted(topics) for size in (False, True)]
+        changes = [causes.lowering(topic, broker, self.circumstances.now_ms, by_size=size) for topic, size in limits]
+        found = {topic for (topic, _), change in zip(limits, changes, strict=True) if change is not None and 0 <= knew <= change.offset}
+        lowered = sorted(found)
+        if lowered:
+            names = format_list([*map(format_name, lowered)], _NAMED)
+            count = format_count(len(lowered), "topic")
+            yield f"what its first check deletes is not known: retention of {count} was lowered while it was away: {names}"
 
     def _unseen(self, broker: int) -> Iterator[str]:
         """Brokers and partitions of which nothing is seen now."""
