@@ -39,7 +39,7 @@ def run(bounds: Bounds) -> None:
 def _offset(count: int) -> tuple[str, ...]:
     positions = {
         LogName(f"topic-{number // PARTITIONS_A_TOPIC}", number % PARTITIONS_A_TOPIC): Position(
-            f"{number // PARTITIONS_A_TOPIC:022d}", number * 977, number % 7
+            f"{number // PARTITIONS_A_TOPIC:022d}", number * 977, ((number % 7, number * 7),)
         )
         for number in range(count)
     }

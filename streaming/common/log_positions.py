@@ -6,15 +6,21 @@ A few logs are written as Spark's Kafka source writes them, ``{"orders": {"0": 2
 
 import base64
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
 from streaming.errors import UsageError
 
+_T = TypeVar("_T")
+
 VERSION = 1
 READABLE = 1000
 """So many logs at most are written in words."""
+
+MOST_EPOCHS = 8
+"""So many leader epochs has a position at most: a log has to lose more of them between two plans before one is missed."""
 
 NOT_KNOWN = -1
 
@@ -26,17 +32,26 @@ class LogName(NamedTuple):
     partition: int
 
 
+Epochs = tuple[tuple[int, int], ...]
+"""The leader epochs of a log up to an offset, each with its first offset, ascending; of many the last `MOST_EPOCHS`."""
+
+
 class Position(NamedTuple):
     """Everything below ``next_offset`` of a log was read, or left out with a reason.
 
-    ``topic_id``: "" for a log that has none. ``leader_epoch``: of what lies before ``next_offset``, `NOT_KNOWN` if nothing says it.
-    ``begin``: where the log was read first, if that is since the position before; else `NOT_KNOWN`.
+    ``topic_id``: "" for a log that has none. ``epochs``: those of what lies below ``next_offset``, () if nothing says them. ``begin``:
+    where the log was read first, if that is since the position before; else `NOT_KNOWN`.
     """
 
     topic_id: str
     next_offset: int
-    leader_epoch: int
+    epochs: Epochs = ()
     begin: int = NOT_KNOWN
+
+    @property
+    def leader_epoch(self) -> int:
+        """Of what lies right before ``next_offset``, `NOT_KNOWN` if nothing says it."""
+        return self.epochs[-1][0] if self.epochs else NOT_KNOWN
 
 
 Positions = Mapping[LogName, Position]
@@ -62,7 +77,7 @@ _SCHEMA = pa.schema(
         ("partition", pa.int32()),
         ("topic_id", pa.dictionary(pa.int32(), pa.string())),
         ("next_offset", pa.int64()),
-        ("leader_epoch", pa.int32()),
+        ("epochs", pa.string()),
         ("begin", pa.int64()),
     ]
 )
@@ -80,7 +95,7 @@ def encode(positions: Positions) -> dict[str, Any]:
     return {
         "version": VERSION,
         "offsets": _by_topic((name, positions[name].next_offset) for name in names),
-        "epochs": _by_topic((name, positions[name].leader_epoch) for name in names if positions[name].leader_epoch != NOT_KNOWN),
+        "epochs": _by_topic((name, _in_words(positions[name].epochs)) for name in names if positions[name].epochs),
         "topic_ids": {topic: each for topic, each in ids.items() if each},
         "begins": _by_topic((name, positions[name].begin) for name in names if positions[name].begin != NOT_KNOWN),
     }
@@ -105,11 +120,21 @@ def decode(encoded: object) -> dict[LogName, Position]:
     return found
 
 
-def _by_topic(numbers: Iterable[tuple[LogName, int]]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
-    for name, number in numbers:
-        found.setdefault(name.topic, {})[str(name.partition)] = number
+def _by_topic(values: Iterable[tuple[LogName, _T]]) -> dict[str, dict[str, _T]]:
+    found: dict[str, dict[str, _T]] = {}
+    for name, value in values:
+        found.setdefault(name.topic, {})[str(name.partition)] = value
     return found
+
+
+def _in_words(epochs: Epochs) -> str:
+    """Epochs with their first offsets: ``3@0 5@120``."""
+    return " ".join(f"{epoch}@{start}" for epoch, start in epochs)
+
+
+@lru_cache(maxsize=1 << 12)  # most logs have had one leader
+def _epochs(words: str) -> Epochs:
+    return tuple((int(epoch), int(start)) for epoch, start in (each.split("@") for each in words.split()))
 
 
 def _read(encoded: Mapping[str, Any]) -> dict[LogName, Position]:
@@ -118,7 +143,7 @@ def _read(encoded: Mapping[str, Any]) -> dict[LogName, Position]:
         LogName(topic, int(partition)): Position(
             ids.get(topic, ""),
             _number(offset),
-            _number(epochs.get(topic, {}).get(partition, NOT_KNOWN)),
+            _epochs(epochs.get(topic, {}).get(partition, "")),
             _number(begins.get(topic, {}).get(partition, NOT_KNOWN)),
         )
         for topic, offsets in encoded["offsets"].items()
@@ -139,7 +164,7 @@ def _pack(names: list[LogName], positions: Positions) -> str:
         pa.array([name.partition for name in names], pa.int32()),
         pa.array([at.topic_id for at in rows]).dictionary_encode(),
         pa.array([at.next_offset for at in rows], pa.int64()),
-        pa.array([at.leader_epoch for at in rows], pa.int32()),
+        pa.array([_in_words(at.epochs) for at in rows], pa.string()),
         pa.array([at.begin for at in rows], pa.int64()),
     ]
     sink = pa.BufferOutputStream()
@@ -155,5 +180,5 @@ def _unpack(packed: str) -> dict[LogName, Position]:
         table = reader.read_all()
     texts = {"topic", "topic_id"}  # a dictionary's values come one by one, twenty times as slowly
     columns = [(table[name].cast(pa.string()) if name in texts else table[name]).to_pylist() for name in _SCHEMA.names]
-    names, values = zip(*columns[:2], strict=True), zip(*columns[2:], strict=True)
-    return dict(zip(map(LogName._make, names), map(Position._make, values), strict=True))
+    topics, partitions, ids, offsets, epochs, begins = columns
+    return dict(zip(map(LogName, topics, partitions), map(Position, ids, offsets, map(_epochs, epochs), begins), strict=True))

@@ -1,16 +1,16 @@
 """Where a reader goes on in a log, by its position and by what the log holds now.
 
-A log that was cut off below a position may have grown past it again. Its leader epochs tell: what was appended in an epoch ends where the
-next one of the log begins (`LeaderEpochFileCache.endOffsetFor`; a follower asks its leader the same way, KIP-101). A position has only the
-epoch of what lies right before it. If the log has none of that epoch, what the reader has parts from it at the end of the last earlier
-epoch at the latest; how much of that earlier epoch the reader had read, nothing shows.
+A log that was cut off below a position may have grown past it again. Leader epochs tell, as they tell a follower (KIP-101): what two logs
+hold of one epoch is the same as far as both go. So a reader and a log are the same up to where the last epoch that they have in common ends
+in one of them. The last epoch of the reader alone would not do: of a log that has no such epoch any more it says that they part, and not
+where.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from streaming.common.log_positions import NOT_KNOWN, Position
+from streaming.common.log_positions import MOST_EPOCHS, Epochs, Position
 
 
 class EpochStart(Protocol):
@@ -42,18 +42,31 @@ def resume(at: Position, epochs: Sequence[EpochStart], log_start: int, log_end: 
         epochs: of the log, ascending; none if they are not known.
         log_start, log_end: its first offset, and the one after its last whole batch.
     """
-    common = min(at.next_offset, _end_of_epoch(at.leader_epoch, epochs, log_end), max(log_end, log_start))
+    common = min(at.next_offset, _common(at, epochs, log_end), max(log_end, log_start))
     offset = max(common, log_start)
     return Resumed(offset, cut_off=at.next_offset - common, deleted=offset - common if log_start > common else 0)
 
 
-def epoch_before(epochs: Sequence[EpochStart], offset: int) -> int:
-    """The leader epoch of what lies right before an offset, `NOT_KNOWN` if the log does not say it."""
-    return max((each.epoch for each in epochs if each.start_offset < offset), default=NOT_KNOWN)
+def epochs_below(epochs: Sequence[EpochStart], offset: int) -> Epochs:
+    """The last leader epochs of what lies below an offset."""
+    return tuple((each.epoch, each.start_offset) for each in epochs if each.start_offset < offset)[-MOST_EPOCHS:]
 
 
-def _end_of_epoch(epoch: int, epochs: Sequence[EpochStart], log_end: int) -> int:
-    """Up to where the log can be the same as for a reader whose last batch is of this epoch."""
-    if epoch == NOT_KNOWN:
+def _common(at: Position, epochs: Sequence[EpochStart], log_end: int) -> int:
+    """Up to where a reader and the log can be the same."""
+    if not at.epochs or not epochs:
         return log_end
+    there = {each.epoch for each in epochs}
+    ends = [*(start for _, start in at.epochs[1:]), at.next_offset]
+    for (epoch, _), end in zip(reversed(at.epochs), reversed(ends), strict=True):
+        if epoch in there:
+            return min(end, _next_start(epoch, epochs, log_end))
+    # what it has read is not in what the log still knows of its history; what lies below that was deleted, which parts nothing
+    first, start = at.epochs[0]
+    known = max(start, epochs[0].start_offset)
+    return min(known, log_end) if len(at.epochs) < MOST_EPOCHS else min(known, _next_start(first, epochs, log_end))
+
+
+def _next_start(epoch: int, epochs: Sequence[EpochStart], log_end: int) -> int:
+    """Where the first epoch of the log begins that is later."""
     return min((each.start_offset for each in epochs if each.epoch > epoch), default=log_end)

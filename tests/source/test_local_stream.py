@@ -39,7 +39,7 @@ def test_the_offset_says_topic_partition_and_offset(disk: LogDir, log: Partition
     rows, at = step(reader, {})
     assert batches(rows) == [("t", 0, 0, 2), ("u", 2, 0, 0), ("u", 2, 1, 4)]
     assert at["1"]["offsets"] == {"t": {"0": 3}, "u": {"2": 5}}
-    assert at["1"]["epochs"] == {"t": {"0": 0}, "u": {"2": 0}}
+    assert at["1"]["epochs"] == {"t": {"0": "0@0"}, "u": {"2": "0@0"}}
     log.append(batch(4))
     rows, at = step(reader, at)
     assert batches(rows) == [("t", 0, 3, 6)]
@@ -160,7 +160,7 @@ def test_what_is_cut_off_below_a_part_of_a_budget_shows_by_its_epoch(disk: LogDi
     log.append(batch(2), leader_epoch=2)
     reader = stream(disk.path)
     _, at = step(reader, {}, ReadMaxBytes(1))
-    assert at["1"]["epochs"] == {"t": {"0": 1}}
+    assert at["1"]["epochs"] == {"t": {"0": "1@0"}}
     log.truncate(0)
     log.append(batch(7), leader_epoch=3)
     assert batches(step(reader, at)[0]) == [("t", 0, 0, 6)]
@@ -187,7 +187,21 @@ def test_a_log_that_was_cut_off_and_has_grown_past_the_position_is_read_from_whe
         ("appended", 3, 12, None),
         ("truncated", None, 3, "truncated: 4 offsets"),
     ]
-    assert (end["1"]["offsets"], end["1"]["epochs"]) == ({"t": {"0": 12}}, {"t": {"0": 2}})
+    assert (end["1"]["offsets"], end["1"]["epochs"]) == ({"t": {"0": 12}}, {"t": {"0": "0@0 2@3"}})
+
+
+def test_what_is_cut_off_between_a_plan_and_its_read_is_said_and_read_again_of_the_next_leader(disk: LogDir, log: PartitionLog) -> None:
+    log.append(batch(3), batch(4))
+    reader = stream(disk.path)
+    end = reader.latestOffset({}, ALL)
+    log.truncate(3)  # a broker that lost its last writes has them again from its leader, in the same epoch
+    rows = read(reader, {}, end)
+    assert [(row["kind"], row["base_offset"], row["last_offset"], row["reason"]) for row in rows] == [
+        ("batch", 0, 2, None),
+        ("skipped", 3, 6, "truncated: 4 offsets"),
+    ]
+    log.append(batch(5), leader_epoch=1)
+    assert batches(step(reader, end)[0]) == [("t", 0, 3, 7)]
 
 
 def test_what_retention_took_before_it_was_read_is_a_hole(disk: LogDir, log: PartitionLog) -> None:

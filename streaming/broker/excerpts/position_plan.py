@@ -20,7 +20,7 @@ from streaming.common.log_positions import NOT_KNOWN, LogName, Position, Positio
 from streaming.common.start_from import StartFrom
 from streaming.kafka.formats.checkpoint_files import EpochEntry
 from streaming.kafka.scan.walk import Bytes
-from streaming.rules.position_rule import Resumed, epoch_before, resume
+from streaming.rules.position_rule import Resumed, epochs_below, resume
 
 log = logging.getLogger(__name__)
 
@@ -175,7 +175,7 @@ class PositionPlanner:
         offset = opened.resumed(before, first).offset
         begin, end = find_offset(opened.segments, offset, buffer), max(offset, limit)
         size = sum(each.size for each in opened.segments if each.base_offset >= begin.segment.base_offset) - begin.position
-        to = Position(topic_id, end, epoch_before(opened.epochs, end), first)
+        to = Position(topic_id, end, epochs_below(opened.epochs, end), first)
         return _Grown(opened, begin, to, size if offset < end else 0, stamp)
 
 
@@ -233,7 +233,7 @@ class _Grown:
 
     def _at(self, offset: int) -> Position:
         end = min(offset, self.to.next_offset)
-        return self.to._replace(next_offset=end, leader_epoch=epoch_before(self.log.epochs, end))
+        return self.to._replace(next_offset=end, epochs=epochs_below(self.log.epochs, end))
 
 
 def _boundary(segment: Segment, position: int, until: int, buffer: Bytes, *, first: bool) -> int:

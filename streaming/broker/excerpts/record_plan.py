@@ -32,7 +32,7 @@ from streaming.kafka.formats.names import HIGH_WATERMARK_CHECKPOINT, LOG_START_O
 from streaming.kafka.formats.records import MAX_RECORDS_BYTES
 from streaming.kafka.scan.walk import Bytes
 from streaming.rules.broker_process import LockState
-from streaming.rules.position_rule import epoch_before
+from streaming.rules.position_rule import epochs_below
 
 log = logging.getLogger(__name__)
 
@@ -341,7 +341,7 @@ class RecordEnds:
         holds = before is not None and before.topic_id == partition.topic_id and not opened.resumed(before, 0).cut_off
         since = before.next_offset if holds and before is not None and before.next_offset <= stop else NOT_KNOWN
         end = decided_end(partition, opened.segments, stop, self._buffer, since)
-        self._decided[opened.name] = Position(partition.topic_id, end, epoch_before(opened.epochs, end))
+        self._decided[opened.name] = Position(partition.topic_id, end, epochs_below(opened.epochs, end))
         return end
 
 

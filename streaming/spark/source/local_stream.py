@@ -413,14 +413,16 @@ class _Between:
             yield self._row(opened, {"kind": "truncated", **ends})
         if resumed.deleted:
             yield self._row(opened, self._hole(resumed.offset - resumed.deleted, resumed.offset, opened))
+        lost = max(resumed.offset, opened.end)
+        if lost < to.next_offset:
+            yield self._row(opened, {**_offsets(lost, to.next_offset), "reason": f"truncated: {to.next_offset - lost} offsets"})
 
     def _hole(self, begin: int, end: int, opened: OpenLog | None) -> dict[str, object]:
         """Offsets that are gone. Their bytes are estimated by what is left of the log, null if nothing is."""
         count, size = (0, 0) if opened is None else (opened.end - opened.start, sum(each.size for each in opened.segments))
         estimate = (end - begin) * size // count if count > 0 else None
         how = "" if estimate is None else "; their bytes are an estimate"
-        offsets = {"base_offset": begin, "first_offset": begin, "last_offset": end - 1, "next_offset": end}
-        return {**offsets, "missing_bytes": estimate, "reason": f"deleted: {end - begin} offsets{how}"}
+        return {**_offsets(begin, end), "missing_bytes": estimate, "reason": f"deleted: {end - begin} offsets{how}"}
 
     def _row(self, opened: OpenLog | None, values: dict[str, object]) -> dict[str, object]:
         place = {"topic": self.name.topic, "partition": self.name.partition}
@@ -429,3 +431,8 @@ class _Between:
         if opened is not None:
             place |= {"log_dir": str(opened.partition.log_dir.path), "topic_id": opened.partition.topic_id or None}
         return {**place, **values}
+
+
+def _offsets(begin: int, end: int) -> dict[str, object]:
+    """In the columns of all relations."""
+    return {"base_offset": begin, "first_offset": begin, "last_offset": end - 1, "next_offset": end}
