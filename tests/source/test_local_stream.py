@@ -121,6 +121,17 @@ def test_a_partition_that_comes_later_is_read_from_its_beginning(disk: LogDir, l
     assert (batches(rows), batches(step(reader, at)[0])) == ([], [("t", 1, 0, 1)])
 
 
+@pytest.mark.parametrize("relation", ["batches", "records"])
+def test_a_pattern_waits_for_topics_and_misses_nothing_of_them(disk: LogDir, relation: str) -> None:
+    disk.write_high_watermarks()
+    reader = stream(disk.path, relation=relation, topicsPattern="order.*", startingPosition="latest")
+    rows, at = to_the_end(reader, {})
+    partition(disk, "orders").append(batch(3))
+    disk.write_high_watermarks()
+    assert rows == []
+    assert len(step(reader, at)[0]) == (1 if relation == "batches" else 3)
+
+
 def test_a_micro_batch_goes_no_further_than_its_budget_and_is_fair(disk: LogDir, log: PartitionLog) -> None:
     other = partition(disk, "u", topic_id=2)
     for _ in range(400):

@@ -28,6 +28,7 @@ from streaming.broker.protocol.excerpt_messages import Excerpt
 from streaming.common.log_positions import LogName, Position, Positions, decode, encode, reached, without_begins
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, LogDirError
+from streaming.kafka.scan.walk import Bytes
 from streaming.spark.source.at_once import Task
 from streaming.spark.source.kafka_options import EARLIEST, LATEST
 from streaming.spark.source.local_reader import LocalReader, RecordsReader, RecordsTask, opened_below, pack_ranges
@@ -239,7 +240,7 @@ class _BrokerLogs(_Logs):
         first: bool,
         targets: Mapping[str, Positions] | None = None,
     ) -> dict[str, dict[LogName, Position]]:
-        by_broker: dict[str, list[tuple[Partition, int]]] = {key: [] for key in at}
+        by_broker: dict[str, list[tuple[Partition, int]]] = {key: [] for key in (*at, *(str(each.broker) for each in self.log_dirs()))}
         for each in self._partitions():
             by_broker.setdefault(str(each[0].log_dir.broker), []).append(each)
         selection = self.options.selection
@@ -271,12 +272,7 @@ class _BrokerLogs(_Logs):
             found = _Between(key, name, before.get(name), to.get(name), ranges=self.options.relation is Relation.RANGES)
             if not found.moved:
                 continue
-            try:
-                opened = OpenLog.open(*there[name], buffer) if name in there else None
-            except FileNotFoundError:
-                opened = None
-            except OSError as error:
-                raise LogDirError(f"option log_dirs: {there[name][0].path} cannot be read: {error.strerror or error}") from error
+            opened = _opened(there.get(name), buffer)
             missing += found.missing(opened)
             if opened is not None and found.to is not None and opened.partition.topic_id == found.to.topic_id:
                 excerpts += opened.excerpts(found.begin(opened), found.to, reader.excerpt_bytes, buffer)
@@ -331,7 +327,7 @@ class _RecordLogs(_Logs):
             found = _Between(key, name, before.get(name), to.get(name), ranges=False)
             if not found.moved:
                 continue
-            opened = OpenLog.open(*there[name], buffer) if name in there else None
+            opened = _opened(there.get(name), buffer)
             for each in found.missing(opened):
                 self._lose(f"{name.topic}-{name.partition}: {each['reason']}")
             if opened is not None and found.to is not None and opened.partition.topic_id == found.to.topic_id:
@@ -371,6 +367,18 @@ class _RecordLogs(_Logs):
 
     def _open(self) -> list[LogDir]:
         return list(open_given_dirs(self.options.log_dirs))
+
+
+def _opened(listed: tuple[Partition, int] | None, buffer: Bytes) -> OpenLog | None:
+    """The log of a partition with its stored start; None if it is not there, or not any more."""
+    if listed is None:
+        return None
+    try:
+        return OpenLog.open(*listed, buffer)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise LogDirError(f"option log_dirs: {listed[0].path} cannot be read: {error.strerror or error}") from error
 
 
 @dataclass(frozen=True, slots=True)
