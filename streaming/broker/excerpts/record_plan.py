@@ -12,29 +12,200 @@ from pathlib import Path
 
 import numpy as np
 
-from streaming.broker.disk.broker_processes import ask_lock
 from streaming.broker.disk.locate import find_offset, without_replaced
-from streaming.broker.disk.logdirs import LogDir, OffsetCheckpoint, Partition, load_offset_checkpoint
+from streaming.broker.disk.logdirs import Partition
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import Segment, list_segments, log_start_offset, read_leader_epochs
 from streaming.broker.disk.segment_walk import SegmentReader, Window
 from streaming.broker.excerpts.excerpt_listing import copied_in_part, is_older, open_given_dirs, wanted_partitions
-from streaming.broker.excerpts.excerpt_transactions import first_open
-from streaming.broker.excerpts.position_plan import OpenLog
+from streaming.broker.excerpts.record_ends import ENDLESS, decided_end, ends_of_dir
 from streaming.broker.excerpts.record_ranges import RecordRange
 from streaming.broker.protocol.consumer_messages import Selection
-from streaming.common.log_positions import NOT_KNOWN, LogName, Position
 from streaming.common.start_from import StartFrom
 from streaming.common.units import format_list
 from streaming.errors import FormatError, LogDirError, UsageError
 from streaming.kafka.formats.entries import read_entry_times
-from streaming.kafka.formats.names import HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
 from streaming.kafka.formats.records import MAX_RECORDS_BYTES
 from streaming.kafka.scan.walk import Bytes
-from streaming.rules.broker_process import LockState
-from streaming.rules.position_rule import epochs_below
 
 log = logging.getLogger(__name__)
+
+_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedRecords:
+    """What to read. ``timestamp``: begin at the first record of this time or later, Unix milliseconds, -1 for ``start_from``;
+    ``committed``: of committed transactions only; ``to_end``: beyond the high watermark where no broker runs;
+    ``fails_on_loss``: whether a log dir that was copied in part is an error; ``begins``, ``ends``: offsets of each topic and partition that
+    bound what is read, below 0 for none.
+    """
+
+    log_dirs: tuple[Path, ...]
+    selection: Selection
+    start_from: StartFrom
+    timestamp: int
+    committed: bool
+    to_end: bool
+    fails_on_loss: bool
+    begins: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    ends: Mapping[tuple[str, int], int] = field(default_factory=dict)
+
+    def bounds(self, partition: Partition) -> tuple[int, int]:
+        """The offsets that are given of a partition, below 0 for none."""
+        name = partition.topic, partition.partition
+        return self.begins.get(name, -1), self.ends.get(name, -1)
+
+    def check_named(self, partitions: Sequence[Partition]) -> None:
+        """Check that offsets are given of exactly these partitions, or of none. Raises UsageError: as the function of this name."""
+        check_named("startingOffsets", self.begins, partitions)
+        check_named("endingOffsets", self.ends, partitions)
+
+
+def check_named(option: str, given: Mapping[tuple[str, int], int], partitions: Iterable[Partition]) -> None:
+    """Check that offsets are given of exactly these partitions, or of none.
+
+    Raises:
+        UsageError: of others, or not of all; names some.
+    """
+    there = {(each.topic, each.partition) for each in partitions}
+    for wrong, why in ((given.keys() - there, "is not there, or not selected"), (there - given.keys(), "has no offset")):
+        if given and wrong:
+            names = format_list([f"{topic}-{number}" for topic, number in sorted(wrong)], _NAMED)
+            raise UsageError(f"option {option}: {names} {why}; give one of each partition that is read")
+
+
+def plan_records(wanted: WantedRecords) -> tuple[RecordRange, ...]:
+    """The ranges in the order of topics, partitions and offsets; one for each segment that has something.
+
+    Raises:
+        UsageError: an option is not possible as given, or a log dir cannot be read; names both.
+    """
+    log_dirs = open_given_dirs(wanted.log_dirs)
+    ends = {log_dir.path: ends_of_dir(log_dir, to_end=wanted.to_end) for log_dir in log_dirs}
+    buffer, ranges, unknown, unwritten, after = window(), list[RecordRange](), list[str](), list[Path](), list[str]()
+    partitions = choose_replicas(wanted_partitions(log_dirs, wanted.selection))
+    wanted.check_named(partitions)
+    for partition in partitions:
+        own = ends[partition.log_dir.path]
+        stop = own.stop_of(partition)
+        try:
+            if own.rests:
+                end = _check_whole(wanted, partition, stop, buffer)
+                after += [f"{partition.path.name} from offset {stop} to {end - 1}"] if 0 <= stop < end else []
+            if stop < 0:
+                _check_bounds(wanted, partition, 0, 0)
+                unknown.append(partition.path.name)
+                if own.rests and any(each.size for each in list_segments(partition.path)):
+                    unwritten.append(partition.path)
+                continue
+            ranges += _ranges(wanted, partition, max(0, own.starts.of(partition)), stop, buffer)
+        except OSError as error:
+            raise LogDirError(f"option log_dirs: {partition.path} cannot be read: {error.strerror or error}") from error
+    if unwritten and not ranges:
+        raise UsageError(
+            f"option until: of {unwritten[0]} no high watermark was written before its broker ended, so it is not known which records "
+            "were replicated; until=end reads the log to its end"
+        )
+    if after:
+        log.warning("not read is what comes after the high watermark: %s; until=end reads it", format_list(after, _NAMED))
+    if unknown:
+        log.warning(
+            "nothing is read of %s: no high watermark of these partitions was written; of a broker that does not run, until=end reads them",
+            format_list(unknown, _NAMED),
+        )
+    return tuple(ranges)
+
+
+def _check_whole(wanted: WantedRecords, partition: Partition, stop: int, buffer: Bytes) -> int:
+    """Raise, or say so, where records of a log at rest would be missing without a word; returns its end, 0 if it is not needed.
+
+    Args:
+        stop: up to where the log is known to be replicated, below 0 where that is not known.
+    """
+    segments = list_segments(partition.path)
+    if lost := copied_in_part(partition.path, segments):
+        lost = f"{lost}: it was copied in part"
+        if wanted.fails_on_loss:
+            raise LogDirError(f"option log_dirs: {lost}; copy it whole, or read what is there with failOnDataLoss=false")
+        log.warning("deleted: %s; the query goes on, as failOnDataLoss is false", lost)
+    if not segments or stop == ENDLESS:
+        return 0
+    end = find_offset(segments, None, buffer).next_offset
+    if end < stop:
+        log.warning(
+            "%s ends at offset %d, or is damaged there, and offsets up to %d were replicated: it was copied in part, or has lost its end",
+            *(partition.path, end, stop),
+        )
+    return end
+
+
+def _ranges(wanted: WantedRecords, partition: Partition, start: int, stop: int, buffer: Bytes) -> Iterator[RecordRange]:
+    segments = without_replaced(list_segments(partition.path), buffer)
+    if not segments:
+        _check_bounds(wanted, partition, start, start)
+        return
+    name = partition.topic, partition.partition
+    start = max(start, log_start_offset(partition.path, tuple(segments)))
+    end = decided_end(partition, segments, stop, buffer) if wanted.committed else stop
+    if max(wanted.bounds(partition)) >= 0:
+        _check_bounds(wanted, partition, start, min(end, find_offset(segments, None, buffer).next_offset))
+    start = max(start, wanted.begins.get(name, -1))
+    end = min(end, bound) if (bound := wanted.ends.get(name, -1)) >= 0 else end
+    begin = _begin(wanted, segments, start, end, buffer)
+    yield from ranges_between(partition, segments, begin, end, stop=stop, committed=wanted.committed)
+
+
+def _check_bounds(wanted: WantedRecords, partition: Partition, start: int, end: int) -> None:
+    """Check that the offsets that the options name of a partition can be read, as Spark's Kafka source does.
+
+    Args:
+        start, end: of what can be read of it.
+
+    Raises:
+        UsageError: some cannot, and loss fails the query; names option, partition and offset.
+    """
+    name = f"{partition.topic}-{partition.partition}"
+    begins, ends = wanted.bounds(partition)
+    if 0 <= ends < begins:
+        raise UsageError(f"options startingOffsets and endingOffsets: {name} would begin at offset {begins}, after its end at {ends}")
+    for option, given in (("startingOffsets", begins), ("endingOffsets", ends)):
+        if given > end:
+            missing = f"it can be read up to offset {end}, and {given} is asked for"
+        elif 0 <= given < start:
+            missing = f"it begins at offset {start}, and {given} is asked for: what was before is deleted"
+        else:
+            continue
+        if wanted.fails_on_loss:
+            raise UsageError(f"option {option}: {name}: {missing}; failOnDataLoss=false reads what is there")
+        log.warning("option %s: %s: %s; the query goes on with what is there, as failOnDataLoss is false", option, name, missing)
+
+
+def ranges_between(
+    partition: Partition, segments: Sequence[Segment], begin: int, end: int, *, stop: int, committed: bool
+) -> Iterator[RecordRange]:
+    """The ranges of a log between two offsets, one for each segment that has something; ``stop``, ``committed``: as in `RecordRange`."""
+    for segment, following in pairwise([*segments, None]):
+        assert segment is not None
+        first, last = max(begin, segment.base_offset), end if following is None else min(end, following.base_offset)
+        if first < last and segment.size:
+            yield RecordRange(
+                directory=partition.path,
+                topic=partition.topic,
+                partition=partition.partition,
+                begin=first,
+                end=last,
+                stop=stop,
+                committed=committed,
+                size=segment.size,
+            )
+
+
+def _begin(wanted: WantedRecords, segments: Sequence[Segment], start: int, end: int, buffer: Bytes) -> int:
+    if wanted.timestamp >= 0:
+        found = first_offset_at(segments, wanted.timestamp, start, buffer)
+        return end if found is None else found
+    return max(start, segments[-1].base_offset) if wanted.start_from is StartFrom.ACTIVE else start
 
 
 def first_offset_at(segments: Sequence[Segment], timestamp: int, start: int, buffer: Bytes) -> int | None:
@@ -120,278 +291,3 @@ def _progress(partition: Partition) -> tuple[int, int, int]:
     segments = list_segments(partition.path)
     last = (segments[-1].base_offset, segments[-1].size) if segments else (-1, 0)
     return (epochs[-1].epoch if epochs else -1, *last)
-
-
-_NAMED = 10
-
-ENDLESS = 2**63 - 1
-"""The end of a range that reaches to the last batch."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WantedRecords:
-    """What to read. ``timestamp``: begin at the first record of this time or later, Unix milliseconds, -1 for ``start_from``;
-    ``committed``: of committed transactions only; ``to_end``: beyond the high watermark where no broker runs;
-    ``fails_on_loss``: whether a log dir that was copied in part is an error; ``begins``, ``ends``: offsets of each topic and partition that
-    bound what is read, below 0 for none.
-    """
-
-    log_dirs: tuple[Path, ...]
-    selection: Selection
-    start_from: StartFrom
-    timestamp: int
-    committed: bool
-    to_end: bool
-    fails_on_loss: bool
-    begins: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    ends: Mapping[tuple[str, int], int] = field(default_factory=dict)
-
-    def bounds(self, partition: Partition) -> tuple[int, int]:
-        """The offsets that are given of a partition, below 0 for none."""
-        name = partition.topic, partition.partition
-        return self.begins.get(name, -1), self.ends.get(name, -1)
-
-    def check_named(self, partitions: Sequence[Partition]) -> None:
-        """Check that offsets are given of exactly these partitions, or of none. Raises UsageError: as the function of this name."""
-        check_named("startingOffsets", self.begins, partitions)
-        check_named("endingOffsets", self.ends, partitions)
-
-
-def check_named(option: str, given: Mapping[tuple[str, int], int], partitions: Iterable[Partition]) -> None:
-    """Check that offsets are given of exactly these partitions, or of none.
-
-    Raises:
-        UsageError: of others, or not of all; names some.
-    """
-    there = {(each.topic, each.partition) for each in partitions}
-    for wrong, why in ((given.keys() - there, "is not there, or not selected"), (there - given.keys(), "has no offset")):
-        if given and wrong:
-            names = format_list([f"{topic}-{number}" for topic, number in sorted(wrong)], _NAMED)
-            raise UsageError(f"option {option}: {names} {why}; give one of each partition that is read")
-
-
-@dataclass(frozen=True, slots=True)
-class DirEnds:
-    """What a log dir says of its logs: their starts, and their high watermarks, None where they are to be read to their ends.
-
-    ``rests``: no broker runs there, so nothing is written or deleted meanwhile.
-    """
-
-    starts: OffsetCheckpoint
-    high_watermarks: OffsetCheckpoint | None
-    rests: bool
-
-    def stop_of(self, partition: Partition) -> int:
-        """The offset at which what is known to be replicated ends, `ENDLESS` for the log's own end, below 0 if it is not known."""
-        return ENDLESS if self.high_watermarks is None else self.high_watermarks.of(partition)
-
-
-def plan_records(wanted: WantedRecords) -> tuple[RecordRange, ...]:
-    """The ranges in the order of topics, partitions and offsets; one for each segment that has something.
-
-    Raises:
-        UsageError: an option is not possible as given, or a log dir cannot be read; names both.
-    """
-    log_dirs = open_given_dirs(wanted.log_dirs)
-    ends = {log_dir.path: ends_of_dir(log_dir, to_end=wanted.to_end) for log_dir in log_dirs}
-    buffer, ranges, unknown, unwritten, after = window(), list[RecordRange](), list[str](), list[Path](), list[str]()
-    partitions = choose_replicas(wanted_partitions(log_dirs, wanted.selection))
-    wanted.check_named(partitions)
-    for partition in partitions:
-        own = ends[partition.log_dir.path]
-        stop = own.stop_of(partition)
-        try:
-            if own.rests:
-                end = _check_whole(wanted, partition, stop, buffer)
-                after += [f"{partition.path.name} from offset {stop} to {end - 1}"] if 0 <= stop < end else []
-            if stop < 0:
-                _check_bounds(wanted, partition, 0, 0)
-                unknown.append(partition.path.name)
-                if own.rests and any(each.size for each in list_segments(partition.path)):
-                    unwritten.append(partition.path)
-                continue
-            ranges += _ranges(wanted, partition, max(0, own.starts.of(partition)), stop, buffer)
-        except OSError as error:
-            raise LogDirError(f"option log_dirs: {partition.path} cannot be read: {error.strerror or error}") from error
-    if unwritten and not ranges:
-        raise UsageError(
-            f"option until: of {unwritten[0]} no high watermark was written before its broker ended, so it is not known which records "
-            "were replicated; until=end reads the log to its end"
-        )
-    if after:
-        log.warning("not read is what comes after the high watermark: %s; until=end reads it", format_list(after, _NAMED))
-    if unknown:
-        log.warning(
-            "nothing is read of %s: no high watermark of these partitions was written; of a broker that does not run, until=end reads them",
-            format_list(unknown, _NAMED),
-        )
-    return tuple(ranges)
-
-
-def ends_of_dir(log_dir: LogDir, *, to_end: bool) -> DirEnds:
-    """What a log dir says of its logs.
-
-    Raises:
-        UsageError: that cannot be read, or is not there; names file and option.
-    """
-    try:
-        lock = ask_lock(log_dir.path)
-    except OSError as error:
-        raise LogDirError(f"option log_dirs: {log_dir.path} cannot be read: {error.strerror or error}") from error
-    starts = load_offset_checkpoint(log_dir, LOG_START_OFFSET_CHECKPOINT)
-    if not starts.readable:
-        raise LogDirError(f"option log_dirs: {log_dir.path / LOG_START_OFFSET_CHECKPOINT} cannot be read, so deleted records might come")
-    rests = lock.state.is_held_by_nobody
-    if to_end and rests:
-        return DirEnds(starts, None, rests)
-    if to_end:
-        why = "a broker runs there" if lock.state is LockState.LOCKED else f"it is not known whether a broker runs there ({lock.why})"
-        log.warning("option until: of %s records are read up to the high watermark, because %s", log_dir.path, why)
-    path = log_dir.path / HIGH_WATERMARK_CHECKPOINT
-    high_watermarks = load_offset_checkpoint(log_dir, HIGH_WATERMARK_CHECKPOINT)
-    if not high_watermarks.readable or not path.exists():
-        what = "cannot be read" if path.exists() else "is not there"
-        raise UsageError(
-            f"option until: {path} {what}, so it is not known which records were replicated; of a broker that does not run, "
-            "until=end reads each log to its end"
-        )
-    return DirEnds(starts, high_watermarks, rests)
-
-
-def _check_whole(wanted: WantedRecords, partition: Partition, stop: int, buffer: Bytes) -> int:
-    """Raise, or say so, where records of a log at rest would be missing without a word; returns its end, 0 if it is not needed.
-
-    Args:
-        stop: up to where the log is known to be replicated, below 0 where that is not known.
-    """
-    segments = list_segments(partition.path)
-    if lost := copied_in_part(partition.path, segments):
-        lost = f"{lost}: it was copied in part"
-        if wanted.fails_on_loss:
-            raise LogDirError(f"option log_dirs: {lost}; copy it whole, or read what is there with failOnDataLoss=false")
-        log.warning("deleted: %s; the query goes on, as failOnDataLoss is false", lost)
-    if not segments or stop == ENDLESS:
-        return 0
-    end = find_offset(segments, None, buffer).next_offset
-    if end < stop:
-        log.warning(
-            "%s ends at offset %d, or is damaged there, and offsets up to %d were replicated: it was copied in part, or has lost its end",
-            *(partition.path, end, stop),
-        )
-    return end
-
-
-def _ranges(wanted: WantedRecords, partition: Partition, start: int, stop: int, buffer: Bytes) -> Iterator[RecordRange]:
-    segments = without_replaced(list_segments(partition.path), buffer)
-    if not segments:
-        _check_bounds(wanted, partition, start, start)
-        return
-    name = partition.topic, partition.partition
-    start = max(start, log_start_offset(partition.path, tuple(segments)))
-    end = decided_end(partition, segments, stop, buffer) if wanted.committed else stop
-    if max(wanted.bounds(partition)) >= 0:
-        _check_bounds(wanted, partition, start, min(end, find_offset(segments, None, buffer).next_offset))
-    start = max(start, wanted.begins.get(name, -1))
-    end = min(end, bound) if (bound := wanted.ends.get(name, -1)) >= 0 else end
-    begin = _begin(wanted, segments, start, end, buffer)
-    for segment, following in pairwise([*segments, None]):
-        assert segment is not None
-        first, last = max(begin, segment.base_offset), end if following is None else min(end, following.base_offset)
-        if first < last and segment.size:
-            yield RecordRange(
-                directory=partition.path,
-                topic=partition.topic,
-                partition=partition.partition,
-                begin=first,
-                end=last,
-                stop=stop,
-                committed=wanted.committed,
-                size=segment.size,
-            )
-
-
-class RecordEnds:
-    """Up to where the records of logs can be read, for who asks again and again. For one thread.
-
-    Args:
-        committed, to_end: as in `WantedRecords`.
-    """
-
-    def __init__(self, *, committed: bool, to_end: bool) -> None:
-        self._committed, self._to_end = committed, to_end
-        self._dirs: dict[Path, DirEnds] = {}
-        self._decided: dict[LogName, Position] = {}
-        self._buffer = window()
-
-    def look(self, log_dirs: Iterable[LogDir]) -> None:
-        """Read what log dirs say now. Raises UsageError: as `ends_of_dir`."""
-        self._dirs = {each.path: ends_of_dir(each, to_end=self._to_end) for each in log_dirs}
-
-    def start_of(self, partition: Partition) -> int:
-        """The log start offset of a partition of these log dirs, by their checkpoints; below 0 if none is there."""
-        return self._dirs[partition.log_dir.path].starts.of(partition)
-
-    def __call__(self, opened: OpenLog) -> int:
-        """The end of a log of one of these log dirs; 0 if it is not known. Raises OSError: a segment cannot be read."""
-        partition = opened.partition
-        stop = min(self._dirs[partition.log_dir.path].stop_of(partition), opened.end)
-        if stop <= opened.start or not self._committed:
-            return max(stop, 0)
-        before = self._decided.get(opened.name)
-        holds = before is not None and before.topic_id == partition.topic_id and not opened.resumed(before, 0).cut_off
-        since = before.next_offset if holds and before is not None and before.next_offset <= stop else NOT_KNOWN
-        end = decided_end(partition, opened.segments, stop, self._buffer, since)
-        self._decided[opened.name] = Position(partition.topic_id, end, epochs_below(opened.epochs, end))
-        return end
-
-
-def _check_bounds(wanted: WantedRecords, partition: Partition, start: int, end: int) -> None:
-    """Check that the offsets that the options name of a partition can be read, as Spark's Kafka source does.
-
-    Args:
-        start, end: of what can be read of it.
-
-    Raises:
-        UsageError: some cannot, and loss fails the query; names option, partition and offset.
-    """
-    name = f"{partition.topic}-{partition.partition}"
-    begins, ends = wanted.bounds(partition)
-    if 0 <= ends < begins:
-        raise UsageError(f"options startingOffsets and endingOffsets: {name} would begin at offset {begins}, after its end at {ends}")
-    for option, given in (("startingOffsets", begins), ("endingOffsets", ends)):
-        if given > end:
-            missing = f"it can be read up to offset {end}, and {given} is asked for"
-        elif 0 <= given < start:
-            missing = f"it begins at offset {start}, and {given} is asked for: what was before is deleted"
-        else:
-            continue
-        if wanted.fails_on_loss:
-            raise UsageError(f"option {option}: {name}: {missing}; failOnDataLoss=false reads what is there")
-        log.warning("option %s: %s: %s; the query goes on with what is there, as failOnDataLoss is false", option, name, missing)
-
-
-def decided_end(partition: Partition, segments: Sequence[Segment], stop: int, buffer: Bytes, since: int = -1) -> int:
-    """Up to where it is decided which records are committed: ``stop``, or before the first transaction that is open there.
-
-    Args:
-        since: an earlier such end, from which on it is enough to look; -1 none.
-
-    Raises:
-        OSError: a segment is gone or cannot be read.
-    """
-    opened = first_open(partition.path, segments, stop, buffer, since)
-    if opened is None:
-        return stop
-    if since < 0:
-        log.warning(
-            "%s is read up to offset %d: a transaction of producer %d is open there; isolation=read_uncommitted reads on",
-            *(partition.path, opened[1], opened[0]),
-        )
-    return min(stop, opened[1])
-
-
-def _begin(wanted: WantedRecords, segments: Sequence[Segment], start: int, end: int, buffer: Bytes) -> int:
-    if wanted.timestamp >= 0:
-        found = first_offset_at(segments, wanted.timestamp, start, buffer)
-        return end if found is None else found
-    return max(start, segments[-1].base_offset) if wanted.start_from is StartFrom.ACTIVE else start

@@ -8,7 +8,6 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,8 @@ from streaming.broker.disk.locate import window
 from streaming.broker.disk.logdirs import Partition
 from streaming.broker.excerpts.excerpt_listing import open_given_dirs, partitions_with_start, topics_of, wanted_partitions
 from streaming.broker.excerpts.position_plan import OpenLog, PositionPlanner
-from streaming.broker.excerpts.record_plan import ENDLESS, RecordEnds, check_named, choose_replicas
+from streaming.broker.excerpts.record_ends import ENDLESS, RecordEnds
+from streaming.broker.excerpts.record_plan import check_named, choose_replicas, ranges_between
 from streaming.broker.excerpts.record_ranges import RecordRange
 from streaming.broker.protocol.excerpt_messages import Excerpt
 from streaming.common.log_positions import LogName, Position, Positions, decode, encode, reached, without_begins
@@ -296,10 +296,8 @@ class _RecordLogs(_Logs):
 
     def __init__(self, options: PublicOptions) -> None:
         super().__init__(options)
-        self._ends = RecordEnds(
-            committed=options.isolation is Isolation.READ_COMMITTED,
-            to_end=options.until is Until.END,
-        )
+        self._committed = options.isolation is Isolation.READ_COMMITTED
+        self._ends = RecordEnds(committed=self._committed, to_end=options.until is Until.END)
 
     def plan(
         self,
@@ -331,25 +329,10 @@ class _RecordLogs(_Logs):
             for each in found.missing(opened):
                 self._lose(f"{name.topic}-{name.partition}: {each['reason']}")
             if opened is not None and found.to is not None and opened.partition.topic_id == found.to.topic_id:
-                ranges += self._ranges(opened, max(found.begin(opened), opened.served), found.to.next_offset)
+                begin, end = max(found.begin(opened), opened.served), found.to.next_offset
+                # what was planned is decided: by a marker that may lie behind it
+                ranges += ranges_between(opened.partition, opened.segments, begin, end, stop=ENDLESS, committed=self._committed)
         return [StreamTask(RecordsTask(each)) for each in pack_ranges(ranges)]
-
-    def _ranges(self, opened: OpenLog, begin: int, end: int) -> Iterator[RecordRange]:
-        partition = opened.partition
-        for segment, following in pairwise([*opened.segments, None]):
-            assert segment is not None
-            first, last = max(begin, segment.base_offset), end if following is None else min(end, following.base_offset)
-            if first < last and segment.size:
-                yield RecordRange(
-                    directory=partition.path,
-                    topic=partition.topic,
-                    partition=partition.partition,
-                    begin=first,
-                    end=last,
-                    stop=ENDLESS,  # what was planned is decided: by a marker that may lie behind it
-                    committed=self.options.isolation is Isolation.READ_COMMITTED,
-                    size=segment.size,
-                )
 
     def _lose(self, what: str) -> None:
         if self.options.fails_on_loss:
