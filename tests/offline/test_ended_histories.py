@@ -254,6 +254,7 @@ class TrueHistory:
         self.committed: int | None = None
         self.claims: set[str] = set()  # what has ended the history in which the offset was committed
         self.was_there = False  # the log had a record before the offset when it was committed
+        self.by_hand = False  # somebody has set the offset, in the log as it is
 
     def _word(self, word: str) -> None:
         self.minute += 2
@@ -280,7 +281,7 @@ class TrueHistory:
         if self.committed is not None:
             self._word("-")
         self._word("anew")
-        self.log, self.start, self.epoch, self.topics, self.cut_to = [], 0, 0, self.topics + 1, None
+        self.log, self.start, self.epoch, self.topics, self.cut_to, self.by_hand = [], 0, 0, self.topics + 1, None, False
         if count:
             self.append(count)
 
@@ -294,6 +295,8 @@ class TrueHistory:
         if not self.members:
             self.members, known = True, self.committed is not None and self.start <= self.committed <= len(self.log)
             self.position, self.read_in, self.cut_to = (self.committed or 0) if known else self.start, -1, None
+            if known and self.by_hand:  # whoever set the offset wanted the records before it to be passed over
+                self.read |= {number for number, _ in self.log[: self.position]}
             self._word("join")
 
     def leave(self) -> None:
@@ -317,12 +320,14 @@ class TrueHistory:
         self.read |= {number for number, _ in got}
         self.position, self.read_in = self.position + len(got), got[-1][1] if got else self.read_in
         self._commit(self.position, self.read_in if self.named else -1)
+        self.by_hand = False
         self.claims, self.was_there = claims, was_there
 
     def set_by_hand(self, offset: int) -> None:
         """As a tool or a mirror does, which a coordinator refuses while there are members."""
         if not self.members:
             self._commit(offset, -1)
+            self.by_hand = True
 
     def _commit(self, offset: int, epoch: int) -> None:
         self.committed, self.claims, self.was_there = offset, set(), offset <= len(self.log)
