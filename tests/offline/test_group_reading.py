@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
@@ -516,6 +516,21 @@ def test_what_the_coordinator_knows_of_a_group_is_in_its_summary(cluster: Cluste
     of = group.summary
     assert (of.type, of.protocol, of.state, of.members, of.epoch, of.state_ms) == ("Classic", "consumer", "Stable", 2, 4, NOW - 5000)
     assert (sorted(group.clients), group.hosts) == (["client-1", "client-2"], ["/127.0.0.1"] * 2)
+
+
+@pytest.mark.parametrize("names", [(), (GROUP,)])
+def test_between_its_runs_the_records_of_a_partition_are_counted_that_a_group_never_committed(
+    cluster: Cluster, names: Sequence[str]
+) -> None:
+    cluster.append(old(10))
+    cluster.append(old(7), to=partition(cluster.disk, "orders", 1, topic_id=8))
+    member = SimulatedMember("m1", "client-1", (0, 1))
+    for generation, members in ((4, [member]), (5, [])):
+        record = classic_group_record(GROUP, generation, "orders", members, NOW - HOUR)
+        cluster.append(Batch(records=(record,)), to=cluster.coordinator)
+    cluster.commit(10)
+    (group,) = cluster.read(*names).groups
+    assert [(of.partition, of.unknown, of.uncommitted_records) for of in group.partitions] == [(1, "not_committed", 7), (0, "", -1)]
 
 
 @pytest.mark.parametrize(("generation", "use"), [(4, "unattended"), (None, "in_use")])

@@ -18,7 +18,7 @@ from streaming.cluster.view.exported import Observed, RetentionResults
 from streaming.common.arrays import Flags, Longs
 from streaming.kafka.formats.names import OFFSETS_TOPIC
 from streaming.kafka.groups.commit_table import CommitRows
-from streaming.kafka.groups.group_rows import GroupFacts, PendingCommit
+from streaming.kafka.groups.group_rows import NOT_REPLICATED, GroupFacts, PendingCommit
 from streaming.kafka.groups.group_states import GroupState
 from streaming.kafka.groups.number_ranges import existing, pairs
 
@@ -153,7 +153,7 @@ def _committed(rows: CommitRows, logs: GroupLogs) -> Callable[[str, str], Longs]
 
 def _assigned(facts: GroupFacts | None, topics: ExistingTopics, committed: Callable[[str], Longs]) -> Iterator[TopicPartition]:
     """The partitions that are assigned, or will be when members come back, exist, and have no commit."""
-    if facts is None:
+    if facts is None or facts.members == NOT_REPLICATED:  # its first commits may be above the high watermark of its coordinator's log, too
         return
     counts, names = topics.counts, topics.names
     assigned = [existing(entry, lambda of: names.get(of, ""), lambda name: counts.get(name, 0)) for entry in facts.assigned]

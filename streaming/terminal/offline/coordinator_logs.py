@@ -193,6 +193,10 @@ class Replayed:
         entries = {entry for some in changes.groups["assigned"].to_pylist() for entry in some or ()}
         return entries.union(*(packed(of_record(each.value)) for each in self._later if isinstance(each, GroupRecord)))
 
+    def subscribed(self, changes: GroupChanges) -> set[str]:
+        """The topics of members, and of the last ones of groups that have none, of all ``changes`` of the replay."""
+        return {name for column in ("topics", "last_topics") for some in changes.groups[column].to_pylist() for name in some or ()}
+
     def as_of(self, high_watermark: int) -> AsOf:
         """The log as of a high watermark that is known by now. To be called once."""
         later = list(self._later)

@@ -202,7 +202,7 @@ def read_groups(
     """
     wanted, names = names, {*names, *map(plain_name, names)}  # of a query whose name a group of Kafka's has, too
     before = replay_groups(log_dirs, names, settings, clock, sleep, progress)
-    reads, chosen = partial(_reads, before.needed, before.coordinators), list[ClusterLogs]()
+    reads, chosen = before.reads, list[ClusterLogs]()
 
     def scope(cluster: ClusterView, _: LimitsOf) -> Scope:
         cluster.recall(RECALL_SECONDS)
@@ -217,12 +217,15 @@ def read_groups(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedGroups:
-    """What coordinators' logs hold, read before the logs that groups read: ``needed``. ``coordinators``: None for all of them."""
+    """What coordinators' logs hold, read before the logs that groups read: those that are ``needed``, and those of ``topics``, of which the
+    partitions without a commit are on no list. ``coordinators``: None for all of them.
+    """
 
     cluster: ClusterView
     coordinators: frozenset[int] | None
     logs: CoordinatorLogs
     needed: frozenset[TopicPartition]
+    topics: frozenset[str]
     paced: ReadPace
     few_bytes: int
     queries: OfflineQueries
@@ -231,6 +234,12 @@ class ReplayedGroups:
         """Read what has come since, until that is little; the last time it takes milliseconds."""
         _read_on(self.logs, self.few_bytes)
         self.queries.look()
+
+    def reads(self, topic: str, partition: int) -> bool:
+        """Whether the answers need a log."""
+        own = topic in COORDINATED_TOPICS and (topic != OFFSETS_TOPIC or self.coordinators is None or partition in self.coordinators)
+        needed = topic in self.topics or (topic, partition) in self.needed
+        return topic != METADATA_TOPIC and (own or topic == TRANSACTION_TOPIC or needed)
 
 
 def replay_groups(
@@ -257,9 +266,15 @@ def replay_groups(
     _read_on(logs, few_bytes)  # what is committed for the first time meanwhile, is read too
     queries = OfflineQueries(settings.spark_checkpoints, names)
     queries.look()
-    needed = frozenset([*queries.places, *(place for each in logs.replayed for place in _partitions_of(each, cluster))])
     return ReplayedGroups(
-        cluster=cluster, coordinators=coordinators, logs=logs, needed=needed, paced=paced, few_bytes=few_bytes, queries=queries
+        cluster=cluster,
+        coordinators=coordinators,
+        logs=logs,
+        needed=frozenset([*queries.places, *(place for each in logs.replayed for place in _partitions_of(each, cluster))]),
+        topics=frozenset(topic for each in logs.replayed for topic in each.subscribed(each.replay.changes(0))),
+        paced=paced,
+        few_bytes=few_bytes,
+        queries=queries,
     )
 
 
@@ -314,7 +329,7 @@ def groups_in(
             tracker.store.take(NAME, changes)
     groups = _tracked(tracker, view, agent, counted=counted)
     observed = {(key.topic, key.partition) for key in tails}
-    reads = partial(_reads, before.needed, before.coordinators)
+    reads = before.reads
     those = [tail for key, tail in tails.items() if (key.topic, key.partition) in observed and key not in agent.doubted]
     doubts = [*before.logs.doubts, *agent.doubts, *unread(reading.agent, reads, those, ()), *refused(reading.agent, reads)]
     doubts += silent(agent_of(reading), now_ms)
@@ -470,11 +485,6 @@ def _partitions_of(replayed: Replayed, cluster: ClusterView) -> Iterator[TopicPa
     for entry in replayed.assigned(changes):
         topic, ranges = existing(entry, lambda each: cluster.topic_name(each) or "", lambda name: cluster.partition_count(name) or 0)
         yield from ((topic, number) for first, last in pairs(ranges) for number in range(first, last + 1))
-
-
-def _reads(needed: Collection[TopicPartition], coordinators: Collection[int] | None, topic: str, partition: int) -> bool:
-    own = topic in COORDINATED_TOPICS and (topic != OFFSETS_TOPIC or coordinators is None or partition in coordinators)
-    return topic != METADATA_TOPIC and (own or topic == TRANSACTION_TOPIC or (topic, partition) in needed)
 
 
 def _unmarked(logs: Sequence[LogName]) -> Iterator[str]:
