@@ -54,17 +54,17 @@ def epochs_below(epochs: Sequence[EpochStart], offset: int) -> Epochs:
 
 def _common(at: Position, epochs: Sequence[EpochStart], log_end: int) -> int:
     """Up to where a reader and the log can be the same."""
-    if not at.epochs or not epochs:
+    if not epochs:
         return log_end
     there = {each.epoch for each in epochs}
-    ends = [*(start for _, start in at.epochs[1:]), at.next_offset]
+    ends = [*(start for _, start in at.epochs), at.next_offset][1:]
     for (epoch, _), end in zip(reversed(at.epochs), reversed(ends), strict=True):
         if epoch in there:
             return min(end, _next_start(epoch, epochs, log_end))
-    # what it has read is not in what the log still knows of its history; what lies below that was deleted, which parts nothing
-    first, start = at.epochs[0]
-    known = max(start, epochs[0].start_offset)
-    return min(known, log_end) if len(at.epochs) < MOST_EPOCHS else min(known, _next_start(first, epochs, log_end))
+    # nothing of what it has read is in what the log knows of its history, which may begin further down than what it could read; what lies
+    # below was deleted, which parts nothing
+    known = min(epochs[0].start_offset, log_end)
+    return known if len(at.epochs) < MOST_EPOCHS else min(max(at.epochs[0][1], known), _next_start(at.epochs[0][0], epochs, log_end))
 
 
 def _next_start(epoch: int, epochs: Sequence[EpochStart], log_end: int) -> int:

@@ -32,13 +32,14 @@ def at(next_offset: int, *epochs: tuple[int, int]) -> Position:
         (at(20, (3, 0), (5, 10)), [(3, 0), (7, 15)], 0, 30, Resumed(10, cut_off=10)),
         (at(20, (3, 0), (5, 15)), [(3, 0), (7, 15)], 0, 30, Resumed(15, cut_off=5)),
         (at(20, (3, 0), (4, 8), (5, 10)), [(3, 0), (4, 8), (7, 12)], 0, 30, Resumed(10, cut_off=10)),
-        (at(20, (5, 10)), [(6, 0)], 0, 30, Resumed(10, cut_off=10)),  # it began to read at offset 10
+        (at(20, (5, 10)), [(6, 4)], 4, 30, Resumed(4, cut_off=16)),  # it began at offset 10, and the log anew further down
         (at(100, (3, 0)), [(3, 0)], 120, 150, Resumed(120, deleted=20)),
         (at(100, (3, 0)), [(5, 130)], 130, 150, Resumed(130, deleted=30)),
         (at(100, (3, 0)), [(4, 80)], 90, 150, Resumed(90, cut_off=20, deleted=10)),
         (at(100, (3, 0)), [], 0, 150, Resumed(100)),  # nothing says otherwise
         (at(100, (3, 0)), [], 0, 80, Resumed(80, cut_off=20)),
-        (at(100), [(3, 0), (4, 80)], 0, 150, Resumed(100)),
+        (at(100), [(3, 100)], 0, 150, Resumed(100)),  # what it has read is older than epochs
+        (at(100), [(3, 80)], 80, 150, Resumed(80, cut_off=20)),  # it began at 100 with nothing, and then anew at 80
         (at(0), [(3, 0)], 0, 0, Resumed(0)),
         (at(100, (3, 0)), [(3, 0)], 100, 100, Resumed(100)),  # all of it was deleted after it was read
     ],

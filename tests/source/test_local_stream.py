@@ -14,6 +14,7 @@ from pyspark.sql.streaming.datasource import ReadMaxBytes
 
 from streaming.broker.excerpts.position_plan import OpenLog
 from streaming.errors import LogDirError, UsageError
+from streaming.kafka.formats.names import LEADER_EPOCH_CHECKPOINT
 from streaming.simulator.log import LogDir, PartitionLog
 from streaming.simulator.segment_writer import uuid_text
 from streaming.spark.source.local_stream import LocalStreamReader
@@ -229,6 +230,32 @@ def test_what_retention_took_before_it_was_read_is_a_hole(disk: LogDir, log: Par
     (hole,) = [row for row in rows if row["kind"] == "skipped"]
     assert (hole["base_offset"], hole["last_offset"], hole["reason"]) == (3, 6, "deleted: 4 offsets; their bytes are an estimate")
     assert hole["missing_bytes"] > 0
+
+
+def test_a_log_that_is_cut_off_below_where_it_began_is_read_from_there(disk: LogDir, log: PartitionLog) -> None:
+    log.append(batch(4), batch(2))
+    log.append(batch(2), batch(2))
+    log.delete_records(7)
+    disk.write_log_starts()
+    rows, at = step(stream(disk.path), {})
+    assert batches(rows) == [("t", 0, 6, 7), ("t", 0, 8, 9)]
+    log.truncate(4)
+    log.append(batch(1), batch(5), leader_epoch=1)
+    disk.write_log_starts()
+    assert batches(step(stream(disk.path), at)[0]) == [("t", 0, 4, 4), ("t", 0, 5, 9)]
+
+
+def test_leader_epochs_that_cannot_be_read_for_a_while_bring_nothing_twice(disk: LogDir, log: PartitionLog) -> None:
+    log.append(batch(3))
+    _, at = step(stream(disk.path), {})
+    path = disk.path / log.name / LEADER_EPOCH_CHECKPOINT
+    content = path.read_bytes()
+    path.write_bytes(b"")
+    log.append(batch(4))
+    rows, at = step(stream(disk.path), at)
+    assert batches(rows) == [("t", 0, 3, 6)]
+    path.write_bytes(content)
+    assert step(stream(disk.path), at)[0] == []
 
 
 def test_a_topic_that_is_made_anew_is_another_log(disk: LogDir, log: PartitionLog) -> None:

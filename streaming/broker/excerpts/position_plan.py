@@ -175,8 +175,11 @@ class PositionPlanner:
         offset = opened.resumed(before, first).offset
         begin, end = find_offset(opened.segments, offset, buffer), max(offset, limit)
         size = sum(each.size for each in opened.segments if each.base_offset >= begin.segment.base_offset) - begin.position
-        to = Position(topic_id, end, epochs_below(opened.epochs, end), first)
-        return _Grown(opened, begin, to, size if offset < end else 0, stamp)
+        epochs = opened.epochs
+        if not epochs and before is not None and known:  # it is empty, or its file was damaged: what was read had them all the same
+            epochs = [EpochEntry(*each) for each in before.epochs if each[1] < offset]
+        to = Position(topic_id, end, epochs_below(epochs, end), first)
+        return _Grown(opened, begin, to, epochs, size if offset < end else 0, stamp)
 
 
 class _Stamp(NamedTuple):
@@ -209,11 +212,12 @@ class _Rests:
 
 @dataclass(frozen=True, slots=True)
 class _Grown:
-    """A log with ``bytes`` between ``begin`` and its end. ``to``: the position at that end."""
+    """A log with ``bytes`` between ``begin`` and its end. ``to``: the position at that end. ``epochs``: of what lies below it."""
 
     log: OpenLog
     begin: BatchBoundary
     to: Position
+    epochs: Sequence[EpochEntry]
     bytes: int
     stamp: _Stamp
 
@@ -233,7 +237,7 @@ class _Grown:
 
     def _at(self, offset: int) -> Position:
         end = min(offset, self.to.next_offset)
-        return self.to._replace(next_offset=end, epochs=epochs_below(self.log.epochs, end))
+        return self.to._replace(next_offset=end, epochs=epochs_below(self.epochs, end))
 
 
 def _boundary(segment: Segment, position: int, until: int, buffer: Bytes, *, first: bool) -> int:
