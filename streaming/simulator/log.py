@@ -213,6 +213,7 @@ class PartitionLog:
         gone, self.segments = self.segments[keep:], self.segments[:keep]
         cut = sum(segment.size for segment in gone) + self.active.truncate(offset)
         self.log_end_offset = self.active.entries[-1].last_offset + 1 if self.active.entries else self.active.base_offset
+        self.log_start_offset = min(self.log_start_offset, offset)
         self._snapshot_offset = self.segments[0].base_offset
         for path in self.directory.glob("*.snapshot"):
             if int(path.stem) > self.log_end_offset:

@@ -20,7 +20,7 @@ from streaming.simulator.metadata_writer import (
     partition_record,
     topic_record,
 )
-from streaming.simulator.segment_writer import LogConfig, uuid_text
+from streaming.simulator.segment_writer import LogConfig, WrittenSegment, uuid_text
 from tests.builders import NOW, batch, log_dir
 from tests.model import coordinators
 from tests.simulated import remove_topic_record, truncate_fully
@@ -100,7 +100,7 @@ class Replica:
     log: PartitionLog
 
     def written(self) -> list[Written]:
-        return [_written(self.log, entry) for segment in self.log.segments for entry in segment.entries]
+        return [written for segment in self.log.segments for written in _written_in(segment)]
 
     def copies_from(self, offset: int) -> Iterator[tuple[Copy, int]]:
         """Batches from an offset on, the one included that holds it, each with its leader epoch."""
@@ -109,12 +109,19 @@ class Replica:
                 content = segment.path("log").read_bytes()
                 for entry, position in zip(segment.entries, segment.positions, strict=True):
                     if entry.last_offset >= offset:
-                        yield Copy(entry, content[position : position + entry.size]), self.log.leader_epoch_at(entry.base_offset)
+                        yield Copy(entry, content[position : position + entry.size]), _epoch_at(content, position)
 
 
-def _written(log: PartitionLog, entry: BatchEntry) -> Written:
-    epoch, batches = log.leader_epoch_at(entry.base_offset), 0 if entry.control else 1
-    return Written(entry.base_offset, entry.last_offset + 1, epoch, entry.size, batches, entry.records)
+def _written_in(segment: WrittenSegment) -> Iterator[Written]:
+    content = segment.path("log").read_bytes()
+    for entry, position in zip(segment.entries, segment.positions, strict=True):
+        epoch, batches = _epoch_at(content, position), 0 if entry.control else 1
+        yield Written(entry.base_offset, entry.last_offset + 1, epoch, entry.size, batches, entry.records)
+
+
+def _epoch_at(content: bytes, position: int) -> int:
+    """The leader epoch that stands in a batch: a log forgets those below its start."""
+    return int.from_bytes(content[position + 12 : position + 16], "big", signed=True)
 
 
 @dataclass
@@ -240,9 +247,9 @@ class Cluster:
     def _publish_appended(self, partition: Partition, broker: int, before: int) -> None:
         replica, log = partition.replicas[broker], partition.log_id(broker)
         for segment in replica.log.segments[-2:]:
-            for entry in segment.entries:
-                if entry.base_offset >= before:
-                    self._witness.appended(log, _written(replica.log, entry))
+            for written in _written_in(segment):
+                if written.base_offset >= before:
+                    self._witness.appended(log, written)
 
     # --- who leads and who is where
 
@@ -293,6 +300,8 @@ class Cluster:
             truncate_fully(future, replica.log.log_end_offset, self.now)
         if replica.log.leader_epochs and (not future.leader_epochs or future.leader_epochs[-1][0] < replica.log.leader_epochs[-1][0]):
             _begin_epoch(future, replica.log.leader_epochs[-1][0])
+        if future.log_start_offset < replica.log.log_start_offset:  # the fetches of a future log tell it
+            future.delete_records(replica.log.log_start_offset)
         _remove(replica)
         future.rename(future.name)
         partition.replicas[broker] = Replica(target, future)
