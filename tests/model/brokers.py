@@ -79,6 +79,9 @@ class Disk:
     def _elsewhere(self) -> Path:
         return self.directory.path.with_name(f"{self.directory.path.name}.away")
 
+    def lies_at(self, path: Path) -> Path:
+        return self._elsewhere / path.relative_to(self.directory.path) if self.away else path
+
     def take_away(self, how: str) -> None:
         self.directory.path.rename(self._elsewhere)
         if how == "unmounted":
@@ -100,7 +103,12 @@ class Replica:
     log: PartitionLog
 
     def written(self) -> list[Written]:
-        return [written for segment in self.log.segments for written in _written_in(segment)]
+        """Also if its disk is away."""
+        return [
+            written
+            for segment in self.log.segments
+            for written in _written_in(segment, self.disk.lies_at(segment.path("log")).read_bytes())
+        ]
 
     def copies_from(self, offset: int) -> Iterator[tuple[Copy, int]]:
         """Batches from an offset on, the one included that holds it, each with its leader epoch."""
@@ -112,8 +120,7 @@ class Replica:
                         yield Copy(entry, content[position : position + entry.size]), _epoch_at(content, position)
 
 
-def _written_in(segment: WrittenSegment) -> Iterator[Written]:
-    content = segment.path("log").read_bytes()
+def _written_in(segment: WrittenSegment, content: bytes) -> Iterator[Written]:
     for entry, position in zip(segment.entries, segment.positions, strict=True):
         epoch, batches = _epoch_at(content, position), 0 if entry.control else 1
         yield Written(entry.base_offset, entry.last_offset + 1, epoch, entry.size, batches, entry.records)
@@ -247,7 +254,7 @@ class Cluster:
     def _publish_appended(self, partition: Partition, broker: int, before: int) -> None:
         replica, log = partition.replicas[broker], partition.log_id(broker)
         for segment in replica.log.segments[-2:]:
-            for written in _written_in(segment):
+            for written in _written_in(segment, segment.path("log").read_bytes()):
                 if written.base_offset >= before:
                     self._witness.appended(log, written)
 
