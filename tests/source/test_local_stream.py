@@ -291,6 +291,8 @@ def test_a_log_dir_that_is_away_loses_no_position(tmp_path: Path) -> None:
     logs[0].append(batch(1))
     rows, at = step(reader, at)
     assert batches(rows) == [("t", 0, 3, 3)]
+    with pytest.raises(LogDirError, match=r"d1 cannot be used now, and u-0 may be there: start the query again when it is back"):
+        read(reader, {}, at)
     (tmp_path / "away").rename(disks[1].path)
     logs[1].append(batch(2))
     assert batches(step(reader, at)[0]) == [("u", 0, 3, 4)]

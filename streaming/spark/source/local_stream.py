@@ -87,13 +87,13 @@ class LocalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         at = _decoded(start)
         if self._takes_all and self._targets is None:
-            self._targets = self._logs.plan(at, None, first=not start)
+            self._targets = self._logs.plan(_Wanted(at=at, budget=None, first=not start))
         if self._targets is not None and all(reached(at.get(key, {}), each) for key, each in self._targets.items()):
             return start
         self._sleep(max(0.0, self._checked_at + PLAN_SECONDS - self._clock()))
         size = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self._options.max_bytes
         budget = None if isinstance(limit, ReadAllAvailable) else size
-        ends = self._logs.plan(at, budget, first=not start, targets=self._targets)
+        ends = self._logs.plan(_Wanted(at=at, budget=budget, first=not start, targets=self._targets))
         if start and {key: without_begins(each) for key, each in ends.items()} == {key: without_begins(each) for key, each in at.items()}:
             self._checked_at = self._clock()
             return start
@@ -145,6 +145,18 @@ def _decoded(offset: Offset) -> dict[str, dict[LogName, Position]]:
     return {key: decode(each) for key, each in offset.items()}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What a micro-batch may have: from the positions ``at`` on, ``budget`` bytes, None for no bound. ``first``: nothing was planned yet.
+    ``targets``: no log is read beyond them, and no other log is.
+    """
+
+    at: Mapping[str, Positions]
+    budget: int | None
+    first: bool
+    targets: Mapping[str, Positions] | None = None
+
+
 class _Logs:
     """What the relations have in common: a planner for each key of the offset."""
 
@@ -158,15 +170,8 @@ class _Logs:
         """Up to where each log could be read at the last plan."""
         return {key: each.available for key, each in self._planners.items()}
 
-    def plan(
-        self,
-        at: Mapping[str, Positions],
-        budget: int | None,
-        *,
-        first: bool,
-        targets: Mapping[str, Positions] | None = None,
-    ) -> dict[str, dict[LogName, Position]]:
-        """The positions after the next micro-batch. ``targets``: no log is read beyond them, and no other log is."""
+    def plan(self, wanted: _Wanted) -> dict[str, dict[LogName, Position]]:
+        """The positions after the next micro-batch."""
         raise NotImplementedError
 
     def tasks(self, key: str, before: Positions, to: Positions) -> list[StreamTask]:
@@ -202,25 +207,18 @@ class _Logs:
         ends = {EARLIEST: StartFrom.EARLIEST, LATEST: StartFrom.LATEST}
         return {LogName(*name): ends.get(offset, offset) for name, offset in self.options.starting_offsets.items()}
 
-    def _plan_of(
-        self,
-        key: str,
-        partitions: Sequence[tuple[Partition, int]],
-        at: Positions,
-        budget: int | None,
-        *,
-        first: bool,
-        targets: Positions | None,
-        limit: Callable[[OpenLog], int],
+    def plan_of(
+        self, key: str, partitions: Sequence[tuple[Partition, int]], wanted: _Wanted, limit: Callable[[OpenLog], int]
     ) -> dict[LogName, Position]:
-        options = self.options
+        """The positions of the logs of one key; ``limit``: up to which offset a log may be read."""
+        options, targets = self.options, None if wanted.targets is None else wanted.targets[key]
         start = options.starting_timestamp if options.starting_timestamp >= 0 else options.starting_position or StartFrom.LATEST
         planner = self._planners.setdefault(key, PositionPlanner(start, limit))
         planner.end_of = limit if targets is None else lambda opened: min(limit(opened), targets[opened.name].next_offset)
         planner.begins = self._begins() if targets is None else {name: each.begin for name, each in targets.items() if each.begin >= 0}
-        wanted = [each for each in partitions if targets is None or LogName(each[0].topic, each[0].partition) in targets]
+        some = [each for each in partitions if targets is None or LogName(each[0].topic, each[0].partition) in targets]
         try:
-            ends = planner.plan(wanted, at, budget, first=first)
+            ends = planner.plan(some, without_begins(wanted.at.get(key, {})), wanted.budget, first=wanted.first)
         except OSError as error:
             raise LogDirError(f"option log_dirs: {error.filename} cannot be read: {error.strerror or error}") from error
         if self._away or targets is not None:
@@ -228,38 +226,45 @@ class _Logs:
         there = {LogName(each.topic, each.partition) for each, _ in partitions}
         return {name: each for name, each in ends.items() if name in there}
 
+    def opened(self, name: LogName, there: Mapping[LogName, tuple[Partition, int]], buffer: Bytes) -> OpenLog | None:
+        """A log of which something was planned; None if it is not there any more.
+
+        Raises:
+            LogDirError: it cannot be read now, or may be in a log dir that cannot be used.
+        """
+        if name not in there:
+            if self._away:
+                away = ", ".join(sorted(map(str, self._away)))
+                raise LogDirError(
+                    f"option log_dirs: {away} cannot be used now, and {name.topic}-{name.partition} may be there: start the "
+                    "query again when it is back"
+                )
+            return None
+        partition, stored_start = there[name]
+        try:
+            return OpenLog.open(partition, stored_start, buffer)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise LogDirError(f"option log_dirs: {partition.path} cannot be read: {error.strerror or error}") from error
+
 
 class _BrokerLogs(_Logs):
     """The logs of each broker, every replica by itself."""
 
-    def plan(
-        self,
-        at: Mapping[str, Positions],
-        budget: int | None,
-        *,
-        first: bool,
-        targets: Mapping[str, Positions] | None = None,
-    ) -> dict[str, dict[LogName, Position]]:
-        by_broker: dict[str, list[tuple[Partition, int]]] = {key: [] for key in (*at, *(str(each.broker) for each in self.log_dirs()))}
+    def plan(self, wanted: _Wanted) -> dict[str, dict[LogName, Position]]:
+        by_broker: dict[str, list[tuple[Partition, int]]] = {
+            key: [] for key in (*wanted.at, *(str(each.broker) for each in self.log_dirs()))
+        }
         for each in self._partitions():
             by_broker.setdefault(str(each[0].log_dir.broker), []).append(each)
         selection = self.options.selection
-        if first and selection.topics and not any(by_broker.values()):
+        if wanted.first and selection.topics and not any(by_broker.values()):
             raise nothing_fits(selection, topics_of(self.log_dirs()))
-        share = None if budget is None else max(1, budget // max(1, len(by_broker)))
-        wanted = by_broker if targets is None else {key: by_broker.get(key, []) for key in targets}
-        return {
-            key: self._plan_of(
-                key,
-                partitions,
-                without_begins(at.get(key, {})),
-                share,
-                first=first,
-                targets=None if targets is None else targets[key],
-                limit=lambda opened: opened.end,
-            )
-            for key, partitions in wanted.items()
-        }
+        keys = by_broker if wanted.targets is None else wanted.targets
+        share = None if wanted.budget is None else max(1, wanted.budget // max(1, len(by_broker)))
+        shared = replace(wanted, budget=share)
+        return {key: self.plan_of(key, by_broker.get(key, []), shared, lambda opened: opened.end) for key in keys}
 
     def tasks(self, key: str, before: Positions, to: Positions) -> list[StreamTask]:
         there = {
@@ -272,7 +277,7 @@ class _BrokerLogs(_Logs):
             found = _Between(key, name, before.get(name), to.get(name), ranges=self.options.relation is Relation.RANGES)
             if not found.moved:
                 continue
-            opened = _opened(there.get(name), buffer)
+            opened = self.opened(name, there, buffer)
             missing += found.missing(opened)
             if opened is not None and found.to is not None and opened.partition.topic_id == found.to.topic_id:
                 excerpts += opened.excerpts(found.begin(opened), found.to, reader.excerpt_bytes, buffer)
@@ -299,24 +304,8 @@ class _RecordLogs(_Logs):
         self._committed = options.isolation is Isolation.READ_COMMITTED
         self._ends = RecordEnds(committed=self._committed, to_end=options.until is Until.END)
 
-    def plan(
-        self,
-        at: Mapping[str, Positions],
-        budget: int | None,
-        *,
-        first: bool,
-        targets: Mapping[str, Positions] | None = None,
-    ) -> dict[str, dict[LogName, Position]]:
-        ends = self._plan_of(
-            RECORDS,
-            self._partitions(first=first),
-            without_begins(at.get(RECORDS, {})),
-            budget,
-            first=first,
-            targets=None if targets is None else targets[RECORDS],
-            limit=self._ends,
-        )
-        return {RECORDS: ends}
+    def plan(self, wanted: _Wanted) -> dict[str, dict[LogName, Position]]:
+        return {RECORDS: self.plan_of(RECORDS, self._partitions(first=wanted.first), wanted, self._ends)}
 
     def tasks(self, key: str, before: Positions, to: Positions) -> list[StreamTask]:
         there = {LogName(each.topic, each.partition): (each, start) for each, start in self._partitions(first=False)}
@@ -325,7 +314,7 @@ class _RecordLogs(_Logs):
             found = _Between(key, name, before.get(name), to.get(name), ranges=False)
             if not found.moved:
                 continue
-            opened = _opened(there.get(name), buffer)
+            opened = self.opened(name, there, buffer)
             for each in found.missing(opened):
                 self._lose(f"{name.topic}-{name.partition}: {each['reason']}")
             if opened is not None and found.to is not None and opened.partition.topic_id == found.to.topic_id:
@@ -350,18 +339,6 @@ class _RecordLogs(_Logs):
 
     def _open(self) -> list[LogDir]:
         return list(open_given_dirs(self.options.log_dirs))
-
-
-def _opened(listed: tuple[Partition, int] | None, buffer: Bytes) -> OpenLog | None:
-    """The log of a partition with its stored start; None if it is not there, or not any more."""
-    if listed is None:
-        return None
-    try:
-        return OpenLog.open(*listed, buffer)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise LogDirError(f"option log_dirs: {listed[0].path} cannot be read: {error.strerror or error}") from error
 
 
 @dataclass(frozen=True, slots=True)
