@@ -221,6 +221,7 @@ def test_consumers_of_an_ended_history_go_on_where_nothing_is_skipped(
             "made anew at 2023-11-14T21:15:20Z (58m ago); 7 records are in the log, none of which it has",
         ),
         ("more=9 anew@2 more=5", "other_history", "5 records are in the log, none of which it has read"),
+        ("more=9 anew@2", "other_history", "the log is empty: its consumers skip what comes if they go on at this offset"),
         ("anew@0 more=9", "fine", ""),
         ("more=9 anew@2 old=1 more=8", "fine", ""),  # nothing shows that it is younger than what it holds
     ],

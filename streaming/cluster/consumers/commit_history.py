@@ -141,9 +141,12 @@ class Invalid:
 
     @property
     def skips(self) -> Flags:
-        """Where consumers go on in the middle of what they have not read. What is beyond the end of its log is not among these."""
+        """Where consumers go on in the middle of what they have not read. What is beyond the end of its log is not among these.
+
+        Of a topic that was made anew that is so, too, as long as it is empty: without a reset they may go on after its first records.
+        """
         ended = self.history.ended | (self.history.resumed >= 0)
-        skips: Flags = ended & (self.go_on_at >= 0) & (self.passed != 0) & ~self.beyond
+        skips: Flags = ended & (self.go_on_at >= 0) & ((self.passed != 0) | self.history.made_anew) & ~self.beyond
         return skips
 
     @property

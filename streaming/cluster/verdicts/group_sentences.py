@@ -225,9 +225,14 @@ class Sentences:
                 f"reads them, and all that was read since once more{stop_first(members=members)}"
             )
         perhaps = "perhaps " if partition.history == PARTED else ""
+        some = (
+            f"{self._passed(partition)}: its consumers skip them"
+            if partition.passed_records
+            else "the log is empty: its consumers skip what comes"
+        )
         return (
             f"the {self._offset} {partition.committed} is {perhaps}not valid any more: {self._ended(partition)}; "
-            f"{self._passed(partition)}: its consumers skip them if they go on at this offset{stop_first(members=members)}"
+            f"{some} if they go on at this offset{stop_first(members=members)}"
         )
 
     def _ended(self, partition: GroupPartition) -> str:
