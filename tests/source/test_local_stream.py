@@ -337,6 +337,17 @@ def test_records_come_up_to_where_they_are_replicated_and_decided(disk: LogDir, 
     assert step(reader, end)[0] == []
 
 
+def test_a_running_broker_s_log_dir_is_said_once_to_be_read_up_to_the_high_watermark(
+    disk: LogDir, log: PartitionLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    log.append(batch(2))
+    disk.write_high_watermarks()
+    reader = records(disk.path, until="end")
+    _, at = step(reader, {})
+    assert step(reader, at)[0] == []
+    assert caplog.text.count("records are read up to the high watermark") == 1
+
+
 def test_records_that_are_gone_before_they_were_read_fail_the_query(disk: LogDir, log: PartitionLog) -> None:
     log.append(batch(3))
     disk.write_high_watermarks()

@@ -55,7 +55,7 @@ class RecordEnds:
 
     def look(self, log_dirs: Iterable[LogDir]) -> None:
         """Read what log dirs say now. Raises UsageError: as `ends_of_dir`."""
-        self._dirs = {each.path: ends_of_dir(each, to_end=self._to_end) for each in log_dirs}
+        self._dirs = {each.path: ends_of_dir(each, to_end=self._to_end, logs=each.path not in self._dirs) for each in log_dirs}
 
     def start_of(self, partition: Partition) -> int:
         """The log start offset of a partition of these log dirs, by their checkpoints; below 0 if none is there."""
@@ -75,8 +75,12 @@ class RecordEnds:
         return end
 
 
-def ends_of_dir(log_dir: LogDir, *, to_end: bool) -> DirEnds:
+def ends_of_dir(log_dir: LogDir, *, to_end: bool, logs: bool = True) -> DirEnds:
     """What a log dir says of its logs.
+
+    Args:
+        to_end: beyond the high watermark where no broker runs.
+        logs: whether the log says where that is not done.
 
     Raises:
         UsageError: that cannot be read, or is not there; names file and option.
@@ -91,7 +95,7 @@ def ends_of_dir(log_dir: LogDir, *, to_end: bool) -> DirEnds:
     rests = lock.state.is_held_by_nobody
     if to_end and rests:
         return DirEnds(starts, None, rests)
-    if to_end:
+    if to_end and logs:
         why = "a broker runs there" if lock.state is LockState.LOCKED else f"it is not known whether a broker runs there ({lock.why})"
         log.warning("option until: of %s records are read up to the high watermark, because %s", log_dir.path, why)
     path = log_dir.path / HIGH_WATERMARK_CHECKPOINT

@@ -56,11 +56,6 @@ class WantedRecords:
         name = partition.topic, partition.partition
         return self.begins.get(name, -1), self.ends.get(name, -1)
 
-    def check_named(self, partitions: Sequence[Partition]) -> None:
-        """Check that offsets are given of exactly these partitions, or of none. Raises UsageError: as the function of this name."""
-        check_named("startingOffsets", self.begins, partitions)
-        check_named("endingOffsets", self.ends, partitions)
-
 
 def check_named(option: str, given: Mapping[tuple[str, int], int], partitions: Iterable[Partition]) -> None:
     """Check that offsets are given of exactly these partitions, or of none.
@@ -85,7 +80,8 @@ def plan_records(wanted: WantedRecords) -> tuple[RecordRange, ...]:
     ends = {log_dir.path: ends_of_dir(log_dir, to_end=wanted.to_end) for log_dir in log_dirs}
     buffer, ranges, unknown, unwritten, after = window(), list[RecordRange](), list[str](), list[Path](), list[str]()
     partitions = choose_replicas(wanted_partitions(log_dirs, wanted.selection))
-    wanted.check_named(partitions)
+    check_named("startingOffsets", wanted.begins, partitions)
+    check_named("endingOffsets", wanted.ends, partitions)
     for partition in partitions:
         own = ends[partition.log_dir.path]
         stop = own.stop_of(partition)
@@ -145,13 +141,13 @@ def _ranges(wanted: WantedRecords, partition: Partition, start: int, stop: int, 
     if not segments:
         _check_bounds(wanted, partition, start, start)
         return
-    name = partition.topic, partition.partition
+    begins, ends = wanted.bounds(partition)
     start = max(start, log_start_offset(partition.path, tuple(segments)))
     end = decided_end(partition, segments, stop, buffer) if wanted.committed else stop
-    if max(wanted.bounds(partition)) >= 0:
+    if max(begins, ends) >= 0:
         _check_bounds(wanted, partition, start, min(end, find_offset(segments, None, buffer).next_offset))
-    start = max(start, wanted.begins.get(name, -1))
-    end = min(end, bound) if (bound := wanted.ends.get(name, -1)) >= 0 else end
+    start = max(start, begins)
+    end = min(end, ends) if ends >= 0 else end
     begin = _begin(wanted, segments, start, end, buffer)
     yield from ranges_between(partition, segments, begin, end, stop=stop, committed=wanted.committed)
 

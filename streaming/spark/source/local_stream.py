@@ -253,23 +253,21 @@ class _BrokerLogs(_Logs):
     """The logs of each broker, every replica by itself."""
 
     def plan(self, wanted: _Wanted) -> dict[str, dict[LogName, Position]]:
-        by_broker: dict[str, list[tuple[Partition, int]]] = {
-            key: [] for key in (*wanted.at, *(str(each.broker) for each in self.log_dirs()))
-        }
-        for each in self._partitions():
+        log_dirs = self.log_dirs()
+        by_broker: dict[str, list[tuple[Partition, int]]] = {key: [] for key in (*wanted.at, *(str(each.broker) for each in log_dirs))}
+        for each in self._partitions(log_dirs):
             by_broker.setdefault(str(each[0].log_dir.broker), []).append(each)
         selection = self.options.selection
         if wanted.first and selection.topics and not any(by_broker.values()):
-            raise nothing_fits(selection, topics_of(self.log_dirs()))
+            raise nothing_fits(selection, topics_of(log_dirs))
         keys = by_broker if wanted.targets is None else wanted.targets
         share = None if wanted.budget is None else max(1, wanted.budget // max(1, len(by_broker)))
         shared = replace(wanted, budget=share)
         return {key: self.plan_of(key, by_broker.get(key, []), shared, lambda opened: opened.end) for key in keys}
 
     def tasks(self, key: str, before: Positions, to: Positions) -> list[StreamTask]:
-        there = {
-            LogName(each.topic, each.partition): (each, start) for each, start in self._partitions() if str(each.log_dir.broker) == key
-        }
+        listed = self._partitions(self.log_dirs())
+        there = {LogName(each.topic, each.partition): (each, start) for each, start in listed if str(each.log_dir.broker) == key}
         reader, buffer = LocalReader(self.options), window()
         excerpts: list[Excerpt] = []
         missing: list[dict[str, object]] = []
@@ -284,10 +282,10 @@ class _BrokerLogs(_Logs):
         tasks = [StreamTask(replace(each, ongoing=False)) for each in reader.tasks("", excerpts, "")]
         return [*tasks, StreamTask(missing=tuple(missing))] if missing else tasks
 
-    def _partitions(self) -> list[tuple[Partition, int]]:
+    def _partitions(self, log_dirs: Sequence[LogDir]) -> list[tuple[Partition, int]]:
         """The wanted live partitions, each once for each broker."""
         try:
-            found = partitions_with_start(self.log_dirs(), self.options.selection)
+            found = partitions_with_start(log_dirs, self.options.selection)
             return list({(each.log_dir.broker, each.topic, each.partition): (each, start) for each, start in found}.values())
         except AgentError as error:
             raise LogDirError(f"option log_dirs: {error}") from error
