@@ -375,7 +375,10 @@ class RestartCheck:
     def _beyond_unclean(self, leader: int, own: int) -> int:
         """The offsets of a log that its leader lacks, because an unclean election began one of its epochs after the last one of the log."""
         ends, decided = self._observed.columns["log_end_offset"], self._observed.decided
-        of_leader, of_own = (np.frombuffer(decided.epochs[item], EPOCHS) for item in (leader, own))
+        of_leader = np.frombuffer(decided.epochs[leader], EPOCHS)
+        if not (of_leader["began_ms"] < -1).any():  # as of nearly all: this is asked of each log at each scrape
+            return 0
+        of_own = np.frombuffer(decided.epochs[own], EPOCHS)
         last = of_own["epoch"][of_own["start_offset"] >= 0].max(initial=-1)
         later = of_leader[of_leader["epoch"] > last]
         if last < 0 or not (later["began_ms"] < -1).any():

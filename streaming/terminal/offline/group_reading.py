@@ -44,6 +44,7 @@ from streaming.errors import QueryCheckpointError, UsageError
 from streaming.kafka.formats.metadata_records import server_of_any
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTION_TOPIC, coordinator_partition
 from streaming.kafka.groups.commit_table import CoordinatorLog, Current, LogName
+from streaming.kafka.groups.group_rows import GroupChanges
 from streaming.kafka.groups.number_ranges import existing, pairs
 from streaming.kafka.groups.replays import COORDINATED_TOPICS
 from streaming.pages.api.listed_groups import JUDGED_BY, CommitsSeen, GroupResults, ListedGroups
@@ -266,12 +267,13 @@ def replay_groups(
     _read_on(logs, few_bytes)  # what is committed for the first time meanwhile, is read too
     queries = OfflineQueries(settings.spark_checkpoints, names)
     queries.look()
+    found = [(each, each.replay.changes(0)) for each in logs.replayed]
     return ReplayedGroups(
         cluster=cluster,
         coordinators=coordinators,
         logs=logs,
-        needed=frozenset([*queries.places, *(place for each in logs.replayed for place in _partitions_of(each, cluster))]),
-        topics=frozenset(topic for each in logs.replayed for topic in each.subscribed(each.replay.changes(0))),
+        needed=frozenset([*queries.places, *(place for each in found for place in _partitions_of(*each, cluster))]),
+        topics=frozenset(topic for each, changes in found for topic in each.subscribed(changes)),
         paced=paced,
         few_bytes=few_bytes,
         queries=queries,
@@ -477,9 +479,8 @@ def _any(_: str) -> bool:
     return True
 
 
-def _partitions_of(replayed: Replayed, cluster: ClusterView) -> Iterator[TopicPartition]:
+def _partitions_of(replayed: Replayed, changes: GroupChanges, cluster: ClusterView) -> Iterator[TopicPartition]:
     """What a log's groups have committed, and what their members are assigned."""
-    changes = replayed.replay.changes(0)
     for topic, topic_id, number in replayed.places(changes):
         yield topic or cluster.topic_name(topic_id) or "", number
     for entry in replayed.assigned(changes):
