@@ -1,16 +1,18 @@
 """How far logs have been read: a position of each, as a Kafka follower has it; arithmetic on them, and how an offset of Spark holds them.
 
 A few logs are written as Spark's Kafka source writes them, ``{"orders": {"0": 23}}``, beside their leader epochs and topic ids; more than
-`READABLE` as a packed table. Spark compares offsets as text, so what is equal is written alike.
+`READABLE` packed. Spark compares offsets as text, so what is equal is written alike.
 """
 
 import base64
+import json
+import zlib
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
-import pyarrow as pa
-
+from streaming.common.arrow_streams import inflate
 from streaming.errors import UsageError
 
 _T = TypeVar("_T")
@@ -21,6 +23,9 @@ READABLE = 1000
 
 MOST_EPOCHS = 8
 """So many leader epochs has a position at most: a log has to lose more of them between two plans before one is missed."""
+
+MOST_LOGS = 1 << 20
+"""The most logs of packed positions, unless fewer are taken."""
 
 NOT_KNOWN = -1
 
@@ -71,18 +76,6 @@ def reached(positions: Positions, targets: Positions) -> bool:
     return True
 
 
-_SCHEMA = pa.schema(
-    [
-        ("topic", pa.dictionary(pa.int32(), pa.string())),
-        ("partition", pa.int32()),
-        ("topic_id", pa.dictionary(pa.int32(), pa.string())),
-        ("next_offset", pa.int64()),
-        ("epochs", pa.string()),
-        ("begin", pa.int64()),
-    ]
-)
-
-
 def encode(positions: Positions) -> dict[str, Any]:
     """The positions as JSON of `VERSION`, with ``offsets``, ``epochs``, ``topic_ids`` and ``begins``, or ``logs`` and ``packed``.
 
@@ -91,7 +84,7 @@ def encode(positions: Positions) -> dict[str, Any]:
     names = sorted(positions)
     ids = {name.topic: positions[name].topic_id for name in names}
     if len(names) > READABLE or any(ids[name.topic] != positions[name].topic_id for name in names):
-        return {"version": VERSION, "logs": len(names), "packed": _pack(names, positions)}
+        return {"version": VERSION, "logs": len(names), "packed": pack(positions)}
     return {
         "version": VERSION,
         "offsets": _by_topic((name, positions[name].next_offset) for name in names),
@@ -112,10 +105,10 @@ def decode(encoded: object) -> dict[LogName, Position]:
         what = "is of no version of positions" if version is None else f"is of version {version!r:.40}, and this one reads {VERSION}"
         raise UsageError(f"the checkpoint's offset {what}: begin the query with a new checkpointLocation")
     try:
-        found = _unpack(encoded["packed"]) if "packed" in encoded else _read(encoded)
+        found = unpack(encoded["packed"]) if "packed" in encoded else _read(encoded)
         if "packed" in encoded and len(found) != encoded["logs"]:
             raise ValueError("logs are missing")
-    except (KeyError, TypeError, ValueError, AttributeError, pa.ArrowException, OSError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"the checkpoint's offset is damaged ({error!r:.100}): begin the query with a new checkpointLocation") from error
     return found
 
@@ -132,8 +125,13 @@ def _in_words(epochs: Epochs) -> str:
     return " ".join(f"{epoch}@{start}" for epoch, start in epochs)
 
 
+_MOST_WORDS = 40 * MOST_EPOCHS
+
+
 @lru_cache(maxsize=1 << 12)  # most logs have had one leader
 def _epochs(words: str) -> Epochs:
+    if len(words) > _MOST_WORDS:
+        raise ValueError("a log has too many leader epochs")
     return tuple((int(epoch), int(start)) for epoch, start in (each.split("@") for each in words.split()))
 
 
@@ -157,28 +155,66 @@ def _number(value: object) -> int:
     return value
 
 
-def _pack(names: list[LogName], positions: Positions) -> str:
-    rows = [positions[name] for name in names]
-    columns = [
-        pa.array([name.topic for name in names]).dictionary_encode(),
-        pa.array([name.partition for name in names], pa.int32()),
-        pa.array([at.topic_id for at in rows]).dictionary_encode(),
-        pa.array([at.next_offset for at in rows], pa.int64()),
-        pa.array([_in_words(at.epochs) for at in rows], pa.string()),
-        pa.array([at.begin for at in rows], pa.int64()),
-    ]
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, _SCHEMA, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
-        writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=_SCHEMA))
-    return base64.b64encode(sink.getvalue()).decode()
+# --- many logs: by topic and topic id, as JSON that is packed. An agent gets it of whoever has a token, so its size is bounded before it
+# is unpacked, and each value is checked.
 
 
-def _unpack(packed: str) -> dict[LogName, Position]:
-    with pa.ipc.open_stream(base64.b64decode(packed, validate=True)) as reader:
-        if reader.schema != _SCHEMA:
-            raise ValueError("its columns are others")
-        table = reader.read_all()
-    texts = {"topic", "topic_id"}  # a dictionary's values come one by one, twenty times as slowly
-    columns = [(table[name].cast(pa.string()) if name in texts else table[name]).to_pylist() for name in _SCHEMA.names]
-    topics, partitions, ids, offsets, epochs, begins = columns
-    return dict(zip(map(LogName, topics, partitions), map(Position, ids, offsets, map(_epochs, epochs), begins), strict=True))
+_LEVEL = 6
+_VALUES_A_LOG = 5  # its topic, and its id, if it has one of its own, are among them
+_MOST_BYTES_A_LOG = 512
+_MOST_NUMBER = (1 << 63) - 1
+
+
+def pack(positions: Positions) -> str:
+    """The positions as a text; "" for none. What is equal comes out equal."""
+    if not positions:
+        return ""
+    groups = []
+    for (topic, topic_id), own in groupby(sorted(positions.items()), lambda each: (each[0].topic, each[1].topic_id)):
+        logs = list(own)
+        begins = [at.begin for _, at in logs]
+        groups.append(
+            [
+                *(topic, topic_id),
+                [name.partition for name, _ in logs],
+                [at.next_offset for _, at in logs],
+                [_in_words(at.epochs) for _, at in logs],
+                begins if any(each != NOT_KNOWN for each in begins) else [],
+            ]
+        )
+    return base64.b64encode(zlib.compress(json.dumps(groups, separators=(",", ":")).encode(), _LEVEL)).decode()
+
+
+def unpack(packed: str, most: int = MOST_LOGS) -> dict[LogName, Position]:
+    """The positions that `pack` wrote.
+
+    Args:
+        most: logs.
+
+    Raises:
+        ValueError: it is nothing that `pack` writes, or has more logs.
+    """
+    if not packed:
+        return {}
+    written = inflate(base64.b64decode(packed, validate=True), _MOST_BYTES_A_LOG * most)
+    if written.count(b",") + written.count(b"[") > 2 * _VALUES_A_LOG * most:
+        raise ValueError(f"it has more than {most} logs")
+    found: dict[LogName, Position] = {}
+    try:
+        for topic, topic_id, partitions, offsets, epochs, begins in json.loads(written):
+            _check([topic, topic_id, *epochs], str)
+            _check([*partitions, *offsets, *begins], int)
+            names = [LogName(topic, each) for each in partitions]
+            begins = begins or [NOT_KNOWN] * len(names)
+            rows = zip(offsets, map(_epochs, epochs), begins, strict=True)
+            found |= dict(zip(names, (Position(topic_id, *each) for each in rows), strict=True))
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"it has another form: {error}") from error
+    if len(found) > most:
+        raise ValueError(f"it has more than {most} logs")
+    return found
+
+
+def _check(values: list[Any], kind: type) -> None:
+    if any(type(each) is not kind for each in values) or (kind is int and values and not min(values) >= -1 <= max(values) <= _MOST_NUMBER):
+        raise ValueError("a value of it has another form")

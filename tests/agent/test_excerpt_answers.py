@@ -16,6 +16,7 @@ from streaming.broker.protocol.consumer_messages import EVERYTHING_SELECTED
 from streaming.broker.protocol.excerpt_messages import MOST_EXCERPTS, Excerpt, ExcerptsRequest, Scan, ScanRequest, UnreadPart
 from streaming.broker.protocol.versions import OLDEST_JOB
 from streaming.common.event_row import EVENTS
+from streaming.common.log_key import LogKey
 from streaming.common.rows import BATCHES, TRANSACTION_ROWS
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, VersionError
@@ -26,6 +27,10 @@ from tests.builders import NOW, batch, commit, log_dir, partition
 from tests.excerpts.drained import drained
 
 WHOLE = ExcerptsRequest(excerpt_bytes=1 << 30)
+
+
+def nobody_knows(_key: LogKey, _epoch: int) -> int:
+    return -1
 
 
 @pytest.fixture
@@ -117,7 +122,7 @@ def test_requests_have_bounds(tmp_path: Path) -> None:
     (excerpt,) = list_excerpts(dirs, EVERYTHING_SELECTED, StartFrom.EARLIEST, 1 << 30)
 
     def scan(request: ScanRequest) -> Iterator[bytes | pa.Buffer]:
-        return scan_messages(dirs, request, "me", ScanRoom())
+        return scan_messages(dirs, request, "me", ScanRoom(), nobody_knows)
 
     with pytest.raises(AgentError, match="1048576 bytes or more"):
         list(excerpt_messages(dirs, ExcerptsRequest(excerpt_bytes=1)))
@@ -136,20 +141,20 @@ def test_a_token_has_some_of_the_scans_and_all_tokens_have_a_few(tmp_path: Path)
     made.append(batch(1))
     dirs, room = open_log_dirs([tmp_path / "d0"]), ScanRoom()
     request = ScanRequest(scan=Scan.BATCHES, excerpts=list_excerpts(dirs, EVERYTHING_SELECTED, StartFrom.EARLIEST, 1 << 30))
-    begun = [scan_messages(dirs, request, "me", room) for _ in range(PRINCIPALS_SCANS)]
+    begun = [scan_messages(dirs, request, "me", room, nobody_knows) for _ in range(PRINCIPALS_SCANS)]
     for each in begun:
         next(each)
     with pytest.raises(AgentError, match="scans are running") as refused:
-        next(scan_messages(dirs, request, "me", room))
+        next(scan_messages(dirs, request, "me", room, nobody_knows))
     assert refused.value.reason == Reason.BUSY
-    others = [scan_messages(dirs, request, "other", room) for _ in range(SCANS - PRINCIPALS_SCANS)]
+    others = [scan_messages(dirs, request, "other", room, nobody_knows) for _ in range(SCANS - PRINCIPALS_SCANS)]
     for each in others:
         next(each)
     with pytest.raises(AgentError, match="scans are running"):
-        next(scan_messages(dirs, request, "third", room))
+        next(scan_messages(dirs, request, "third", room, nobody_knows))
     begun[0].close()
     list(others[0])
-    assert len(list(scan_messages(dirs, request, "me", room))) == 2
+    assert len(list(scan_messages(dirs, request, "me", room, nobody_knows))) == 2
 
 
 def test_a_log_dir_that_cannot_be_used_is_named(client: AgentClient, agent: Agent, log: PartitionLog) -> None:

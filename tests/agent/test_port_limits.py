@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-from streaming.broker.agent import call_server, service
+from streaming.broker.agent import call_server, position_answers, service
 from streaming.broker.disk import opening
 from streaming.broker.journal import consumers
-from streaming.broker.protocol import agent_calls
+from streaming.broker.protocol import agent_calls, position_messages
 from streaming.common.web import places
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +22,9 @@ def figures(limit: str) -> list[int]:
 def test_the_page_shows_the_limits() -> None:
     kib, mib = 1 << 10, 1 << 20
     assert figures("a request") == [agent_calls.REQUEST_BYTES // mib]
+    assert figures("positions in a request") == [agent_calls.POSITIONS_BYTES // mib, position_messages.MOST_LOGS]
+    assert figures("plans by positions at once") == [position_answers.AT_ONCE]
+    assert figures("plans by positions that wait") == [position_answers.WAITING, position_answers.PRINCIPALS_WAITING]
     assert figures("headers of a call") == [call_server.HEADER_BYTES // kib]
     assert figures("a connection that takes nothing") == [call_server.STALLED_SECONDS]
     assert figures("connections without") == [call_server.CONNECTIONS]

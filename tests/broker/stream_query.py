@@ -23,7 +23,7 @@ def main(words: list[str]) -> int:
 
     def start(relation: str):
         rows = spark.readStream.format("segtail").options(
-            agents=address, relation=relation, startingPosition="earliest", consumer=f"to parquet {relation}", maxBytesPerTrigger="2m"
+            agents=address, relation=relation, startingPosition="earliest", maxBytesPerTrigger="2m"
         )
         written = rows.load().writeStream.format("parquet").option("checkpointLocation", str(directory / f"{relation}.checkpoint"))
         written = written.trigger(availableNow=True) if once else written.trigger(processingTime="200 milliseconds")

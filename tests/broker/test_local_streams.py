@@ -6,7 +6,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 
-from streaming.spark.source.local_stream import LocalStreamReader
+from streaming.spark.source.public_stream import PublicStreamReader
 from tests.broker.clients import create_topic, producer, send, transaction
 from tests.broker.kafka import Kafka
 from tests.limits import SECONDS
@@ -19,7 +19,7 @@ TOPIC, PARTITIONS = "tailed", 2
 class Query:
     """A query with its checkpoint, and the rows that came."""
 
-    reader: LocalStreamReader
+    reader: PublicStreamReader
     at: dict[str, Any] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
 
@@ -64,7 +64,7 @@ def test_what_streams_is_what_a_consumer_gets_and_each_batch_comes_once(kafka: K
     assert {True: kinds.count("committed"), False: kinds.count("aborted")} == ends
 
 
-def tailing(kafka: Kafka, relation: str) -> LocalStreamReader:
+def tailing(kafka: Kafka, relation: str) -> PublicStreamReader:
     return stream(*kafka.log_dirs, relation=relation, topics=TOPIC)
 
 

@@ -14,19 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.broker.protocol.agent_calls import Call, Reason
-from streaming.broker.protocol.consumer_messages import (
-    Committed,
-    PlanRequest,
-    Range,
-    ReaderCommit,
-    ReaderPlanRequest,
-    ReaderPosition,
-    ReaderRange,
-    Register,
-    Selected,
-)
+from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
 from streaming.broker.protocol.excerpt_messages import ExcerptsRequest, OwnersRequest, ScanRequest
 from streaming.broker.protocol.group_messages import POSITIONS_ASKED, BatchRequest
+from streaming.broker.protocol.position_messages import BetweenRequest, ReachRequest, Selected
 from streaming.errors import AgentError
 from streaming.spark.client.address_lookup import NO_FILES, ClientFiles
 from streaming.spark.client.agent_client import MESSAGE_BYTES, SCAN_SECONDS, AgentClient
@@ -38,8 +29,7 @@ from tests.limits import SECONDS
 from tests.tables import each_row
 
 RANGE = Range(consumer="", run="", journal="", after=-1, after_total=0, upto=-1)
-POSITION = ReaderPosition()
-SELECTED = Selected([], "", [])
+REACH = ReachRequest(broker=1, at="", first=True, start="latest", selected=Selected([], "", []), budget=None)
 QUESTION = pa.table([[1], ["t"], [""], [0], [0], [1], [0]], schema=POSITIONS_ASKED)
 
 CALLS: Mapping[str, Callable[[AgentClient], Any]] = {
@@ -55,13 +45,8 @@ CALLS: Mapping[str, Callable[[AgentClient], Any]] = {
     Call.POSITIONS: lambda client: client.positions(QUESTION),
     Call.RECORDS: lambda client: client.records(),
     Call.BATCH: lambda client: client.batch(BatchRequest(broker=1, topic="t", topic_id="", partition=0, offset=0)),
-    Call.READER_PLAN: lambda client: client.reader_plan(
-        ReaderPlanRequest(reader="r", run="run", at=POSITION, start="latest", holds=False, selected=SELECTED, budget=None, upto=None)
-    ),
-    Call.READER_ROWS: lambda client: list(
-        client.reader_rows(ReaderRange(reader="r", run="run", begin=POSITION, end=POSITION, events=True, rows="batches", selected=SELECTED))
-    ),
-    Call.READER_COMMIT: lambda client: client.reader_commit(ReaderCommit(reader="r", run="run", at=POSITION)),
+    Call.REACH: lambda client: client.reach(REACH),
+    Call.BETWEEN: lambda client: client.between(BetweenRequest(broker=1, before="", to="", excerpt_bytes=1 << 20)),
 }
 
 
@@ -76,7 +61,7 @@ def test_each_call_is_there() -> None:
 
 def failed(call: str, pieces: Pieces, authority: Authority | None = None) -> AgentError:
     """How a call ends whose answer has these pieces, each of which takes a part of its time."""
-    clock, seconds = Clock(), SCAN_SECONDS / 4 if call in (Call.SCAN, Call.READER_ROWS) else 1.0
+    clock, seconds = Clock(), SCAN_SECONDS / 4 if call == Call.SCAN else 1.0
     context, files = _tls(authority) if authority is not None else (None, NO_FILES)
     with dripping(pieces, clock, context, seconds) as (host, port):
         client = AgentClient(f"{'http' if context is None else 'https'}://{host}:{port}", files, clock)

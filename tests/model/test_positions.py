@@ -29,7 +29,7 @@ from pyspark.sql.streaming.datasource import ReadMaxBytes
 
 from streaming.common.log_key import LogKey
 from streaming.common.log_positions import NOT_KNOWN, LogName, Position, decode
-from streaming.spark.source.local_stream import LocalStreamReader
+from streaming.spark.source.public_stream import PublicStreamReader
 from tests.builders import batch
 from tests.model.brokers import Cluster, Disk, Partition, Replica, Written
 from tests.scratch import scratch
@@ -118,7 +118,7 @@ class Query:
         self.told.at = json.loads(json.dumps(end))
         return True
 
-    def _new(self) -> LocalStreamReader:
+    def _new(self) -> PublicStreamReader:
         return stream(*self._log_dirs)
 
     def _plan(self, end: dict[str, Any]) -> None:

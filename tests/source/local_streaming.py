@@ -7,34 +7,34 @@ from typing import Any
 
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from streaming.spark.source.local_stream import LocalStreamReader
 from streaming.spark.source.public_options import parse_public_options
+from streaming.spark.source.public_stream import PublicStreamReader
 from tests.source.public_reading import Clock
 
 ALL = ReadAllAvailable()
 
 
-def stream(*paths: Path, **options: Any) -> LocalStreamReader:
+def stream(*paths: Path, **options: Any) -> PublicStreamReader:
     given = {"log_dirs": ",".join(map(str, paths)), "relation": "batches", "startingPosition": "earliest", **options}
     clock = Clock()
     wanted = {name: str(value) for name, value in given.items() if value is not None}
-    return LocalStreamReader(parse_public_options(wanted, at_once=False), clock, clock.sleep)
+    return PublicStreamReader(parse_public_options(wanted, at_once=False), clock, clock.sleep)
 
 
-def read(reader: LocalStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[dict[str, Any]]:
+def read(reader: PublicStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[dict[str, Any]]:
     """The rows of all tasks, each with a reader of its own, as in another process; the offsets went through a checkpoint."""
     start, end = json.loads(json.dumps([start, end]))
     tasks = pickle.loads(pickle.dumps([(reader, task) for task in reader.partitions(start, end)]))
     return [row for its_reader, task in tasks for found in its_reader.read(task) for row in found.to_pylist()]
 
 
-def step(reader: LocalStreamReader, at: dict[str, Any], limit: Any = ALL) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def step(reader: PublicStreamReader, at: dict[str, Any], limit: Any = ALL) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """One micro-batch."""
     end = reader.latestOffset(at, limit)
     return ([], at) if end is at else (read(reader, at, end), end)
 
 
-def to_the_end(reader: LocalStreamReader, at: dict[str, Any], limit: Any = ALL) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def to_the_end(reader: PublicStreamReader, at: dict[str, Any], limit: Any = ALL) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     while True:
         more, end = step(reader, at, limit)

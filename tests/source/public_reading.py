@@ -1,5 +1,6 @@
 """Reads the public relations in the test's process, as Spark's planner and its tasks do: at once, and as a stream."""
 
+import json
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -49,11 +50,13 @@ class Clock:
 def stream(address: str, **options: Any) -> PublicStreamReader:
     given = {"agents": address, "startingPosition": "earliest", **options}
     clock = Clock()
-    return PublicStreamReader(parse_public_options({name: str(value) for name, value in given.items()}), clock, clock.sleep)
+    wanted = {name: str(value) for name, value in given.items() if value is not None}
+    return PublicStreamReader(parse_public_options(wanted), clock, clock.sleep)
 
 
 def read(reader: PublicStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[dict[str, Any]]:
     """The rows of all tasks; each runs in a process of its own, with a reader that Spark made besides the one that plans."""
+    start, end = json.loads(json.dumps([start, end]))
     tasks = [pickle.loads(pickle.dumps((PublicStreamReader(reader._options), task))) for task in reader.partitions(start, end)]
     return [row for its_reader, task in tasks for found in its_reader.read(task) for row in pa.Table.from_batches([found]).to_pylist()]
 

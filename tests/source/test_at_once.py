@@ -66,7 +66,7 @@ def test_ranges_have_the_sums_of_their_logs(where: dict[str, str], logs: list[Pa
         ("appended", log.topic, log.partition, facts_of(log).held.bytes, facts_of(log).held.records) for log in logs
     ]
     assert [(each["kind"], each["producer_id"]) for each in found[2]["markers"]] == [("commit", 7)]
-    assert {(row["agent"], row["journal"], row["seq"], row["is_leader"]) for row in found} == {(None, None, None, None)}
+    assert {row["is_leader"] for row in found} == {None}
 
 
 def test_transactions_those_that_are_open_too(where: dict[str, str]) -> None:
@@ -208,7 +208,7 @@ def test_paths_that_are_no_log_dirs(tmp_path: Path, disk: LogDir, logs: list[Par
             reader({"log_dirs": ",".join(map(str, paths))}).partitions()
 
 
-@pytest.mark.parametrize("option", [{"consumer": "a"}, {"maxBytesPerTrigger": "1g"}])
+@pytest.mark.parametrize("option", [{"maxBytesPerTrigger": "1g"}])
 def test_options_of_streams_are_refused_at_once(option: dict[str, str]) -> None:
     with pytest.raises(UsageError, match=f"option {next(iter(option))}: it goes with readStream, and this is read at once"):
         reader({"agents": "a:1", **option})
@@ -257,7 +257,6 @@ def test_a_schema_of_another_relation(where: dict[str, str]) -> None:
     ("options", "words"),
     [
         ({"relation": "records", "agents": "a:1"}, "records are read of log_dirs alone"),
-        ({"log_dirs": "/a", "consumer": "q"}, "option consumer: it goes with agents, and log_dirs are given"),
         ({"agents": "a:1", "topics": ""}, "option topics"),
     ],
 )

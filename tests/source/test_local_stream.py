@@ -17,7 +17,7 @@ from streaming.errors import LogDirError, UsageError
 from streaming.kafka.formats.names import LEADER_EPOCH_CHECKPOINT
 from streaming.simulator.log import LogDir, PartitionLog
 from streaming.simulator.segment_writer import uuid_text
-from streaming.spark.source.local_stream import LocalStreamReader
+from streaming.spark.source.public_stream import PublicStreamReader
 from tests.builders import NOW, abort, batch, commit, delete, log_dir, partition
 from tests.scratch import scratch
 from tests.source.local_streaming import ALL, batches, read, step, stream, to_the_end
@@ -311,7 +311,7 @@ def test_transactions_that_end_in_a_micro_batch_whenever_they_began(disk: LogDir
     assert [(row["kind"], row["producer_id"], row["first_offset"]) for row in rows] == [("aborted", 8, 2)]
 
 
-def records(path: Path, **options: Any) -> LocalStreamReader:
+def records(path: Path, **options: Any) -> PublicStreamReader:
     return stream(path, **{"relation": "records", **options})
 
 

@@ -164,7 +164,7 @@ def test_a_stream_that_begins_again_finds_the_same_ids(
     disk: LogDir, orders: PartitionLog, coordinator: Coordinator, tmp_path: Path
 ) -> None:
     agent = Agent(disk.path, journal=tmp_path / "journal")
-    options = {"relation": "transactions", "consumer": "q", "topics": "orders"}
+    options = {"relation": "transactions", "topics": "orders"}
     state = transact(coordinator, orders, begun(coordinator, "app-1"))
     with agent.served() as address:
         first, at = everything(stream(address, **options))

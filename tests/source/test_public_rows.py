@@ -29,13 +29,11 @@ APPENDED = Event(
     next_offset=5,
     log_epoch=3,
     leads=1,
-    seen_at=MS,
     max_timestamp=MS,
     bytes=300,
     batches=2,
     records=5,
     codec_bytes=(0, 0, 0, 100, 122),
-    append_delay_buckets=(2, 0, 0, 0, 0, 0, 0, 0),
 )
 
 
@@ -53,34 +51,18 @@ def packed(*steps: tuple[int, ...]) -> bytes:
 def test_an_appended_range() -> None:
     (row,) = rows(APPENDED)
     assert row["kind"] == "appended"
-    assert (row["seen_at"], row["max_timestamp"]) == (TIME, TIME)
+    assert row["max_timestamp"] == TIME
     assert (row["is_leader"], row["leader_epoch"], row["bytes"], row["missing_bytes"]) == (True, 3, 300, 0)
     assert row["codec_bytes"] == [("lz4", 100), ("zstd", 122)]
-    assert (row["append_delay_buckets"], row["append_delay_ms"], row["ahead_batches"]) == ([2, 0, 0, 0, 0, 0, 0, 0], 0, 0)
     assert (row["markers"], row["transactions"], row["reason"]) == ([], [], None)
-    assert (row["agent"], row["journal"], row["seq"]) == ("a1", "j1", 7)
 
 
 def test_what_is_not_known_is_null() -> None:
     (row,) = rows(Event(kind=Kind.APPENDED, topic="orders", partition=0, bytes=10, batches=1))
-    nulls = ("broker", "topic_id", "segment", "start_position", "leader_epoch", "is_leader", "seen_at", "max_timestamp", "reason")
+    nulls = ("broker", "topic_id", "segment", "start_position", "leader_epoch", "is_leader", "max_timestamp", "reason")
     assert [row[name] for name in nulls] == [None] * len(nulls)
-    assert [row[name] for name in ("append_delay_buckets", "append_delay_ms", "ahead_batches")] == [None] * 3
     (follower,) = rows(Event(kind=Kind.APPENDED, leads=0))
     assert follower["is_leader"] is False
-
-
-def test_kinds() -> None:
-    """What an agent publishes for segtail's own job is left out."""
-    found = rows(*(Event(kind=kind, bytes=5) for kind in (*Kind, Kind("of_a_later_version"))))
-    assert [(row["kind"], row["bytes"], row["missing_bytes"]) for row in found] == [
-        ("appended", 5, 0),
-        ("truncated", 0, 5),
-        ("skipped", 0, 5),
-        ("corrupt", 0, 0),
-        ("gone", 0, 0),
-    ]
-    assert rows(Event(kind=Kind.CENSUS)) == []
 
 
 def test_steps_become_markers_and_transactions() -> None:
@@ -91,7 +73,7 @@ def test_steps_become_markers_and_transactions() -> None:
     found = rows(
         APPENDED,
         Event(kind=Kind.APPENDED, transactions=packed(data, commit)),
-        Event(kind=Kind.TRUNCATED, transactions=packed(ongoing)),
+        Event(kind=Kind.APPENDED, transactions=packed(ongoing)),
         Event(kind=Kind.APPENDED, transactions=packed(ongoing, abort)),
     )
     assert [len(row["markers"]) for row in found] == [0, 1, 0, 1]  # type: ignore[arg-type]

@@ -1,19 +1,21 @@
-"""The public stream with real agents, without Spark: what it plans, and that each row comes once, whatever is run again."""
+"""The stream of agents, with real ones and without Spark: each row comes once, whatever happens to them and to the query."""
 
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes
 
-from streaming.broker.protocol.consumer_messages import Register
+from streaming.broker.agent.call_answers import answers
+from streaming.broker.protocol.agent_calls import Call
 from streaming.errors import AgentError, UsageError
 from streaming.simulator.log import PartitionLog
-from streaming.spark.source.public_options import parse_public_options
 from streaming.spark.source.public_stream import PublicStreamReader
-from tests.agents import Agent, Reader
-from tests.builders import abort, batch, commit, log_dir, partition
-from tests.source.public_reading import Clock, everything, read, stream
+from tests.agents import Agent, served
+from tests.builders import NOW, abort, batch, commit, log_dir, partition
+from tests.source.public_reading import everything, read, stream
 
 ALL = ReadAllAvailable()
 
@@ -26,50 +28,74 @@ def counted(rows: list[dict[str, Any]]) -> tuple[int, int]:
     return sum(row["records"] for row in rows), sum(row["bytes"] for row in rows)
 
 
+def step(address: str, at: dict[str, Any], **options: Any) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """A micro-batch of a query that was started again from its checkpoint."""
+    reader = stream(address, **options)
+    end = reader.latestOffset(at, ALL)
+    return ([], at) if end is at else (read(reader, at, end), end)
+
+
 def test_what_lay_there_before_and_what_is_appended_comes_once(agent: Agent, log: PartitionLog) -> None:
     with agent.served() as address:
-        rows, at = everything(stream(address, consumer="q"))
+        rows, at = everything(stream(address))
         assert counted(rows) == (3, log.active.size)
+        assert at["1"]["offsets"] == {"orders": {"0": 3}}
         log.append(batch(4))
-        more, at = everything(stream(address, consumer="q"), at)
+        more, at = everything(stream(address), at)
         assert [(row["kind"], row["records"], row["base_offset"]) for row in more] == [("appended", 4, 3)]
-        assert everything(stream(address, consumer="q"), at)[0] == []
+        assert everything(stream(address), at)[0] == []
 
 
-def test_a_micro_batch_that_is_run_again_reads_the_same_rows(agent: Agent, log: PartitionLog) -> None:
+def test_progress_says_how_far_the_logs_go(agent: Agent, log: PartitionLog) -> None:
+    for _ in range(4):
+        log.roll()
+        log.append(batch(1))
     with agent.served() as address:
-        first = stream(address, consumer="q")
-        _, at = everything(first)
+        reader = stream(address)
+        assert reader.reportLatestOffset() is None
+        end, there = reader.latestOffset({}, ReadMaxBytes(1)), reader.reportLatestOffset()
+    assert there is not None
+    assert (end["1"]["offsets"], there["1"]["offsets"]) == ({"orders": {"0": 3}}, {"orders": {"0": 7}})
+
+
+def test_an_agent_is_asked_for_what_was_planned_as_often_as_spark_asks(agent: Agent, log: PartitionLog) -> None:
+    with agent.served() as address:
+        _, at = everything(stream(address))
         log.append(batch(4))
-        plans = stream(address, consumer="q")
-        plans.prepareForTriggerAvailableNow()
+        plans = stream(address)
         end = plans.latestOffset(at, ALL)
         rows = read(plans, at, end)
         log.append(batch(5))
-        again = stream(address, consumer="q")  # the query was killed, and started again from its checkpoint
+        again = stream(address)  # the query was killed, and started again from its checkpoint
         assert read(again, at, end) == rows
         rest, _ = everything(again, end)
         assert [row["records"] for row in rest] == [5]
 
 
-def test_what_another_job_has_published_again_does_not_come_again(agent: Agent, log: PartitionLog) -> None:
-    reader = Reader(agent, start_from="latest").begin()
-    reader.step()
+def test_an_agent_that_is_started_on_an_empty_directory_goes_on(agent: Agent, log: PartitionLog) -> None:
     with agent.served() as address:
-        _, at = everything(stream(address, startingPosition="latest"))
+        rows, at = step(address, {})
         log.append(batch(4))
-        agent.service.register(Register("other", "earliest", resumed=False))
-        rows, at = everything(stream(address, startingPosition="latest"), at)
-        assert appended(rows) == [(3, 7)]
-
-
-def test_a_later_beginning_of_a_job_gives_no_row_twice_although_the_log_is_published_again(agent: Agent, log: PartitionLog) -> None:
+        end = stream(address).latestOffset(at, ALL)
+    agent.lose_journal()
     with agent.served() as address:
-        rows, at = everything(stream(address, consumer="q"))
-        agent.service.register(Register("job", "earliest", resumed=False))
+        rows += read(stream(address), at, end)
         log.append(batch(2))
-        more, _ = everything(stream(address, consumer="q"), at)
-        assert appended(rows + more) == [(0, 3), (3, 5)]
+        more, _ = step(address, end)
+    assert appended(rows + more) == [(0, 3), (3, 7), (7, 9)]
+    assert {row["kind"] for row in rows + more} == {"appended"}
+
+
+def test_what_was_planned_waits_for_an_agent_that_ends_before_it_is_read(agent: Agent, log: PartitionLog) -> None:
+    """It is not told as gone, whoever still seems to take part."""
+    with agent.served() as address:
+        reader = stream(address)
+        end = reader.latestOffset({}, ALL)
+    with pytest.raises(AgentError, match=r"orders-0 of broker 1 was planned, and no agent that answers has it: agent at .*nobody listens"):
+        reader.partitions({}, end)
+    with agent.served(port=int(address.rpartition(":")[2])):
+        waiting = PublicStreamReader(reader._options)  # for as long as it takes
+        assert appended(read(waiting, {}, end)) == [(0, 3)]
 
 
 @pytest.mark.parametrize("relation", ["batches", "ranges"])
@@ -95,14 +121,15 @@ def test_batches_come_one_by_one_of_what_is_appended(agent: Agent, log: Partitio
 
 
 def test_transactions_come_when_they_end_with_what_they_wrote_in_micro_batches_before(agent: Agent, log: PartitionLog) -> None:
+    options = {"relation": "transactions"}
     with agent.served() as address:
-        options = {"relation": "transactions", "consumer": "q"}
         log.append(batch(2, producer=7, transactional=True))
         size = log.active.size
         rows, at = everything(stream(address, **options))
-        assert rows == []
         log.append(batch(4, producer=8, transactional=True), batch(1, producer=7, sequence=2, transactional=True))
         more, at = everything(stream(address, **options), at)
+    agent.lose_journal()  # what is open is found on disk
+    with agent.served() as address:
         log.append(commit(7), abort(8))
         last, _ = everything(stream(address, **options), at)
     assert rows + more == []
@@ -113,112 +140,59 @@ def test_transactions_come_when_they_end_with_what_they_wrote_in_micro_batches_b
     assert size > last[0]["bytes"] > 0
 
 
-def test_an_agent_that_forgot_what_is_open_finds_it_on_disk(agent: Agent, log: PartitionLog) -> None:
-    options = {"relation": "transactions", "consumer": "q"}
-    log.append(batch(2, producer=7, transactional=True))
+@pytest.mark.parametrize(("position", "records"), [("latest", []), ("active", [2]), ("earliest", [3, 2])])
+def test_where_a_query_begins(agent: Agent, log: PartitionLog, position: str, records: list[int]) -> None:
+    log.roll()
+    log.append(batch(2))
     with agent.served() as address:
-        _, at = everything(stream(address, **options))
-    agent.restart()
-    log.append(commit(7))
-    with agent.served() as address:
-        rows, _ = everything(stream(address, **options), at)
-    assert [(row["kind"], row["first_offset"], row["bytes"] > 0) for row in rows] == [("committed", 3, True)]
-
-
-def test_a_reader_without_a_name_holds_up_no_journal_and_says_what_it_has_missed(agent: Agent, log: PartitionLog) -> None:
-    job = Reader(agent).begin()  # it has read everything: the journal keeps nothing for it
-    job.step()
-    with agent.served() as address:
-        everything(stream(address, consumer="q"))
-        _, at = everything(stream(address))
-    log.append(batch(4))
-    missed = log.active.size
-    agent.look()
-    job.step()
-    agent.trim()
-    assert agent.journal.trimmed().seq < agent.journal.end().seq  # kept for q
-    agent.consumers.forget("reader q")
-    agent.trim()
-    with agent.served() as address:
+        rows, at = step(address, {}, startingPosition=position)
         log.append(batch(5))
-        rows, _ = everything(stream(address), at)
-    assert [(row["kind"], row["records"], row["missing_bytes"] > 0) for row in rows] == [("skipped", 0, True), ("appended", 5, False)]
-    assert rows[0]["reason"] == "journal_trimmed"
-    assert rows[0]["missing_bytes"] < missed
+        more, _ = step(address, at, startingPosition=position)
+    assert [row["records"] for row in rows + more] == [*records, 5]
 
 
-def test_an_agent_that_lost_its_journal_says_so_and_gives_nothing_twice(agent: Agent, log: PartitionLog) -> None:
+def test_from_a_time_on(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(1, timestamp=NOW + 1000), batch(2, timestamp=NOW + 2000))
     with agent.served() as address:
-        _, at = everything(stream(address, consumer="q"))
-    agent.lose_journal()
-    with agent.served() as address:
-        rows, at = everything(stream(address, consumer="q"), at)
-        assert [(row["kind"], row["missing_bytes"]) for row in rows] == [("skipped", None)]
-        assert rows[0]["reason"].startswith("agent_lost")
-        log.append(batch(4))
-        more, _ = everything(stream(address, consumer="q"), at)
-        assert appended(more) == [(3, 7)]
-
-
-@pytest.mark.parametrize("relation", ["ranges", "batches"])
-def test_a_checkpoint_whose_consumer_another_one_has_taken_gets_nothing_twice(agent: Agent, log: PartitionLog, relation: str) -> None:
-    options = {"consumer": "q", "startingPosition": "earliest", "relation": relation}
-    with agent.served() as address:
-        _, at = everything(stream(address, **options))
-        log.append(batch(4))
-        rows, at = everything(stream(address, **options), at)
-        assert [row["base_offset"] for row in rows] == [3]
-        other, _ = everything(stream(address, **options))  # it begins with a checkpoint of its own
-        assert sum(row["records"] for row in other) == 7
-        rows, at = everything(stream(address, **options), at)
-        assert [(row["kind"], row["reason"].partition(":")[0]) for row in rows] == [("skipped", "agent_lost")]
-        log.append(batch(5))
-        rows, at = everything(stream(address, **options), at)
-        assert [row["base_offset"] for row in rows] == [7]
+        rows, _ = step(address, {}, startingPosition=None, startingTimestamp=NOW + 1500, relation="batches")
+    assert [row["base_offset"] for row in rows] == [4]
 
 
 def test_what_is_gone_when_it_is_read_comes_as_skipped(agent: Agent, log: PartitionLog) -> None:
     with agent.served() as address:
-        _, at = everything(stream(address, relation="batches", consumer="q"))
+        _, at = everything(stream(address, relation="batches"))
         log.append(batch(4))
-        plans = stream(address, relation="batches", consumer="q")
-        plans.prepareForTriggerAvailableNow()
+        plans = stream(address, relation="batches")
         end = plans.latestOffset(at, ALL)
-        log.roll()
+        tasks = plans.partitions(at, end)
         size = log.segments[0].size
+        log.roll()
         log.append(batch(1))
         log.delete_records(7)
         log._delete_segments(1, 0)
         log.unlink_deleted(10**15)
+        late = [row for task in tasks for found in plans.read(task) for row in found.to_pylist()]
         rows = read(plans, at, end)
-    assert [(row["kind"], row["reason"], row["base_offset"], row["last_offset"]) for row in rows] == [("skipped", "deleted", 3, 6)]
-    assert 0 < rows[0]["missing_bytes"] < size
+    assert [(row["kind"], row["reason"], row["segment"]) for row in late] == [("skipped", "deleted", 0)]
+    assert [(row["kind"], row["reason"], row["base_offset"], row["last_offset"]) for row in rows] == [
+        ("skipped", "deleted: 4 offsets; their bytes are an estimate", 3, 6)
+    ]
+    for row in (*late, *rows):
+        assert 0 < row["missing_bytes"] < size
 
 
-@pytest.mark.slow
-def test_rolls_and_deletions_are_rows_once(agent: Agent, log: PartitionLog) -> None:
+def test_a_log_that_is_cut_off_or_gone_is_said(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(4))
     with agent.served() as address:
-        _, at = everything(stream(address, consumer="q"))
-        log.roll()
-        log.append(batch(4))
-        size = log.segments[0].size
-        rows, at = until(lambda: stream(address, consumer="q"), at, "rolled")
-        assert [(row["segment"], row["missing_bytes"]) for row in rows if row["kind"] == "rolled"] == [(3, 0)]
-    agent.restart()
-    log._delete_segments(1, 0)
-    with agent.served() as address:
-        rows, at = until(lambda: stream(address, consumer="q"), at, "deleted")
-        found = [(row["kind"], row["segment"], row["missing_bytes"]) for row in rows if row["kind"] in ("rolled", "deleted")]
-        assert found == [("deleted", 0, size)]
-
-
-def until(make: Any, at: dict[str, Any], kind: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """All rows until one of this kind has come."""
-    rows: list[dict[str, Any]] = []
-    while not any(row["kind"] == kind for row in rows):
-        more, at = everything(make(), at)
-        rows += more
-    return rows, at
+        _, at = step(address, {})
+        log.truncate(3)
+        log.append(batch(9), leader_epoch=2)
+        rows, at = step(address, at)
+        log.rename(f"{log.name}.{0:032x}-delete")
+        gone, at = step(address, at)
+        assert step(address, at) == ([], at)
+    assert [(row["kind"], row["base_offset"], row["next_offset"]) for row in rows] == [("appended", 3, 12), ("truncated", None, 3)]
+    assert [(row["kind"], row["topic"], row["reason"], row["missing_bytes"]) for row in gone] == [("gone", "orders", "deleted", 0)]
 
 
 @pytest.mark.parametrize(("unwanted", "selected"), [("orders", {"topicsPattern": "pay.*"}), ("__cluster_metadata", {})])
@@ -229,49 +203,42 @@ def test_only_what_was_selected_comes_and_the_rest_makes_no_micro_batch(tmp_path
     other.append(batch(2))
     agent = Agent(disk.path, journal=tmp_path / "journal")
     with agent.served() as address:
-        rows, at = everything(stream(address, consumer="q", **selected))
+        rows, at = everything(stream(address, **selected))
         assert [(row["topic"], row["records"]) for row in rows] == [("payments", 2)]
-        reader = stream(address, consumer="q", **selected)
-        reader._planner._advanced_at = 0.0  # it has moved on just now
         log.append(batch(4))
-        assert reader.latestOffset(at, ALL) is at
+        assert step(address, at, **selected) == ([], at)
         other.append(batch(1))
-        while (end := reader.latestOffset(at, ALL)) is at:
-            pass
-        assert [(row["topic"], row["records"]) for row in read(reader, at, end)] == [("payments", 1)]
+        assert [(row["topic"], row["records"]) for row in step(address, at, **selected)[0]] == [("payments", 1)]
+        assert step(address, at, topics=unwanted)[0][0]["topic"] == unwanted, "what is selected no more is not gone"
     agent.close()
 
 
-def test_what_is_appended_after_the_first_plan_is_in_the_query(agent: Agent, log: PartitionLog) -> None:
+def test_the_metadata_log_comes_if_it_is_named(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    partition(disk, "__cluster_metadata").append(batch(3))
+    agent = Agent(disk.path, journal=tmp_path / "journal")
     with agent.served() as address:
-        options = parse_public_options({"agents": address, "consumer": "q"})
-        reader = PublicStreamReader(options)
-        at = reader.latestOffset({}, ALL)
-        log.append(batch(2))
-        rows = read(reader, {}, at)
-        more, _ = everything(PublicStreamReader(options), at)
-        assert appended(rows + more) == [(3, 5)]
+        assert counted(step(address, {}, topics="__cluster_metadata")[0])[0] == 3
+    agent.close()
 
 
 def test_a_query_of_which_no_agent_answers_says_so() -> None:
-    reader = stream("127.0.0.1:1")
-    with pytest.raises(AgentError, match=r"127\.0\.0\.1:1"):
-        reader.latestOffset({}, ALL)
+    for make_all in (False, True):
+        reader = stream("127.0.0.1:1")
+        if make_all:
+            reader.prepareForTriggerAvailableNow()
+        with pytest.raises(AgentError, match=r"127\.0\.0\.1:1"):
+            reader.latestOffset({}, ALL)
 
 
 @pytest.mark.parametrize("at_once", [True, False])
-def test_a_query_that_begins_with_topics_that_are_nowhere_says_so_and_holds_nothing(tmp_path: Path, at_once: bool) -> None:
-    disk = log_dir(tmp_path)
-    partition(disk, "orders").append(batch(2))
-    agent = Agent(disk.path, journal=tmp_path / "journal")
+def test_a_query_that_begins_with_topics_that_are_nowhere_says_so(agent: Agent, log: PartitionLog, at_once: bool) -> None:
     with agent.served() as address:
-        reader = stream(address, topics="ordres", consumer="q")
+        reader = stream(address, topics="ordres")
         if at_once:
             reader.prepareForTriggerAvailableNow()
         with pytest.raises(UsageError, match=r"option topics: no partition fits; did you mean orders\?"):
             reader.latestOffset({}, ALL)
-        assert not agent.consumers.any()
-    agent.close()
 
 
 def test_a_query_begins_if_its_topics_may_be_where_nobody_answers(agent: Agent, log: PartitionLog) -> None:
@@ -279,33 +246,148 @@ def test_a_query_begins_if_its_topics_may_be_where_nobody_answers(agent: Agent, 
         assert stream(f"{address},127.0.0.1:1", topics="ordres").latestOffset({}, ALL)
 
 
-def test_a_query_goes_on_though_its_topics_were_deleted(agent: Agent, log: PartitionLog) -> None:
-    with agent.served() as address:
-        _, at = everything(stream(address, consumer="q"))
-        assert stream(address, consumer="q", topics="gone").latestOffset(at, ALL)
-
-
-@pytest.mark.slow
-def test_a_pattern_waits_for_topics_to_come(tmp_path: Path) -> None:
+def test_a_pattern_waits_for_topics_and_misses_nothing_of_them(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
     agent = Agent(disk.path, journal=tmp_path / "journal")
+    options = {"topicsPattern": "pay.*", "startingPosition": "latest"}
     with agent.served() as address:
-        options = {"topicsPattern": "pay.*", "consumer": "q"}
-        _, at = everything(stream(address, **options))
+        rows, at = step(address, {}, **options)
         partition(disk, "payments").append(batch(2))
-        rows: list[dict[str, Any]] = []
-        while not rows:
-            rows, at = everything(stream(address, **options), at)
-        assert {row["topic"] for row in rows} == {"payments"}
+        more, _ = step(address, at, **options)
+        assert (rows, [row["topic"] for row in more]) == ([], ["payments"])
     agent.close()
+
+
+def test_available_now_ends_where_the_logs_ended_at_first(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    log = partition(disk, "orders")
+    for _ in range(3):
+        log.append(batch(1))
+        log.roll()
+    agent = Agent(disk.path, journal=tmp_path / "journal")
+    with agent.served() as address:
+        reader = stream(address)
+        reader.prepareForTriggerAvailableNow()
+        at, rows = {}, []
+        while (end := reader.latestOffset(at, ReadMaxBytes(1))) is not at:
+            rows += read(reader, at, end)
+            at = end
+            log.append(batch(1))
+            partition(disk, f"late{len(rows)}", topic_id=50 + len(rows)).append(batch(1))
+    agent.close()
+    assert appended(rows) == [(0, 1), (1, 2), (2, 3)]
 
 
 def test_a_plan_that_found_nothing_lets_time_pass_before_the_next(agent: Agent, log: PartitionLog) -> None:
     with agent.served() as address:
-        _, at = everything(stream(address, consumer="q"))
-        clock = Clock()
-        reader = PublicStreamReader(parse_public_options({"agents": address, "consumer": "q"}), clock, clock.sleep)
+        _, at = everything(stream(address))
+        reader = stream(address)
+        clock: Any = reader._clock
         assert reader.latestOffset(at, ALL) is at
         assert sum(clock.slept) == 0
         assert reader.latestOffset(at, ALL) is at
         assert sum(clock.slept) > 0.5
+
+
+@pytest.mark.parametrize(
+    ("offset", "words"),
+    [
+        ({"": "query 7", "a1": {"journal": "j", "seq": 3, "total": 9, "excerpts": 0}}, "is of no version of positions"),
+        ({"1": {"version": 9}}, "is of version 9"),
+        ({"records": {"version": 1, "offsets": {}, "epochs": {}, "topic_ids": {}, "begins": {}}}, "is of another relation"),
+    ],
+)
+def test_an_offset_that_is_none_of_positions_is_refused_with_what_to_do(offset: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=rf"the checkpoint's offset {words}.*: begin the query with a new checkpointLocation"):
+        stream("127.0.0.1:1").latestOffset(offset, ALL)
+
+
+# --- several agents
+
+
+@pytest.fixture
+def halves(tmp_path: Path) -> Any:
+    """A broker with two log dirs, each with an agent of its own."""
+    disks = [log_dir(tmp_path, name) for name in ("d0", "d1")]
+    logs = [partition(each, topic, topic_id=1 + number) for number, (each, topic) in enumerate(zip(disks, "tu", strict=True))]
+    for each in logs:
+        each.append(batch(3))
+    agents = [Agent(each.path, journal=tmp_path / f"journal-{each.path.name}", name=each.path.name) for each in disks]
+    yield disks, logs, agents
+    for agent in agents:
+        agent.close()
+
+
+def test_agents_that_share_a_broker_answer_for_what_each_has(halves: Any) -> None:
+    disks, logs, agents = halves
+    with agents[0].served() as first:
+        with agents[1].served() as second:
+            both = f"{first},{second}"
+            rows, at = step(both, {})
+            assert sorted(row["topic"] for row in rows) == ["t", "u"]
+            assert at["1"]["offsets"] == {"t": {"0": 3}, "u": {"0": 3}}
+        logs[0].append(batch(1))
+        rows, at = step(both, at)
+        assert [(row["kind"], row["topic"]) for row in rows] == [("appended", "t")], "who does not answer may have the other"
+        with pytest.raises(AgentError, match=r"u-0 of broker 1 was planned, and no agent that answers has it: agent at .*nobody listens"):
+            stream(both).partitions({}, at)
+    (logs[1].directory).rename(disks[0].path / "u-0")  # moved to the other agent's log dir
+    with agents[0].served() as first, agents[1].served() as second:
+        rows, at = step(f"{first},{second}", at)
+        assert rows == []
+        (disks[0].path / "u-0").rename(disks[0].path / f"u-0.{0:032x}-delete")
+        rows, _ = step(f"{first},{second}", at)
+        assert [(row["kind"], row["topic"]) for row in rows] == [("gone", "u")]
+
+
+def test_two_agents_on_the_same_log_dirs_are_read_once(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:
+    other = Agent(*agent.paths, journal=tmp_path / "other", name="a2")
+    with agent.served() as first, other.served() as second:
+        rows, at = step(f"{first},{second}", {})
+        log.append(batch(2))
+        more, _ = step(f"{first},{second}", at)
+    other.close()
+    assert appended(rows + more) == [(0, 3), (3, 5)]
+
+
+def test_an_agent_with_the_log_dirs_of_several_brokers_has_a_position_for_each(tmp_path: Path) -> None:
+    disks = [log_dir(tmp_path, f"d{broker}", broker=broker) for broker in (1, 2)]
+    logs = [partition(each, "t") for each in disks]
+    for number, each in enumerate(logs):
+        each.append(batch(2 + number))
+    agent = Agent(*(each.path for each in disks), journal=tmp_path / "journal")
+    with agent.served() as address:
+        rows, at = step(address, {})
+        assert sorted((row["broker"], row["records"]) for row in rows) == [(1, 2), (2, 3)]
+        assert {key: each["offsets"] for key, each in at.items()} == {"1": {"t": {"0": 2}}, "2": {"t": {"0": 3}}}
+        logs[1].append(batch(1))
+        assert [(row["broker"], row["base_offset"]) for row in step(address, at)[0]] == [(2, 3)]
+    agent.close()
+
+
+def test_an_agent_that_comes_later_begins_where_the_query_begins(tmp_path: Path) -> None:
+    disks = [log_dir(tmp_path, f"d{broker}", broker=broker) for broker in (1, 2)]
+    for each in disks:
+        partition(each, "t").append(batch(2))
+    agents = [Agent(each.path, journal=tmp_path / f"j{each.path.name}", name=each.path.name) for each in disks]
+    with ExitStack() as stack:
+        first = stack.enter_context(agents[0].served())
+        _, at = step(first, {}, startingPosition="latest")
+        second = stack.enter_context(agents[1].served())
+        rows, at = step(f"{first},{second}", at, startingPosition="latest")
+        assert (rows, sorted(at)) == ([], ["1", "2"])
+    for agent in agents:
+        agent.close()
+
+
+def test_another_cluster_does_not_take_part(agent: Agent, log: PartitionLog) -> None:
+    with agent.served() as address, pytest.raises(AgentError, match=r"it watches cluster .*, this job cluster other"):
+        stream(address, cluster_id="other").latestOffset({}, ALL)
+
+
+def test_an_agent_of_before_positions_says_so_in_a_sentence(agent: Agent, log: PartitionLog) -> None:
+    known = {call: each for call, each in answers(replace(agent.service)).items() if call not in (Call.REACH, Call.BETWEEN)}
+    agent.look()
+    words = "this agent knows no call 'reach': are job and agent of the same version"
+    with served(known) as address, pytest.raises(AgentError, match=words):
+        stream(address).latestOffset({}, ALL)

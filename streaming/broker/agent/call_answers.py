@@ -7,24 +7,18 @@ from typing import TypeVar
 import pyarrow as pa
 
 from streaming.broker.agent.excerpt_answers import ScanRoom, excerpt_messages, owner_messages, scan_messages
-from streaming.broker.agent.reader_service import ReaderService
-from streaming.broker.agent.service import Service
-from streaming.broker.journal.consumers import Readers
+from streaming.broker.agent.position_answers import PositionAnswers
+from streaming.broker.agent.service import POLL_SECONDS, Service
 from streaming.broker.protocol.agent_calls import Call
-from streaming.broker.protocol.consumer_messages import (
-    Committed,
-    PlanRequest,
-    Range,
-    ReaderCommit,
-    ReaderPlanRequest,
-    ReaderRange,
-    Register,
-)
-from streaming.broker.protocol.excerpt_messages import ExcerptsRequest, OwnersRequest, Scan, ScanRequest
+from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
+from streaming.broker.protocol.excerpt_messages import ExcerptsRequest, OwnersRequest, ScanRequest
 from streaming.broker.protocol.group_messages import BatchRequest, GroupsRequest, PositionsRequest, RecordsRequest
 from streaming.broker.protocol.group_stream import row_messages
 from streaming.broker.protocol.json_message import Message
+from streaming.broker.protocol.position_messages import BetweenRequest, ReachRequest
 from streaming.broker.protocol.status_messages import StatusRequest
+from streaming.broker.watcher.cluster_knowledge import Leads
+from streaming.common.log_key import LogKey
 
 AT_ONCE = 4
 """The most answers with rows that are built at the same time. Others wait, so that many jobs need no more memory than a few."""
@@ -53,16 +47,14 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
     def events(body: bytes, principal: str) -> Messages:
         return _few(row_messages(_counted(service.read(_decoded(Range, body), principal), count_rows)), room)
 
-    to_readers = ReaderService(service, Readers(service.journal, service.consumers))
+    def leads(key: LogKey, epoch: int) -> int:
+        found = service.cluster.led(key, epoch)
+        if found is Leads.BEHIND:  # its batches were faster than the record of its election
+            service.polls.request(POLL_SECONDS)
+            found = service.cluster.led(key, epoch)
+        return -1 if found is Leads.BEHIND else int(found)
 
-    def reader_rows(body: bytes, principal: str) -> Messages:
-        request = _decoded(ReaderRange, body)
-        messages = row_messages(_counted(to_readers.rows(request, principal), count_rows))
-        if request.rows == Scan.RANGES:
-            yield from _few(messages, room)
-            return
-        with scans.taken(principal):
-            yield from messages
+    positions = PositionAnswers(service.name, log_dirs)
 
     known: dict[str, Answer] = {
         Call.STATUS: _one(StatusRequest, service.status),
@@ -71,12 +63,11 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
         Call.EVENTS: events,
         Call.RECEIVED: _one(Range, service.received),
         Call.COMMITTED: _one(Committed, service.committed),
-        Call.READER_PLAN: _one(ReaderPlanRequest, to_readers.plan),
-        Call.READER_ROWS: reader_rows,
-        Call.READER_COMMIT: _one(ReaderCommit, to_readers.committed),
+        Call.REACH: _one(ReachRequest, positions.reached),
+        Call.BETWEEN: lambda body, _: _few(positions.between(_decoded(BetweenRequest, body)), slow),
         Call.EXCERPTS: lambda body, _: _few(excerpt_messages(log_dirs, _decoded(ExcerptsRequest, body)), slow),
         Call.OWNERS: lambda body, _: _few(owner_messages(log_dirs.available, _decoded(OwnersRequest, body), service.redact), slow),
-        Call.SCAN: lambda body, principal: scan_messages(log_dirs.available, _decoded(ScanRequest, body), principal, scans),
+        Call.SCAN: lambda body, principal: scan_messages(log_dirs.available, _decoded(ScanRequest, body), principal, scans, leads),
     }
     if about_groups is not None:
         known |= {

@@ -18,7 +18,7 @@ from tornado.iostream import StreamClosedError
 from streaming.broker.agent.call_answers import Answer, Messages
 from streaming.broker.agent.health_server import AgentMetrics, HealthPages
 from streaming.broker.agent.security import OPEN, Security
-from streaming.broker.protocol.agent_calls import PATH, REQUEST_BYTES, Call, Reason, Refusal, end_of, head_of
+from streaming.broker.protocol.agent_calls import PATH, POSITIONS_BYTES, REQUEST_BYTES, Call, Reason, Refusal, end_of, head_of
 from streaming.broker.protocol.tokens import HEADER, accepted
 from streaming.common.lanes import BusyError, Lane
 from streaming.common.logs import RareLog
@@ -38,7 +38,8 @@ CONNECTIONS, CONNECTIONS_OF_CLIENT = 256, 128
 """Connections without a call under way, of all and of one client: an address, or a network of 64 bits of IPv6."""
 
 THREADS = 64
-"""The most threads. At most one waits for the plan of each consumer (`streaming.broker.journal.consumers.MOST_CONSUMERS`)."""
+"""The most threads. At most one waits for the plan of each consumer (`streaming.broker.journal.consumers.MOST_CONSUMERS`), and for
+a few plans by positions (`streaming.broker.agent.position_answers.WAITING`)."""
 
 CALLS = 2 * THREADS
 """Calls that are answered or wait for a thread; one more is refused at once."""
@@ -72,7 +73,7 @@ TOLD_SECONDS = 0.1
 AT_ONCE_BYTES = 64 << 10
 """Messages are handed to the network together up to this size."""
 
-_SCANS = (Call.SCAN, Call.READER_ROWS)
+_POSITIONED = (Call.REACH, Call.BETWEEN)
 
 BOUNDS = Bounds(
     silent=CONNECTIONS,
@@ -213,6 +214,8 @@ class _Call(Handler):
                 self._refuse(Refusal(HTTPStatus.SERVICE_UNAVAILABLE, what, Reason.BUSY))
             else:
                 self._answer, self._principal = answer, principal
+                if self._call in _POSITIONED:  # whoever has no token sends no more than others
+                    self.request.connection.set_max_body_size(POSITIONS_BYTES)  # type: ignore[union-attr]
 
     async def get(self) -> None:
         """What the agent tells about itself."""
@@ -244,7 +247,7 @@ class _Call(Handler):
         answer, body, messages, result, sent = self._answer, bytes(self._body), None, "failed", 0
         assert answer is not None
         began = port.monotonic()
-        ends_at = asyncio.get_running_loop().time() + (SCAN_SECONDS if call in _SCANS else ANSWER_SECONDS)
+        ends_at = asyncio.get_running_loop().time() + (SCAN_SECONDS if call == Call.SCAN else ANSWER_SECONDS)
         try:
             messages, parts, is_last = await server.do(partial(_begun, answer, body, principal))
             self._body.clear()

@@ -284,6 +284,17 @@ class ClusterView:
                 return Leads.SEARCHED
         return _is_own(key, state.replicas[0] if state.replicas else -1)
 
+    def led(self, key: LogKey, epoch: int) -> Leads:
+        """The same by what is in memory, for any thread: UNKNOWN where that lacks the epoch, BEHIND where that may come."""
+        image = self._newest
+        if image is None or key.topic == METADATA_TOPIC or epoch < 0:
+            return Leads.UNKNOWN
+        topic_id = _topic_id(image, key) or key.topic_id
+        leader, state = self._leader_in(topic_id, key.partition, epoch), image.partition(topic_id, key.partition)
+        if leader is not None:
+            return _is_own(key, leader)
+        return Leads.BEHIND if state is None or epoch > state.leader_epoch else Leads.UNKNOWN
+
     def _leader_in(self, topic_id: str, partition: int, epoch: int) -> int | None:
         known = (image.leader_in(topic_id, partition, epoch) for image in self._images)
         return next((leader for leader in known if leader is not None), None)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from streaming.broker.agent.service import serve_only
 from streaming.broker.disk.logdirs import LogDir, LogDirs
 from streaming.broker.excerpts.excerpt_listing import excerpts_of, partitions_with_start, topics_of
-from streaming.broker.excerpts.excerpt_scan import scan_excerpts
+from streaming.broker.excerpts.excerpt_scan import LeadsIn, scan_excerpts
 from streaming.broker.excerpts.producer_owners import owners_in
 from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import Selection
@@ -99,9 +99,9 @@ def excerpt_messages(every: LogDirs, request: ExcerptsRequest) -> Iterator[bytes
 
 
 def scan_messages(
-    log_dirs: Sequence[LogDir], request: ScanRequest, principal: str, room: ScanRoom
+    log_dirs: Sequence[LogDir], request: ScanRequest, principal: str, room: ScanRoom, leads: LeadsIn
 ) -> Generator[bytes | pa.Buffer, None, None]:
-    """The rows of excerpts, and the end of them.
+    """The rows of excerpts, and the end of them; ``leads``: as in `scan_excerpts`.
 
     Raises:
         AgentError: the request is not valid, a file cannot be read, or as many scans run as there may be.
@@ -114,7 +114,7 @@ def scan_messages(
 
     def rows() -> Iterator[pa.RecordBatch]:
         scan = _one_of(request.scan, Scan)
-        unread.extend((yield from scan_excerpts(log_dirs, request.excerpts, scan, ongoing=request.ongoing)))
+        unread.extend((yield from scan_excerpts(log_dirs, request.excerpts, scan, ongoing=request.ongoing, leads=leads)))
 
     with room.taken(principal):
         yield from row_messages(rows())

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 import numpy as np
 
 from streaming.broker.disk.availability import UNKNOWN_BROKER, read_identity
 from streaming.broker.disk.locate import BatchBoundary, beginning, find_offset, start_near, walk_on, window, without_replaced
 from streaming.broker.disk.log_dir_search import find_log_dirs, unsearched_words
-from streaming.broker.disk.logdirs import LogDir, Partition, list_partitions, load_offset_checkpoint, read_topic_id
+from streaming.broker.disk.logdirs import LogDir, OffsetCheckpoint, Partition, list_partitions, load_offset_checkpoint, read_topic_id
 from streaming.broker.disk.opening import INDEX_BYTES, read_small
 from streaming.broker.disk.scanning import written_end
 from streaming.broker.disk.segment_files import Segment, indexes_alone, list_segments, log_start_offset
@@ -141,20 +141,36 @@ def excerpts_of(
             yield from excerpts
 
 
+def _listed_anew(log_dir: LogDir) -> tuple[Iterable[Partition], OffsetCheckpoint]:
+    return list_partitions(log_dir, topic_id_or_unreadable), load_offset_checkpoint(log_dir, LOG_START_OFFSET_CHECKPOINT)
+
+
+class Wants(Protocol):
+    """Says which partitions are wanted, as `Selection` does."""
+
+    def has(self, topic: str, partition: int) -> bool:
+        """Whether a partition is wanted."""
+
+
 def partitions_with_start(
-    log_dirs: Sequence[LogDir], selection: Selection, unreadable: Unreadable = refuse
+    log_dirs: Sequence[LogDir],
+    selection: Wants,
+    unreadable: Unreadable = refuse,
+    listed: Callable[[LogDir], tuple[Iterable[Partition], OffsetCheckpoint]] = _listed_anew,
 ) -> Iterator[tuple[Partition, int]]:
     """The live partitions that are wanted, each with the log start offset by its broker's checkpoint (below 0: none there, or not known).
+
+    Args:
+        listed: what lists a log dir, with that checkpoint. Raises OSError: it cannot be read.
 
     Raises:
         AgentError: a log dir cannot be read, or whatever ``unreadable`` raises of a partition's own file.
     """
     for log_dir in log_dirs:
         try:
-            partitions = list_partitions(log_dir, topic_id_or_unreadable)
+            partitions, starts = listed(log_dir)
         except OSError as error:
             raise AgentError(f"log dir {log_dir.path} cannot be read: {error}") from error
-        starts = load_offset_checkpoint(log_dir, LOG_START_OFFSET_CHECKPOINT)
         for partition in sorted(partitions, key=lambda each: (each.topic, each.partition)):
             if partition.state is DirState.LIVE and selection.has(partition.topic, partition.partition):
                 if partition.topic_id == UNREADABLE:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TypeVar
 
@@ -102,8 +103,8 @@ NO_FRONTIER = -1
 def ranges_of(log_dirs: Sequence[LogDir], excerpt: Excerpt) -> Generator[Event, None, Unread | None]:
     """Events of kind APPENDED, each of whole batches of one leader epoch, 8 MiB or one batch at most.
 
-    Returns what of the excerpt cannot be read, None if that is nothing. Whether the replica led is not known (``leads`` -1), nor how late
-    batches came.
+    Returns what of the excerpt cannot be read, None if that is nothing. Whether the replica led is not known (``leads`` -1), nor when
+    batches came, and how late.
 
     Raises:
         GoneError: its segment is not there any more.
@@ -148,7 +149,6 @@ def _event(segment: OpenExcerpt, start: int, end: int, scanned: Scanned, steps: 
         base_offset=sums.base_offset,
         next_offset=sums.next_offset,
         log_epoch=sums.leader_epoch,
-        seen_at=segment.file.modified_ms(),
         max_timestamp=sums.max_timestamp,
         transactions=encode_steps(steps),
         **{name: getattr(sums, name) for name in COUNTS},
@@ -188,9 +188,16 @@ R = TypeVar("R", pa.RecordBatch, Event)
 NO_SEQ = -1
 """Of a range that no journal has."""
 
+LeadsIn = Callable[[LogKey, int], int]
+"""Whether a log's replica led in a leader epoch: 1, 0, or -1 if that is not known."""
+
+
+def _nobody_knows(_: LogKey, _epoch: int) -> int:
+    return -1
+
 
 def scan_excerpts(
-    log_dirs: Sequence[LogDir], excerpts: Sequence[Excerpt], scan: Scan, *, ongoing: bool = False
+    log_dirs: Sequence[LogDir], excerpts: Sequence[Excerpt], scan: Scan, *, ongoing: bool = False, leads: LeadsIn = _nobody_knows
 ) -> Generator[pa.RecordBatch, None, list[UnreadPart]]:
     """The rows of excerpts: `streaming.common.rows.BATCHES`, `streaming.common.event_row.EVENTS` or `TRANSACTION_ROWS`.
 
@@ -199,6 +206,7 @@ def scan_excerpts(
     Args:
         excerpts: those of one log follow each other, in its order.
         ongoing: of transactions, a row also for each that is open at the end of each log.
+        leads: says of ranges whether the replica led.
 
     Raises:
         AgentError: an excerpt is not valid, or a segment cannot be read now.
@@ -209,7 +217,8 @@ def scan_excerpts(
             yield from _transactions(log_dirs, list(own), unread, ongoing=ongoing)
         return unread
     if scan is Scan.RANGES:
-        yield from _tables(_each(ranges_of, log_dirs, enumerate(excerpts), unread))
+        ranges = _each(ranges_of, log_dirs, enumerate(excerpts), unread)
+        yield from _tables(replace(each, leads=leads(each.log, each.log_epoch)) for each in ranges)
         return unread
     yield from _each(batches_of, log_dirs, enumerate(excerpts), unread)
     return unread

@@ -5,20 +5,32 @@ Nothing is remembered that decides: who plans again from the same positions gets
 
 import logging
 import os
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from pathlib import Path
+from typing import NamedTuple, NoReturn
 
 from streaming.broker.disk.locate import BatchBoundary, find_offset, start_at, walk_on, window, without_replaced
-from streaming.broker.disk.logdirs import Partition
+from streaming.broker.disk.logdirs import (
+    NOTHING_WRITTEN,
+    LogDir,
+    OffsetCheckpoint,
+    Partition,
+    TopicIds,
+    load_offset_checkpoint,
+    partitions_by_name,
+)
 from streaming.broker.disk.opening import Calling
 from streaming.broker.disk.segment_files import Segment, list_segments, log_start_offset, read_leader_epochs
-from streaming.broker.excerpts.excerpt_listing import cut, start_of
+from streaming.broker.excerpts.excerpt_listing import UNREADABLE, Unreadable, Wants, cut, partitions_with_start, refuse, start_of
+from streaming.broker.protocol.consumer_messages import Selection
 from streaming.broker.protocol.excerpt_messages import EVERYTHING, Excerpt
 from streaming.common.log_positions import NOT_KNOWN, LogName, Position, Positions
 from streaming.common.start_from import StartFrom
 from streaming.kafka.formats.checkpoint_files import EpochEntry
+from streaming.kafka.formats.names import LOG_START_OFFSET_CHECKPOINT
 from streaming.kafka.scan.walk import Bytes
 from streaming.rules.position_rule import Resumed, epochs_below, resume
 
@@ -108,14 +120,68 @@ class OpenLog:
             )
 
 
+class KnownLogs:
+    """Log dirs as they were listed, for who lists them again and again. It spares work alone: what stays is parsed once, and a log that is
+    read to its end is not opened as long as its directory and its active segment stay as they are. For several threads.
+    """
+
+    def __init__(self) -> None:
+        self.rests: dict[Path, _Rests] = {}
+        """By the path of a log. It is the same for all readers, so one that is shared is right for each of them."""
+        self._dirs: dict[Path, _KnownDir] = {}
+
+    def partitions(self, log_dirs: Sequence[LogDir], wanted: Wants, unreadable: Unreadable = refuse) -> list[tuple[Partition, int]]:
+        """The wanted live partitions, each once for each broker. Raises as `partitions_with_start`."""
+        found = partitions_with_start(log_dirs, wanted, unreadable, self._listed)
+        return list({(each.log_dir.broker, each.topic, each.partition): (each, start) for each, start in found}.values())
+
+    def _listed(self, log_dir: LogDir) -> tuple[Iterable[Partition], OffsetCheckpoint]:
+        known = self._dirs.setdefault(log_dir.path, _KnownDir())
+        with known.lock:
+            before, known.partitions = known.partitions, partitions_by_name(log_dir, known.topic_id, known.partitions)
+            for name in before.keys() - known.partitions.keys():
+                self.rests.pop(before[name].path, None)
+            known.topic_ids.keep({each.path for each in known.partitions.values()})
+            known.starts = load_offset_checkpoint(log_dir, LOG_START_OFFSET_CHECKPOINT, known.starts)
+            return known.partitions.values(), known.starts
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedOrRead:
+    """Logs that are selected, and those that were read before and may be so no more."""
+
+    selection: Selection
+    read: Container[LogName]
+
+    def has(self, topic: str, partition: int) -> bool:
+        """Whether it is one of them."""
+        return LogName(topic, partition) in self.read or self.selection.has(topic, partition)
+
+
+@dataclass(slots=True)
+class _KnownDir:
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    topic_ids: TopicIds = field(default_factory=TopicIds)
+    partitions: Mapping[str, Partition] = field(default_factory=dict)
+    starts: OffsetCheckpoint = NOTHING_WRITTEN
+
+    def topic_id(self, directory: Path) -> str:
+        found = self.topic_ids.read(directory)
+        return UNREADABLE if found is None else found
+
+
+def raised(_: Partition, error: OSError) -> NoReturn:
+    """Plan nothing if one log cannot be read."""
+    raise error
+
+
 @dataclass(slots=True)
 class PositionPlanner:
     """Plans for one reader of one broker's logs.
 
     ``start``: where the logs begin that are there at the first plan; later ones are read from their first offset. ``begins``: where some
-    begin whatever ``start`` says, an offset or an end of the log. ``available``: up to where each log could be read at the last plan. What
-    is kept between two plans spares work alone: a log that was read to its end is not opened as long as its directory and its active
-    segment stay as they are.
+    begin whatever ``start`` says, an offset or an end of the log. ``available``: up to where each log could be read at the last plan.
+    ``known``: spares work. ``unreadable``: is called with a log that cannot be read, which stays where it is.
     """
 
     start: StartFrom | int
@@ -123,7 +189,8 @@ class PositionPlanner:
     begins: Mapping[LogName, int | StartFrom] = field(default_factory=dict)
     available: dict[LogName, Position] = field(default_factory=dict)
     clock_ns: Callable[[], int] = time.time_ns
-    _rests: dict[LogName, "_Rests"] = field(default_factory=dict)
+    known: KnownLogs = field(default_factory=KnownLogs)
+    unreadable: Callable[[Partition, OSError], object] = raised
 
     def plan(
         self, partitions: Iterable[tuple[Partition, int]], at: Positions, budget: int | None, *, first: bool
@@ -138,14 +205,13 @@ class PositionPlanner:
         Raises:
             OSError: a log cannot be read now.
         """
-        buffer, ends, open_logs = window(), dict(at), list[_Grown]()
+        buffer, ends, open_logs, rested = window(), dict(at), list[_Grown](), self.known.rests
         start = self.start if first else StartFrom.EARLIEST
         self.available = dict(at)
         for partition, stored_start in partitions:
             name = LogName(partition.topic, partition.partition)
-            rests = self._rests.pop(name, None)
+            rests = rested.get(partition.path)
             if rests is not None and rests.still(partition, at.get(name), stored_start):
-                self._rests[name] = rests
                 continue
             try:
                 listed = os.stat(partition.path).st_mtime_ns  # noqa: PTH116  # before it is listed: what comes after that changes it
@@ -154,11 +220,22 @@ class PositionPlanner:
                     open_logs.append(self._grown(opened, at.get(name), start, buffer, _Stamp(listed, stored_start)))
             except FileNotFoundError as error:  # it was deleted after it was listed
                 log.info("log is left out", extra={"path": str(partition.path), "error": str(error)})
+            except OSError as error:
+                self.unreadable(partition, error)
         for each, share in zip(open_logs, _shares([each.bytes for each in open_logs], budget), strict=True):
-            name, to = each.log.name, each.reach(share, buffer)
-            ends[name], self.available[name] = to, each.to
+            try:
+                to = each.reach(share, buffer)
+            except FileNotFoundError as error:  # retention was faster
+                log.info("log is left out", extra={"path": str(each.log.partition.path), "error": str(error)})
+                continue
+            except OSError as error:
+                self.unreadable(each.log.partition, error)
+                continue
+            ends[each.log.name], self.available[each.log.name] = to, each.to
+            path = each.log.partition.path
+            rested.pop(path, None)
             if to.next_offset == each.log.end and each.stamp.directory_ns < self.clock_ns() - _SETTLED_NS:
-                self._rests[name] = _Rests(each.log.segments[-1], to, each.stamp)
+                rested[path] = _Rests(each.log.segments[-1], to, each.stamp)
         return ends
 
     def _grown(self, opened: OpenLog, before: Position | None, start: StartFrom | int, buffer: Bytes, stamp: "_Stamp") -> "_Grown":

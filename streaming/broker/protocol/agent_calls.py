@@ -20,6 +20,9 @@ PATH = "/calls/"
 REQUEST_BYTES = 2 << 20
 """The largest request: 4,096 offsets of topics with the longest names are 1.5 MB."""
 
+POSITIONS_BYTES = 4 << 20
+"""The largest request with positions: those of 200,000 logs are 2 MB."""
+
 MESSAGE_BYTES = 256 << 20
 """The largest message of an answer that a job takes. Agents cut the rows of an answer into messages of some MiB."""
 
@@ -48,9 +51,8 @@ class Call(StrEnum):
     POSITIONS = "positions"
     RECORDS = "records"
     BATCH = "batch"
-    READER_PLAN = "reader_plan"
-    READER_ROWS = "reader_rows"
-    READER_COMMIT = "reader_commit"
+    REACH = "reach"
+    BETWEEN = "between"
 
 
 @dataclass(eq=False)

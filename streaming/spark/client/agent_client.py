@@ -18,17 +18,13 @@ from typing import TypeVar, cast
 import pyarrow as pa
 
 import streaming
-from streaming.broker.protocol.agent_calls import MOST_REFUSAL, PATH, Call, Reason, Refusal, messages_of, refusal_of
+from streaming.broker.protocol.agent_calls import MOST_REFUSAL, PATH, POSITIONS_BYTES, Call, Reason, Refusal, messages_of, refusal_of
 from streaming.broker.protocol.consumer_messages import (
     NOT_BEGUN,
     Committed,
     Plan,
     PlanRequest,
     Range,
-    ReaderCommit,
-    ReaderPlan,
-    ReaderPlanRequest,
-    ReaderRange,
     Register,
 )
 from streaming.broker.protocol.excerpt_messages import (
@@ -53,6 +49,7 @@ from streaming.broker.protocol.group_messages import (
 )
 from streaming.broker.protocol.group_stream import GroupsAnswer, RecordsAnswer, read_groups, read_records, read_table
 from streaming.broker.protocol.json_message import Message
+from streaming.broker.protocol.position_messages import Between, BetweenRequest, Missing, Reached, ReachRequest
 from streaming.broker.protocol.status_messages import Status, StatusRequest
 from streaming.broker.protocol.tokens import Token, header_of, read_tokens
 from streaming.broker.protocol.versions import agent_problem
@@ -203,6 +200,9 @@ POSITIONS_SECONDS = 30.0
 LISTING_SECONDS = 120.0
 """How long an agent may take to list excerpts: where a time begins in a log, indexes may not say."""
 
+REACH_SECONDS = 30.0
+"""How long an agent may take to plan by positions: the first time it opens all logs."""
+
 SCAN_SECONDS = 3600.0
 """How long an agent may take to stream the rows of excerpts, at the speed at which the client reads them."""
 
@@ -211,6 +211,9 @@ ANSWER_BYTES = 1 << 30
 
 MESSAGE_BYTES = 4 << 20
 """The most bytes of an answer of one message."""
+
+POSITIONS_MESSAGE_BYTES = 3 * POSITIONS_BYTES
+"""The most bytes of an answer with positions: it has them up to three times."""
 
 STATUS_BYTES = 32 << 20
 """The most bytes of a status with a catalog: that of 10,000 logs has 3 MiB at most, of 100,000 logs 28."""
@@ -399,19 +402,31 @@ class AgentClient:
         """Which transactional ids producer ids were given to (`PRODUCER_OWNERS`), by the coordinators' logs that the agent has."""
         return [self._scanned(message, PRODUCER_OWNERS) for message in self._messages(Call.OWNERS, request.encode(), LISTING_SECONDS)]
 
-    # --- readers
+    # --- positions
 
-    def reader_plan(self, request: ReaderPlanRequest) -> ReaderPlan:
-        """Ask how far a budget reaches for a reader. Its beginning may take the agent a while."""
-        return self._ask(Call.READER_PLAN, request.encode(), ReaderPlan, POSITIONS_SECONDS + request.wait_ms / 1000)
+    def reach(self, request: ReachRequest) -> Reached:
+        """Ask how far logs can be read from positions on."""
+        return self._ask(Call.REACH, self._positioned(request), Reached, REACH_SECONDS + request.wait_ms / 1000, POSITIONS_MESSAGE_BYTES)
 
-    def reader_rows(self, request: ReaderRange) -> Iterator[pa.Table]:
-        """The rows of a range, as they come: of `EVENTS`, and for batches and transactions of their own columns, too."""
-        yield from self._tables(self._messages(Call.READER_ROWS, request.encode(), SCAN_SECONDS, SCAN_BYTES))
+    def between(self, request: BetweenRequest) -> Between:
+        """All that lies between two positions of logs, as one message."""
+        excerpts: list[Excerpt] = []
+        missing: list[Missing] = []
+        some = None
+        for message in self._messages(Call.BETWEEN, self._positioned(request), LISTING_SECONDS):
+            some = Between.decode(message)
+            excerpts += some.excerpts
+            missing += some.missing
+        if some is None or not some.last:
+            raise self._error("its answer about what lies between positions has no end", Reason.PROTOCOL)
+        return replace(some, excerpts=excerpts, missing=missing)
 
-    def reader_commit(self, message: ReaderCommit) -> None:
-        """Report that everything up to a position is in the reader's sink."""
-        self._one(Call.READER_COMMIT, message.encode(), ANSWER_SECONDS)
+    def _positioned(self, request: ReachRequest | BetweenRequest) -> bytes:
+        body = request.encode()
+        if len(body) > POSITIONS_BYTES:
+            size = f"the positions of its logs are {len(body) >> 20} MiB, and an agent takes {POSITIONS_BYTES >> 20}"
+            raise self._error(f"{size}: read fewer topics in one query", Reason.FAILED)
+        return body
 
     # --- consumer groups
 

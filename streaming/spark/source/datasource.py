@@ -68,20 +68,13 @@ class SegtailDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """The reader of what comes. It raises nothing: PySpark would report another error. So the first call of the reader does."""
         from streaming.errors import UsageError
-        from streaming.spark.source.public_stream import RefusedStream
+        from streaming.spark.source.public_stream import PublicStreamReader, RefusedStream
 
         try:
             options = self._parsed(schema, at_once=False)
             self._check(schema, options)
         except UsageError as error:
             return RefusedStream(str(error))
-        if options.log_dirs:
-            from streaming.spark.source.local_stream import LocalStreamReader
-
-            local: DataSourceStreamReader = LocalStreamReader(options)
-            return local
-        from streaming.spark.source.public_stream import PublicStreamReader
-
         public: DataSourceStreamReader = PublicStreamReader(options)
         return public
 

@@ -31,8 +31,8 @@ _REFUSED = {
     "kafkaconsumer.polltimeoutms": "records are read from disk; leave it out",
     "minpartitions": "a task reads whole segments; repartition the result",
     "maxrecordsperpartition": "a task reads whole segments; repartition the result",
-    "groupidprefix": "segtail joins no group; consumer names a stream",
-    "kafka.group.id": "segtail joins no group; consumer names a stream",
+    "groupidprefix": "segtail joins no group; leave it out",
+    "kafka.group.id": "segtail joins no group; leave it out",
     "kafka.bootstrap.servers": "segtail asks no broker; log_dirs or agents say where it reads",
 }
 

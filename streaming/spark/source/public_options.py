@@ -22,11 +22,11 @@ from streaming.spark.source.relations import SCHEMAS, Relation
 AGENT_FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")
 AGENT_OPTIONS = ("agents", "cluster_id", *AGENT_FILES)
 RECORDS_OPTIONS = ("isolation", "mode", "until", "failOnDataLoss", "startingOffsets", "endingOffsets")
-STREAM_OPTIONS = ("consumer", "maxBytesPerTrigger")
+STREAM_OPTIONS = ("maxBytesPerTrigger",)
 WITH_COLUMNS = (Relation.RECORDS, Relation.BATCHES)
 KNOWN = (
     *("relation", "log_dirs", "topics", "topicsPattern", "partitions", "startingPosition", "startingTimestamp", "maxBytesPerTrigger"),
-    *("consumer", "columns", *RECORDS_OPTIONS, *AGENT_OPTIONS),
+    *("columns", *RECORDS_OPTIONS, *AGENT_OPTIONS),
 )
 _BY_LOWER = {name.lower(): name for name in KNOWN}
 
@@ -59,9 +59,8 @@ class PublicOptions:
 
     ``starting_position``: None where it is not given (a stream begins at the latest, a read at the earliest). ``starting_timestamp``: Unix
     milliseconds, -1 none. ``starting_offsets``, ``ending_offsets``: of each partition of records, below 0 for that end of the log; {} for
-    none. ``max_bytes``: of logs in one micro-batch. ``consumer``: the name under which agents keep what was not read yet, "" for a reader
-    that holds up nothing. ``columns``: those that are wanted, () for all. ``fails_on_loss``: whether a query of records fails if what it
-    has planned is deleted before it is read.
+    none. ``max_bytes``: of logs in one micro-batch. ``columns``: those that are wanted, () for all. ``fails_on_loss``: whether a query of
+    records fails if what it has planned is deleted before it is read.
     """
 
     relation: Relation
@@ -75,7 +74,6 @@ class PublicOptions:
     starting_offsets: Offsets
     ending_offsets: Offsets
     max_bytes: int
-    consumer: str
     columns: tuple[str, ...]
     isolation: Isolation
     mode: Mode
@@ -123,7 +121,6 @@ def parse_public_options(options: Mapping[str, str], *, at_once: bool | None = N
         starting_offsets=_offsets(given, "startingOffsets", (EARLIEST,) if at_once else (EARLIEST, LATEST)),
         ending_offsets=_offsets(given, "endingOffsets", (LATEST,)),
         max_bytes=_size(given, "maxbytespertrigger", 2 << 30),
-        consumer=_consumer(given),
         columns=tuple(_each(given, "columns", _column_of(relation), f"names of columns of {relation}, separated by commas")),
         isolation=_one_of(given, "isolation", Isolation, Isolation.READ_COMMITTED),
         mode=_one_of(given, "mode", Mode, Mode.PERMISSIVE),
@@ -143,7 +140,7 @@ def _check_together(given: Mapping[str, str], relation: Relation) -> None:
         table = "" if given else "; a table gets its options only if CREATE TABLE names no columns"
         raise UsageError(f"the data source segtail needs the option agents ({FORM}, separated by commas) or log_dirs{table}")
     if from_dirs:
-        _refuse(given, (*AGENT_OPTIONS, "consumer"), "goes with agents, and log_dirs are given")
+        _refuse(given, AGENT_OPTIONS, "goes with agents, and log_dirs are given")
     if relation is not Relation.RECORDS:
         _refuse(given, RECORDS_OPTIONS, f"goes with the relation records, and {relation} is read")
     if relation not in WITH_COLUMNS:
@@ -226,13 +223,6 @@ def _numbers(written: str) -> range:
     if not 0 < len(found) <= 1 << 16:
         raise ValueError(written)
     return found
-
-
-def _consumer(given: Mapping[str, str]) -> str:
-    consumer = given.get("consumer", "")
-    if "consumer" in given and not re.fullmatch(r"[!-~]([ -~]{0,62}[!-~])?", consumer):
-        raise UsageError(f"option consumer: {consumer!r} is not a name of 1 to 64 printable ASCII characters")
-    return consumer
 
 
 def _one_of(given: Mapping[str, str], name: str, values: type[_Name], default: _Name | None) -> _Name:

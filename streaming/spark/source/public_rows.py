@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from streaming.common.codecs import CODECS
-from streaming.common.rows import TRANSACTION_STEPS, Kind, StartSource, Step
+from streaming.common.rows import TRANSACTION_STEPS, StartSource, Step
 from streaming.rules.transaction_fold import Steps
 from streaming.spark.source.relations import SCHEMAS, Relation
 
@@ -131,26 +131,19 @@ def _lists(columns: Mapping[str, pa.Array], counts: NDArray[np.int64], kind: pa.
 ARROW = {relation: to_arrow_schema(schema, timezone="UTC") for relation, schema in SCHEMAS.items()}
 """The schemas of the relations as Spark takes them."""
 
-PUBLIC_KINDS = pa.array([str(kind) for kind in (Kind.APPENDED, Kind.TRUNCATED, Kind.SKIPPED, Kind.CORRUPT, Kind.GONE)])
-"""The kinds of events that are rows of `ranges`, by the same names. Others are for segtail's own job."""
-
-_MISSING_KINDS = pa.array([str(kind) for kind in (Kind.TRUNCATED, Kind.SKIPPED)])
 _ENDS = pa.array(["aborted", "committed", "open"])
 _CODECS = pa.array(CODECS)
 _ZERO = pa.scalar(0, pa.int64())
 
-_PLAIN = ("topic", "batches", "records", "old_format_batches")
-_KNOWN = ("broker", "partition", "segment", "start_position", "end_position", "base_offset", "next_offset", "seq")
-_KNOWN_TEXTS = ("log_dir", "topic_id", "reason", "agent", "journal")
+_PLAIN = ("topic", "bytes", "batches", "records", "old_format_batches")
+_KNOWN = ("broker", "partition", "segment", "start_position", "end_position", "base_offset", "next_offset")
+_KNOWN_TEXTS = ("log_dir", "topic_id", "reason")
 
 
 def public_ranges(events: pa.Table) -> pa.RecordBatch:
-    """Rows of `RANGES`, of those of `streaming.common.event_row.EVENTS`; kinds that are not public are left out."""
-    if not pc.all(public := pc.is_in(events["kind"], value_set=PUBLIC_KINDS), min_count=0).as_py():
-        events = events.filter(public)
+    """Rows of `RANGES`, of those of `streaming.common.event_row.EVENTS` that are of kind APPENDED."""
     rows = one_batch(events)
     schema = ARROW[Relation.RANGES]
-    appended = pc.equal(rows["kind"], str(Kind.APPENDED))
     markers, transactions = markers_and_transactions(rows["transactions"], schema.field("markers").type, schema.field("transactions").type)
     columns: dict[str, pa.Array] = {name: rows[name] for name in _PLAIN}
     columns |= {name: known(rows[name]) for name in _KNOWN}
@@ -159,16 +152,13 @@ def public_ranges(events: pa.Table) -> pa.RecordBatch:
         "kind": rows["kind"],
         "leader_epoch": known(rows["log_epoch"]),
         "is_leader": pc.equal(known(rows["leads"]), 1),
-        "seen_at": times(rows["seen_at"]),
         "max_timestamp": times(rows["max_timestamp"]),
-        "bytes": pc.if_else(appended, rows["bytes"], _ZERO),
         "codec_bytes": _codec_bytes(rows["codec_bytes"], schema.field("codec_bytes").type),
         "markers": markers,
         "transactions": transactions,
-        "missing_bytes": pc.if_else(pc.is_in(rows["kind"], value_set=_MISSING_KINDS), rows["bytes"], _ZERO),
+        "missing_bytes": pa.repeat(_ZERO, rows.num_rows),
     }
     columns |= {name: rows[name].cast(schema.field(name).type) for name in ("batch_bytes_buckets", "batch_records_buckets")}
-    columns |= _delays(rows, schema.field("append_delay_buckets").type)
     return _batch(columns, schema)
 
 
@@ -241,17 +231,3 @@ def _codec_bytes(counts: pa.Array, kind: pa.MapType) -> pa.Array:
     return pa.MapArray.from_arrays(
         pa.array(offsets.astype(np.int32)), _CODECS.take(pa.array(places % width)), pa.array(values[places]), type=kind
     )
-
-
-def _delays(rows: pa.RecordBatch, kind: pa.ListType) -> Mapping[str, pa.Array]:
-    """How late batches came, of rows of which that is known: of others all of these are 0 although there are batches."""
-    buckets = rows["append_delay_buckets"]
-    values = buckets.flatten().to_numpy().reshape(len(buckets), -1) if len(buckets) else np.zeros((0, 1), np.int64)
-    seen = values.sum(axis=1) + rows["ahead_batches"].to_numpy()
-    vague = pa.array((seen == 0) & (rows["batches"].to_numpy() > 0))
-    nothing = pa.scalar(None, pa.int64())
-    return {
-        "append_delay_buckets": pc.if_else(vague, pa.scalar(None, kind), buckets.cast(kind)),
-        "append_delay_ms": pc.if_else(vague, nothing, rows["append_delay_ms"]),
-        "ahead_batches": pc.if_else(vague, nothing, rows["ahead_batches"]),
-    }

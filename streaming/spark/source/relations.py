@@ -21,7 +21,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from streaming.common.rows import APPEND_DELAY_SECONDS_BOUNDS, BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS
+from streaming.common.rows import BATCH_BYTES_BOUNDS, BATCH_RECORDS_BOUNDS
 
 _TEXT, _INT, _LONG, _TIME, _FLAG, _BYTES = StringType(), IntegerType(), LongType(), TimestampType(), BooleanType(), BinaryType()
 
@@ -61,22 +61,21 @@ _LOG = (
 )
 _SEGMENT = RelationColumn("segment", _LONG, "base offset of the segment")
 _SKIPPED = (
-    RelationColumn("missing_bytes", _LONG, "of `skipped`, `truncated`, `deleted`: bytes that are not there; else 0"),
+    RelationColumn("missing_bytes", _LONG, "of `skipped`: bytes that are not there, null not known; else 0"),
     RelationColumn("reason", _TEXT, "why they are not"),
 )
 
 RELATIONS = {
     Relation.RANGES: (
-        RelationColumn("kind", _TEXT, "`appended`, `truncated`, `skipped`, `rolled`, `deleted`, `corrupt` or `gone`"),
+        RelationColumn("kind", _TEXT, "`appended` or `skipped`; in a stream also `truncated` or `gone`"),
         *_LOG,
         _SEGMENT,
-        RelationColumn("start_position", _LONG, "byte of the segment where it begins"),
+        RelationColumn("start_position", _LONG, "byte of the segment where it begins; 0 where the log was rolled"),
         RelationColumn("end_position", _LONG, "byte after it"),
         RelationColumn("base_offset", _LONG, "first offset"),
         RelationColumn("next_offset", _LONG, "offset after the last; of `truncated`: where the log ends now"),
         RelationColumn("leader_epoch", _INT, "a range has one"),
-        RelationColumn("is_leader", _FLAG, "whether this replica led in that epoch; null: not known"),
-        RelationColumn("seen_at", _TIME, "by the agent, at most seconds after the append; of what lay there before, the file's time"),
+        RelationColumn("is_leader", _FLAG, "whether this replica led in that epoch, by the agent's metadata; null: not known"),
         RelationColumn("max_timestamp", _TIME, "largest timestamp of its records"),
         RelationColumn("bytes", _LONG, "markers included; 0 in rows of other kinds"),
         RelationColumn("batches", _LONG, "without markers, as the next five columns"),
@@ -89,14 +88,6 @@ RELATIONS = {
             f"batches by size, up to {_bounds(BATCH_BYTES_BOUNDS)} bytes and larger; not cumulative",
         ),
         RelationColumn("batch_records_buckets", ArrayType(_LONG), f"batches by records, up to {_bounds(BATCH_RECORDS_BOUNDS)} and more"),
-        RelationColumn(
-            "append_delay_buckets",
-            ArrayType(_LONG),
-            "batches by the time from their largest timestamp to their append, "
-            f"up to {_bounds(APPEND_DELAY_SECONDS_BOUNDS)} s and later; null of followers, and where it was not seen",
-        ),
-        RelationColumn("append_delay_ms", _LONG, "sum of these times, milliseconds"),
-        RelationColumn("ahead_batches", _LONG, "batches dated after their append"),
         RelationColumn(
             "markers",
             _list(kind=_TEXT, offset=_LONG, producer_id=_LONG, producer_epoch=_INT, appended_at=_TIME),
@@ -117,9 +108,6 @@ RELATIONS = {
             "one item for all that a producer wrote between two of its markers; `source` as `begin_source` below",
         ),
         *_SKIPPED,
-        RelationColumn("agent", _TEXT, "null where Spark reads the disk"),
-        RelationColumn("journal", _TEXT, "id of the agent's journal"),
-        RelationColumn("seq", _LONG, "place in it; null for what lay on disk before"),
     ),
     Relation.BATCHES: (
         RelationColumn("kind", _TEXT, "`batch` or `skipped`"),
@@ -143,7 +131,7 @@ RELATIONS = {
         *_SKIPPED,
     ),
     Relation.TRANSACTIONS: (
-        RelationColumn("kind", _TEXT, "`committed`, `aborted`, `skipped`; read at once also `open`"),
+        RelationColumn("kind", _TEXT, "`committed`, `aborted`, `skipped`; in a read also `open`"),
         *_LOG,
         RelationColumn("producer_id", _LONG, ""),
         RelationColumn("producer_epoch", _INT, "of its data"),
@@ -157,7 +145,7 @@ RELATIONS = {
         RelationColumn(
             "begin_source",
             _TEXT,
-            "`seen`, `recorded` (by timestamps) or `snapshot` (of the producers, later than its beginning)",
+            "`recorded` (by timestamps) or `snapshot` (of the producers, later than its beginning)",
         ),
         *_SKIPPED,
     ),
