@@ -1,32 +1,26 @@
 """What a journal knows of its consumers: how far each has come, what it was sent, and what it has lost.
 
-All of a consumer is one value, a row of the table ``consumers``: its fields as JSON, by their order. What lay on disk before a reader began
-is in the table ``backlogs``.
+All of a consumer is one value, a row of the table ``consumers``: its fields as JSON, by their order.
 """
 
 import json
 import sqlite3
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from secrets import token_hex
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import zstandard
 
 from streaming.broker.journal.blocks import counted_between, longs
-from streaming.broker.journal.tables import StoredTable, value
+from streaming.broker.journal.tables import value
 
 TABLES = """
 CREATE TABLE consumers (id TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE backlogs (consumer TEXT NOT NULL, first INTEGER NOT NULL, excerpts BLOB NOT NULL, PRIMARY KEY (consumer, first)) WITHOUT ROWID;
 """
-
-PART = 1000
-"""The excerpts of a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +50,6 @@ class Consumer(NamedTuple):
     has missed events since open transactions were last published again for it, 0 for none. ``generation``: a word of its beginning that no
     other has. ``principal``: the name of the token with which it registered, "" if that has none. ``reads``: the ends of the ranges that it
     was sent and has not committed; ``losses``: those that are not committed yet, in order.
-
-    A *reader* is a query of somebody who wants rows, each once. It keeps no state, so it is sent exactly what it has planned. ``holds``:
-    the journal keeps what it has not read yet, as for a job. ``excerpts``: how many its backlog has.
     """
 
     id: str
@@ -71,42 +62,11 @@ class Consumer(NamedTuple):
     missed: int = 0
     reads: tuple[int, ...] = ()
     losses: tuple[Loss, ...] = ()
-    is_reader: bool = False
-    holds: bool = True
-    excerpts: int = 0
 
     @property
     def sent(self) -> int:
         """How far it may have come: the end of the furthest range that it was sent, at least its last commit."""
         return max(self.committed, *self.reads, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class BacklogExcerpt:
-    """A part of a segment, as `streaming.broker.protocol.excerpt_messages.Excerpt` has it."""
-
-    broker: int
-    log_dir: str
-    topic: str
-    partition: int
-    topic_id: str
-    segment: int
-    begin: int
-    end: int
-    bytes: int
-    from_offset: int
-    until_offset: int
-    until_epoch: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    consumer: str
-    first: int
-    excerpts: bytes
-
-
-_PARTS = StoredTable("backlogs", _Part)
 
 
 def read_all(run: sqlite3.Connection) -> list[Consumer]:
@@ -149,7 +109,6 @@ def register(run: sqlite3.Connection, new: Registration, seq: int, now_ms: int) 
 def forget(run: sqlite3.Connection, consumer: str) -> None:
     """Delete all that is known of a consumer."""
     run.execute("DELETE FROM consumers WHERE id = ?", (consumer,))
-    run.execute("DELETE FROM backlogs WHERE consumer = ?", (consumer,))
 
 
 def limit_times(run: sqlite3.Connection, latest_ms: int) -> None:
@@ -174,32 +133,15 @@ def lose(run: sqlite3.Connection, trimmed: int, upto: int) -> None:
         write(run, each._replace(losses=(*losses, Loss(after, upto, size)), missed=upto))
 
 
-def write_backlog(run: sqlite3.Connection, consumer: str, excerpts: Sequence[BacklogExcerpt]) -> None:
-    """Write what lay on disk before a reader began."""
-    for first in range(0, len(excerpts), PART):
-        packed = zstandard.compress(json.dumps([astuple(each) for each in excerpts[first : first + PART]]).encode())
-        _PARTS.put(run, [_Part(consumer, first, packed)])
-
-
-def backlog(run: sqlite3.Connection, consumer: str, begin: int, end: int) -> list[BacklogExcerpt]:
-    """The excerpts of a reader from one number to another."""
-    found: list[BacklogExcerpt] = []
-    for part in _PARTS.all(run, "WHERE consumer = ? AND first > ? AND first < ? ORDER BY first", consumer, begin - PART, end):
-        excerpts = json.loads(zstandard.decompress(part.excerpts))
-        found += [BacklogExcerpt(*each) for each in excerpts[max(0, begin - part.first) : end - part.first]]
-    return found
-
-
 def held(consumers: Iterable[Consumer]) -> list[tuple[int, int]]:
     """The events that some consumer was sent and has not committed, as separate ranges ``after < seq <= upto``, in order."""
     found = []
     for each in consumers:
-        if each.holds:
-            after = each.committed
-            for loss in each.losses:
-                found.append((after, min(each.sent, loss.after)))
-                after = max(after, loss.upto)
-            found.append((after, each.sent))
+        after = each.committed
+        for loss in each.losses:
+            found.append((after, min(each.sent, loss.after)))
+            after = max(after, loss.upto)
+        found.append((after, each.sent))
     joined: list[tuple[int, int]] = []
     for after, upto in sorted(one for one in found if one[0] < one[1]):
         if joined and after <= joined[-1][1]:
@@ -225,17 +167,11 @@ class Partings:
     def __init__(self, consumers: Sequence[Consumer], trimmed: int) -> None:
         ends = {end for each in consumers for end in (each.committed, *each.reads, *(loss.upto for loss in each.losses))}
         self._ends = sorted(ends | {trimmed})
-        # what a reader was sent and has not committed: a micro-batch that is run again gets the same rows
-        self._frozen = [(each.committed, each.sent) for each in consumers if each.is_reader and each.committed < each.sent]
 
     def part(self, first: int, second: int) -> bool:
         """Whether some consumer may have had the first of two events and not the second."""
         at = bisect_left(self._ends, first)
         return at < len(self._ends) and self._ends[at] < second
-
-    def freeze(self, first: int, second: int) -> bool:
-        """Whether some reader has had both, and may get them again."""
-        return any(after < first and second <= upto for after, upto in self._frozen)
 
 
 def without_lost(losses: Sequence[Loss], block: pa.RecordBatch) -> pa.RecordBatch:

@@ -1,16 +1,14 @@
 """The consumers of a journal, how far each has come, and how much of the journal may be forgotten."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
 
 from streaming.broker.journal import consumer_states as states
-from streaming.broker.journal.consumer_states import BacklogExcerpt, Consumer, Loss, Registration
+from streaming.broker.journal.consumer_states import Consumer, Loss, Registration
 from streaming.broker.journal.forgetting import Forgetting, TrimLimits
 from streaming.broker.journal.journal import Journal
-from streaming.broker.journal.published import PublishedEnd
-from streaming.common.log_key import LogKey
 from streaming.common.logs import RareLog
 from streaming.errors import ConsumerError
 
@@ -93,15 +91,15 @@ class Consumers:
     def make_room(self, principal: str, expiry_ms: int) -> bool:
         """Whether a principal may register one more consumer.
 
-        If it has as many as it may have, one is forgotten that was silent for ``expiry_ms``, has never committed anything, or is a reader
-        for which nothing is kept: that which was silent longest. If it comes back, it begins anew.
+        If it has as many as it may have, one is forgotten that was silent for ``expiry_ms``, or has never committed anything: that which
+        was silent longest. If it comes back, it begins anew.
         """
         with self._journal.database.reading() as run:
             own = [each for each in states.read_all(run) if each.principal == principal]
             if len(own) < MOST_CONSUMERS:
                 return True
             before = self._clock_ms() - expiry_ms
-            idle = [each for each in own if each.seen_ms <= before or each.committed <= each.begun or not each.holds]
+            idle = [each for each in own if each.seen_ms <= before or each.committed <= each.begun]
             if not idle:
                 return False
             oldest = min(idle, key=attrgetter("seen_ms"))
@@ -224,7 +222,7 @@ class Consumers:
         now = self._clock_ms()
         limits = TrimLimits(now - bounds.max_age_ms, bounds.max_bytes)
         with self._journal.database.reading() as run:  # after a clock was set back, a time may be in the future: it counts as now
-            holding = [each for each in states.read_all(run) if each.holds and each.seen_ms > now - bounds.consumer_expiry_ms]
+            holding = [each for each in states.read_all(run) if each.seen_ms > now - bounds.consumer_expiry_ms]
         needed, end = min((each.committed for each in holding), default=None), self._journal.end().seq
         if self._forgetting.forget(end if needed is None else needed, limits if needed is None else None):
             return True
@@ -236,67 +234,3 @@ class Consumers:
             log.warning("journal trimmed beyond its slowest consumer", extra={"lost_bytes": self._lost})
             self._lost = 0
         return more or self._journal.database.shrink()
-
-
-@dataclass(frozen=True, slots=True)
-class Readers:
-    """The readers among the consumers: where each begins, what lay on disk before, and what it has lost. For several threads."""
-
-    journal: Journal
-    consumers: Consumers
-
-    def begin(self, reader: str, principal: str) -> Mapping[LogKey, PublishedEnd]:
-        """Register a reader after all events; returns up to where each log is published at that moment.
-
-        It is complete once `keep` was called. One that is not begins anew.
-        """
-        with self.journal.database.reading():
-            self.consumers.forget(reader)
-            self.journal.publish([], registers=Registration(reader, principal))
-            return self.journal.published_ends()
-
-    def keep(self, reader: str, backlog: Sequence[BacklogExcerpt], *, holds: bool) -> None:
-        """Store what lay on disk before a reader's beginning, in the order in which it will read it.
-
-        Args:
-            holds: the journal keeps what the reader has not read yet.
-        """
-        with self.journal.database.transaction() as run:
-            found = states.read(run, reader)
-            if found is not None:
-                states.write(run, found._replace(is_reader=True, holds=holds, excerpts=len(backlog)))
-                states.write_backlog(run, reader, backlog)
-
-    def begun(self, reader: str) -> int:
-        """The last seq that was published before a reader began, 0 if it is not known."""
-        found = self.consumers.find(reader)
-        return 0 if found is None else found.begun
-
-    def is_known(self, reader: str) -> bool:
-        """Whether a reader has begun."""
-        found = self.consumers.find(reader)
-        return found is not None and found.is_reader
-
-    def backlog(self, reader: str, begin: int, end: int) -> list[BacklogExcerpt]:
-        """The excerpts of its backlog from one number to another."""
-        with self.journal.database.reading() as run:
-            return states.backlog(run, reader, begin, end)
-
-    def backlog_size(self, reader: str) -> int:
-        """How many excerpts its backlog has."""
-        found = self.consumers.find(reader)
-        return 0 if found is None else found.excerpts
-
-    def send(self, reader: str, after: int, after_total: int, upto: int) -> list[Loss]:
-        """Note that a reader is about to be sent what is between two seqs; returns what of that is forgotten, in order.
-
-        Args:
-            after_total: the bytes of logs that were published up to ``after``.
-        """
-        with self.journal.database.reading():
-            losses = self.consumers.send(reader, upto) or []
-            found = [Loss(max(after, loss.after), loss.upto, loss.bytes) for loss in losses if after < loss.upto <= upto]
-            trimmed = self.journal.trimmed()
-            if not found and after < trimmed.seq:  # it has committed that, and was restored from a copy
-                found = [Loss(after, min(trimmed.seq, upto), max(0, trimmed.total - after_total))]
-        return found

@@ -21,7 +21,7 @@ from streaming.kafka.formats.properties import known_clusters
 # --- the tables of a journal's file, and their version. Each belongs to one module, which has all statements about it.
 
 
-VERSION = 12
+VERSION = 13
 
 _TABLES = """
 CREATE TABLE journal (id TEXT NOT NULL, cluster_id TEXT NOT NULL);

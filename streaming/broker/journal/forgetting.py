@@ -174,7 +174,7 @@ class Forgetting:
                 work.last.pop(line, None)  # appends before and after another event are not joined
                 continue
             before = work.before(line, row.seq, event.kind)
-            if before is not None and not work.partings.freeze(before.seq, row.seq):
+            if before is not None:
                 together = merged_found(before.event, event) if event.kind is Kind.FOUND else merged(before.event, event)
                 if together is not None:
                     work.join(before, row.seq, together)
