@@ -1,4 +1,4 @@
-"""What a stream of log dirs costs by the number of its logs: its offset, and a plan when some of them have grown.
+"""What a stream costs by the number of its logs: its offset, and a plan when some of them have grown.
 
 CPU seconds of this process, medians of five. Each log has a closed segment and an active one of eight small batches each.
 
@@ -13,8 +13,7 @@ from pathlib import Path
 from bench.measuring import Bounds, median, show, timed
 from bench.partitions import Partitions
 from streaming.broker.disk.logdirs import Partition, open_log_dirs
-from streaming.broker.excerpts.excerpt_listing import partitions_with_start
-from streaming.broker.excerpts.position_plan import PositionPlanner
+from streaming.broker.excerpts.position_plan import KnownLogs, PositionPlanner
 from streaming.broker.protocol.consumer_messages import EVERYTHING_SELECTED
 from streaming.common.log_positions import LogName, Position, decode, encode
 from streaming.common.start_from import StartFrom
@@ -49,15 +48,15 @@ def _offset(count: int) -> tuple[str, ...]:
 
 
 def _plans(logs: Partitions, bounds: Bounds) -> list[tuple[str, ...]]:
-    (log_dir,) = open_log_dirs([logs.path])
+    log_dirs, known = open_log_dirs([logs.path]), KnownLogs()
 
     def listed() -> list[tuple[Partition, int]]:
-        return list(partitions_with_start([log_dir], EVERYTHING_SELECTED))
+        return known.partitions(log_dirs, EVERYTHING_SELECTED)
 
     for partition, _ in listed():
         os.utime(partition.path, ns=(LONG_AGO_NS, LONG_AGO_NS))  # as when nothing was rolled or deleted for seconds
     listing = f"{median(listed) * 1e3:.0f}"
-    planner = PositionPlanner(StartFrom.EARLIEST, lambda opened: opened.end)
+    planner = PositionPlanner(StartFrom.EARLIEST, lambda opened: opened.end, known=known)
     seconds, at = timed(partial(planner.plan, listed(), {}, None, first=True))
     rows = [("listing them, before each", listing), ("the first one", f"{seconds * 1e3:.0f}")]
     for grown in (0, 12, bounds.active, bounds.mostly_idle):

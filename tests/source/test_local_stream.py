@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 
+from streaming.broker.disk.logdirs import partitions_by_name
 from streaming.broker.excerpts.position_plan import OpenLog
 from streaming.errors import LogDirError, UsageError
 from streaming.kafka.formats.names import LEADER_EPOCH_CHECKPOINT
@@ -258,6 +259,27 @@ def test_leader_epochs_that_cannot_be_read_for_a_while_bring_nothing_twice(disk:
     assert step(stream(disk.path), at)[0] == []
 
 
+@pytest.mark.parametrize("relation", ["ranges", "batches"])
+def test_damage_is_a_row_once_and_in_the_newest_segment_when_that_is_rolled(disk: LogDir, log: PartitionLog, relation: str) -> None:
+    log.append(batch(3), batch(2), batch(4))
+    with log.active.path("log").open("r+b") as file:
+        file.seek(log.active.positions[1] + 16)
+        file.write(b"\x09")
+    lost = log.active.size - log.active.positions[1]
+    reader = stream(disk.path, relation=relation)
+    rows, at = step(reader, {})
+    log.append(batch(1))
+    assert step(reader, at) == ([], at), "it ends there, for all that is known"
+    lost += log.active.entries[-1].size
+    log.roll()
+    log.append(batch(1))
+    more, at = step(reader, at)
+    assert [(row["kind"], row["base_offset"], row["missing_bytes"]) for row in rows] == [(rows[0]["kind"], 0, 0)]
+    skipped, appended = sorted(more, key=lambda row: row["kind"] != "skipped")
+    assert (skipped["missing_bytes"], skipped["reason"][:19], appended["base_offset"]) == (lost, "corrupt: bad magic ", 10)
+    assert step(reader, at) == ([], at)
+
+
 def test_a_topic_that_is_made_anew_is_another_log(disk: LogDir, log: PartitionLog) -> None:
     log.append(batch(3))
     reader = stream(disk.path, relation="ranges")
@@ -296,6 +318,24 @@ def test_a_log_dir_that_is_away_loses_no_position(tmp_path: Path) -> None:
     (tmp_path / "away").rename(disks[1].path)
     logs[1].append(batch(2))
     assert batches(step(reader, at)[0]) == [("u", 0, 3, 4)]
+
+
+def test_a_log_that_moves_while_log_dirs_are_listed_is_not_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker has it in both for a moment: who looks into the one before, and into the other one after, sees it in neither."""
+    disks = [log_dir(tmp_path, name) for name in ("d0", "d1")]
+    log = partition(disks[1], "t")
+    log.append(batch(3))
+    reader = stream(*(each.path for each in disks), relation="ranges")
+    _, at = step(reader, {})
+
+    def listed(directory: Any, *more: Any) -> Any:
+        found = partitions_by_name(directory, *more)
+        if (disks[1].path / "t-0").exists():
+            (disks[1].path / "t-0").rename(disks[0].path / "t-0")
+        return found
+
+    monkeypatch.setattr("streaming.broker.excerpts.position_plan.partitions_by_name", listed)
+    assert step(reader, at) == ([], at)
 
 
 def test_transactions_that_end_in_a_micro_batch_whenever_they_began(disk: LogDir, log: PartitionLog) -> None:

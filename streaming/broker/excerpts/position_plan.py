@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -95,12 +96,13 @@ class OpenLog:
         """What lies between an offset and a position, in its order, a segment at a time, cut at multiples of ``most_bytes``."""
         if begin >= min(to.next_offset, self.end):
             return
-        at = find_offset(self.segments, begin, buffer)
+        at, until = find_offset(self.segments, begin, buffer), find_offset(self.segments, to.next_offset, buffer)
         for number, segment in enumerate(self.segments):
             following = self.segments[number + 1].base_offset if number + 1 < len(self.segments) else EVERYTHING
             if segment.base_offset < at.segment.base_offset or segment.base_offset >= to.next_offset:
                 continue
             from_position = at.position if segment is at.segment else 0
+            end = until.position if segment is until.segment else segment.size  # what follows is for later, also if it is damaged
             yield from cut(
                 Excerpt(
                     broker=self.partition.log_dir.broker,
@@ -110,8 +112,8 @@ class OpenLog:
                     topic_id=self.partition.topic_id,
                     segment=segment.base_offset,
                     begin=from_position,
-                    end=segment.size,
-                    bytes=segment.size - from_position,
+                    end=end,
+                    bytes=end - from_position,
                     from_offset=max(begin, segment.base_offset),
                     until_offset=min(to.next_offset, following),
                     until_epoch=to.leader_epoch if to.leader_epoch >= 0 else EVERYTHING,
@@ -131,15 +133,23 @@ class KnownLogs:
         self._dirs: dict[Path, _KnownDir] = {}
 
     def partitions(self, log_dirs: Sequence[LogDir], wanted: Wants, unreadable: Unreadable = refuse) -> list[tuple[Partition, int]]:
-        """The wanted live partitions, each once for each broker. Raises as `partitions_with_start`."""
-        found = partitions_with_start(log_dirs, wanted, unreadable, self._listed)
+        """The wanted live partitions, each once for each broker. Raises as `partitions_with_start`.
+
+        Where one is gone that was there before, all are listed again: it may have moved to a log dir that was listed before it did.
+        """
+        vanished: list[str] = []
+        found = list(partitions_with_start(log_dirs, wanted, unreadable, partial(self._listed, vanished)))
+        if vanished:
+            found = list(partitions_with_start(log_dirs, wanted, unreadable, partial(self._listed, vanished)))
         return list({(each.log_dir.broker, each.topic, each.partition): (each, start) for each, start in found}.values())
 
-    def _listed(self, log_dir: LogDir) -> tuple[Iterable[Partition], OffsetCheckpoint]:
+    def _listed(self, vanished: list[str], log_dir: LogDir) -> tuple[Iterable[Partition], OffsetCheckpoint]:
         known = self._dirs.setdefault(log_dir.path, _KnownDir())
         with known.lock:
             before, known.partitions = known.partitions, partitions_by_name(log_dir, known.topic_id, known.partitions)
-            for name in before.keys() - known.partitions.keys():
+            gone = before.keys() - known.partitions.keys()
+            vanished += gone
+            for name in gone:
                 self.rests.pop(before[name].path, None)
             known.topic_ids.keep({each.path for each in known.partitions.values()})
             known.starts = load_offset_checkpoint(log_dir, LOG_START_OFFSET_CHECKPOINT, known.starts)

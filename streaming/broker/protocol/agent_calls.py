@@ -20,8 +20,8 @@ PATH = "/calls/"
 REQUEST_BYTES = 2 << 20
 """The largest request: 4,096 offsets of topics with the longest names are 1.5 MB."""
 
-POSITIONS_BYTES = 4 << 20
-"""The largest request with positions: those of 200,000 logs are 2 MB."""
+POSITIONS_BYTES = 6 << 20
+"""The largest request with positions: those of 200,000 logs are 2 MB, and it may have them twice."""
 
 MESSAGE_BYTES = 256 << 20
 """The largest message of an answer that a job takes. Agents cut the rows of an answer into messages of some MiB."""

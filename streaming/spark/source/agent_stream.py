@@ -54,6 +54,7 @@ class AgentLogs(StreamLogs):
         self._options, self._clock, self._sleep = options, clock, sleep
         self._agents: dict[str, Status] = {}  # by address: those that take part
         self._available: dict[str, dict[LogName, Position]] = {}
+        self._absent: dict[str, set[LogName]] = {}  # what nobody had at the last plan
         self._has_planned = False
 
     def available(self) -> dict[str, dict[LogName, Position]]:
@@ -124,8 +125,11 @@ class AgentLogs(StreamLogs):
             for each in own:
                 of |= _unpacked(each.changed)
             if whole and not any(each.away for each in own):
-                for name in set.intersection(*({*_unpacked(each.absent)} for each in own)):
+                absent = set.intersection(*({*_unpacked(each.absent)} for each in own))
+                # of several agents, one may have looked before it came and another one after it left: it is looked for once more
+                for name in absent if len(own) == 1 else absent & self._absent.get(key, set()):
                     of.pop(name, None)
+                self._absent[key] = absent
             available[key] = {**of, **{name: at for each in own for name, at in _unpacked(each.available).items()}}
         self._available = available
         return ends
@@ -146,15 +150,15 @@ class AgentLogs(StreamLogs):
             AgentError: nobody has a log of which a part was planned, and an agent does not answer for `READ_SECONDS`.
         """
         found = _Found({key: moves_of(before.get(key, {}), to[key]) for key in to})
-        deadline = self._clock() + READ_SECONDS
+        deadline, looked = self._clock() + READ_SECONDS, 0
         while found.left:
             self._look_for_agents()
             found.away.clear()
             for address, answers in self._between(found.left).items():
                 for key, answer in answers.items():
                     self._take(found, address, key, answer)
-            late = self._late()
-            if not late and not found.away.keys() & found.left.keys():
+            late, looked = self._late(), looked + 1
+            if not late and not found.away.keys() & found.left.keys() and looked > 1:  # it may have moved from one to another meanwhile
                 break
             if found.left and self._clock() > deadline:
                 raise AgentError(self._why_missing(found, late))
