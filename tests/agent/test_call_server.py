@@ -11,7 +11,7 @@ import pytest
 from streaming.broker.agent import excerpt_answers
 from streaming.broker.agent.call_answers import answers
 from streaming.broker.agent.call_server import AT_ONCE_BYTES, PRINCIPALS_CALLS, AgentServer
-from streaming.broker.protocol.agent_calls import REQUEST_BYTES, Call, Reason
+from streaming.broker.protocol.agent_calls import POSITIONS_BYTES, REQUEST_BYTES, Call, Reason
 from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
 from streaming.broker.protocol.excerpt_messages import Scan, ScanRequest
 from streaming.broker.protocol.status_messages import Status
@@ -194,6 +194,17 @@ def test_a_port_that_is_taken_is_refused(agent: Agent) -> None:
 def test_a_call_that_is_refused_before_its_message_has_come_is_refused_with_words(client: AgentClient) -> None:
     with pytest.raises(AgentError, match="knows no call 'levitate'"):
         client._ask("levitate", b"x" * REQUEST_BYTES, Status, SECONDS)
+
+
+def test_requests_with_positions_may_be_larger_than_others_and_not_without_bound(client: AgentClient) -> None:
+    for call, size, words in (
+        (Call.PLAN, REQUEST_BYTES + 1, "what listens there is no agent"),
+        (Call.REACH, REQUEST_BYTES + 1, "not a message of kind ReachRequest"),
+        (Call.BETWEEN, POSITIONS_BYTES, "not a message of kind BetweenRequest"),
+        (Call.BETWEEN, POSITIONS_BYTES + 1, "what listens there is no agent"),
+    ):
+        with pytest.raises(AgentError, match=words):
+            client._ask(call, b"x" * size, Status, SECONDS)
 
 
 def test_an_error_behind_messages_comes_with_its_words_and_its_reason() -> None:

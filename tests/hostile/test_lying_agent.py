@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from streaming.broker.agent.call_answers import Answer, answers
 from streaming.broker.protocol.agent_calls import Call, Reason
@@ -33,6 +34,8 @@ from tests.builders import CLUSTER_ID, batch, log_dir, partition
 from tests.exposition.reading import page, samples
 from tests.protocol.built import built
 from tests.source.event_reading import next_batch, read, reader_of, records
+from tests.source.public_reading import read as read_stream
+from tests.source.public_reading import stream
 from tests.tables import each_row
 from tests.view.rows import new_observer, new_table
 
@@ -215,6 +218,37 @@ def test_a_plan_that_goes_back_is_refused(liar: Liar) -> None:
         liar.say(Call.PLAN, seq=seq - 1)
         with pytest.raises(AgentError, match=rf"it plans back from {seq} to {seq - 1} of its journal"):
             client.plan(request)
+
+
+POSITIONS: Mapping[str, tuple[str, dict[str, object]]] = {
+    "of another agent": (Call.REACH, {"agent": "honest"}),
+    "no positions": (Call.REACH, {"changed": "AAAA"}),
+    "absent ones that are none": (Call.REACH, {"absent": "!"}),
+    "positions for a number": (Call.REACH, {"changed": 7}),
+    "brokers that are none": (Call.REACH, {"brokers": [1 << 40]}),
+    "excerpts of another agent": (Call.BETWEEN, {"agent": "honest"}),
+    "excerpts without an end": (Call.BETWEEN, {"last": False}),
+    "excerpts that are none": (Call.BETWEEN, {"excerpts": [{}]}),
+    "logs that are none": (Call.BETWEEN, {"absent": "AAAA"}),
+}
+
+
+@each_row("lie", POSITIONS)
+def test_positions_that_are_none_are_a_problem_of_their_agent_alone(lie: str, honest: Agent, liar: Liar) -> None:
+    call, fields = POSITIONS[lie]
+    liar.lies.clear()
+    liar.say(call, **fields)
+    with honest.served() as beside, liar.served() as address:
+        reader = stream(f"{beside},{address}")
+        if call == Call.REACH:
+            end = reader.latestOffset({}, ReadAllAvailable())
+            assert [row["topic"] for row in read_stream(reader, {}, end)] == ["of-honest"]
+        else:
+            reader.prepareForTriggerAvailableNow()  # it waits for both
+            end = reader.latestOffset({}, ReadAllAvailable())
+            words = f"of-liar-0 of broker 2 was planned, and no agent that answers has it: agent at {address}: "
+            with pytest.raises(AgentError, match=words):
+                reader.partitions({}, end)
 
 
 STATUSES: Mapping[str, dict[str, object]] = {

@@ -201,7 +201,7 @@ LISTING_SECONDS = 120.0
 """How long an agent may take to list excerpts: where a time begins in a log, indexes may not say."""
 
 REACH_SECONDS = 30.0
-"""How long an agent may take to plan by positions: the first time it opens all logs."""
+"""How long an agent may take to plan by positions. At first, when it opens all logs, it has as long as for a listing."""
 
 SCAN_SECONDS = 3600.0
 """How long an agent may take to stream the rows of excerpts, at the speed at which the client reads them."""
@@ -406,17 +406,21 @@ class AgentClient:
 
     def reach(self, request: ReachRequest) -> Reached:
         """Ask how far logs can be read from positions on."""
-        return self._ask(Call.REACH, self._positioned(request), Reached, REACH_SECONDS + request.wait_ms / 1000, POSITIONS_MESSAGE_BYTES)
+        seconds = (LISTING_SECONDS if request.first else REACH_SECONDS) + request.wait_ms / 1000
+        return self._ask(Call.REACH, self._positioned(request), Reached, seconds, POSITIONS_MESSAGE_BYTES)
 
     def between(self, request: BetweenRequest) -> Between:
         """All that lies between two positions of logs, as one message."""
         excerpts: list[Excerpt] = []
         missing: list[Missing] = []
         some = None
-        for message in self._messages(Call.BETWEEN, self._positioned(request), LISTING_SECONDS):
-            some = Between.decode(message)
-            excerpts += some.excerpts
-            missing += some.missing
+        try:
+            for message in self._messages(Call.BETWEEN, self._positioned(request), LISTING_SECONDS):
+                some = Between.decode(message)
+                excerpts += some.excerpts
+                missing += some.missing
+        except AgentError as error:
+            raise self._named(error) from error
         if some is None or not some.last:
             raise self._error("its answer about what lies between positions has no end", Reason.PROTOCOL)
         return replace(some, excerpts=excerpts, missing=missing)
@@ -463,10 +467,7 @@ class AgentClient:
 
     def batch(self, request: BatchRequest) -> BatchCheck:
         """Check the batch at an offset, as it is on disk."""
-        try:
-            return self._ask(Call.BATCH, request.encode(), BatchCheck, POSITIONS_SECONDS)
-        except AgentError as error:
-            raise self._named(error) from error
+        return self._ask(Call.BATCH, request.encode(), BatchCheck, POSITIONS_SECONDS)
 
     def _messages(self, call: str, body: bytes, seconds: float, most: int = ANSWER_BYTES, *, single: bool = False) -> Iterator[bytes]:
         """The messages of an answer, which has ``most`` bytes."""
@@ -489,7 +490,11 @@ class AgentClient:
         return error if self.address in str(error) else AgentError(f"agent at {self.address}: {error}", error.reason)
 
     def _ask(self, call: str, body: bytes, kind: type[_Answer], seconds: float, most: int = MESSAGE_BYTES) -> _Answer:
-        return kind.decode(self._one(call, body, seconds, most))
+        message = self._one(call, body, seconds, most)
+        try:
+            return kind.decode(message)
+        except AgentError as error:
+            raise self._named(error) from error
 
     def _one(self, call: str, body: bytes, seconds: float, most: int = MESSAGE_BYTES) -> bytes:
         (message,) = self._messages(call, body, seconds, most, single=True)

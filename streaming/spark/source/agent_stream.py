@@ -5,7 +5,7 @@ gone only if nobody has it, and everybody has answered.
 """
 
 import logging
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
@@ -38,6 +38,20 @@ BUFFER_BYTES = 64 << 20
 """So many bytes of an answer are kept until it is complete, so that it can be asked for again; of a longer one the task fails."""
 
 _PAUSE_SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """An agent's `Reached`, unpacked where it was received: what is none is a problem of that agent alone."""
+
+    said: Reached
+    changed: dict[LogName, Position]
+    absent: dict[LogName, Position]
+    available: dict[LogName, Position]
+
+    @classmethod
+    def of(cls, said: Reached, address: str) -> "_Plan":
+        return cls(said, *(_unpacked(each, address) for each in (said.changed, said.absent, said.available)))
 
 
 @dataclass
@@ -83,7 +97,7 @@ class AgentLogs(StreamLogs):
                 raise AgentError(self._reasons(late))
             self._sleep(_PAUSE_SECONDS)
 
-    def _reached(self, wanted: Wanted) -> dict[str, dict[str, Reached]]:
+    def _reached(self, wanted: Wanted) -> dict[str, dict[str, _Plan]]:
         """The answers of each agent, by address and broker."""
         self._look_for_agents()
         count = sum(len(status.brokers) for status in self._agents.values())
@@ -92,7 +106,7 @@ class AgentLogs(StreamLogs):
         start = options.starting_position or StartFrom.LATEST
         packed = {key: pack(without_begins(each)) for key, each in wanted.at.items()}
 
-        def ask(client: AgentClient) -> dict[str, Reached]:
+        def ask(client: AgentClient) -> dict[str, _Plan]:
             status, found = self._agents[client.address], {}
             for broker in status.brokers:
                 request = ReachRequest(
@@ -103,19 +117,22 @@ class AgentLogs(StreamLogs):
                     selected=Selected.of(options.selection),
                     budget=budget,
                 )
-                found[str(broker)] = answer = client.reach(request)
+                answer = client.reach(request)
                 self._check_name(client, status, answer.agent)
+                found[str(broker)] = _Plan.of(answer, client.address)
             return found
 
-        answers = agent_connections.ask_all(self._agents, ask, options.files, call=Call.REACH, seconds=REACH_SECONDS)
+        begins = any(str(broker) not in packed for status in self._agents.values() for broker in status.brokers)
+        seconds = LISTING_SECONDS if begins else REACH_SECONDS
+        answers = agent_connections.ask_all(self._agents, ask, options.files, call=Call.REACH, seconds=seconds)
         self._agents = {
-            address: replace(status, brokers=next(iter(answers[address].values())).brokers) if answers[address] else status
+            address: replace(status, brokers=next(iter(answers[address].values())).said.brokers) if answers[address] else status
             for address, status in self._agents.items()
             if address in answers
         }
         return answers
 
-    def _merged(self, at: AllPositions, answers: Mapping[str, Mapping[str, Reached]], *, whole: bool) -> dict[str, dict[LogName, Position]]:
+    def _merged(self, at: AllPositions, answers: Mapping[str, Mapping[str, _Plan]], *, whole: bool) -> dict[str, dict[LogName, Position]]:
         """The positions after all answers; ``whole``: everybody has answered."""
         ends = {key: dict(each) for key, each in at.items()}
         available = {key: dict(each) for key, each in at.items()}
@@ -123,21 +140,21 @@ class AgentLogs(StreamLogs):
             own = [each[key] for each in answers.values() if key in each]
             of = ends.setdefault(key, {})
             for each in own:
-                of |= _unpacked(each.changed)
-            if whole and not any(each.away for each in own):
-                absent = set.intersection(*({*_unpacked(each.absent)} for each in own))
+                of |= each.changed
+            if whole and not any(each.said.away for each in own):
+                absent = set.intersection(*({*each.absent} for each in own))
                 # of several agents, one may have looked before it came and another one after it left: it is looked for once more
                 for name in absent if len(own) == 1 else absent & self._absent.get(key, set()):
                     of.pop(name, None)
                 self._absent[key] = absent
-            available[key] = {**of, **{name: at for each in own for name, at in _unpacked(each.available).items()}}
+            available[key] = {**of, **{name: upto for each in own for name, upto in each.available.items()}}
         self._available = available
         return ends
 
-    def _check_topics(self, answers: Mapping[str, Mapping[str, Reached]]) -> None:
+    def _check_topics(self, answers: Mapping[str, Mapping[str, _Plan]]) -> None:
         """Of the topics that a query names when it begins, one has to be there. A pattern waits for those that come."""
         selection = self._options.selection
-        found = [each for of in answers.values() for each in of.values()]
+        found = [each.said for of in answers.values() for each in of.values()]
         if not selection.topics or any(each.matched or each.away for each in found):
             return
         there = agent_connections.ask_all(self._agents, lambda client: client.topics(), self._options.files, seconds=LISTING_SECONDS)
@@ -155,8 +172,8 @@ class AgentLogs(StreamLogs):
             self._look_for_agents()
             found.away.clear()
             for address, answers in self._between(found.left).items():
-                for key, answer in answers.items():
-                    self._take(found, address, key, answer)
+                for key, (answer, absent) in answers.items():
+                    self._take(found, address, key, answer, absent)
             late, looked = self._late(), looked + 1
             if not late and not found.away.keys() & found.left.keys() and looked > 1:  # it may have moved from one to another meanwhile
                 break
@@ -169,26 +186,27 @@ class AgentLogs(StreamLogs):
                 self._tell(found, key, move.missing(None))
         return [*found.tasks, StreamTask(missing=tuple(found.rows))] if found.rows else found.tasks
 
-    def _between(self, left: Mapping[str, Sequence[Move]]) -> dict[str, dict[str, Between]]:
-        """What agents have of what is left, by address and broker."""
+    def _between(self, left: Mapping[str, Sequence[Move]]) -> dict[str, dict[str, tuple[Between, Collection[LogName]]]]:
+        """What agents have of what is left, by address and broker, with the logs that they lack."""
         excerpt_bytes = AgentReader(self._options).excerpt_bytes
 
-        def ask(client: AgentClient) -> dict[str, Between]:
-            status, found = self._agents[client.address], {}
+        def ask(client: AgentClient) -> dict[str, tuple[Between, Collection[LogName]]]:
+            status, found = self._agents[client.address], dict[str, tuple[Between, Collection[LogName]]]()
             for key in sorted(left.keys() & set(map(str, status.brokers))):
                 before, to = ({each.name: at for each in left[key] if (at := of(each)) is not None} for of in (_BEFORE, _TO))
                 request = BetweenRequest(broker=int(key), before=pack(before), to=pack(to), excerpt_bytes=excerpt_bytes)
-                found[key] = answer = client.between(request)
+                answer = client.between(request)
                 self._check_name(client, status, answer.agent)
+                found[key] = answer, _unpacked(answer.absent, client.address)
             return found
 
         answers = agent_connections.ask_all(self._agents, ask, self._options.files, call=Call.BETWEEN, seconds=LISTING_SECONDS)
         self._agents = {address: status for address, status in self._agents.items() if address in answers}
         return answers
 
-    def _take(self, found: "_Found", address: str, key: str, answer: Between) -> None:
-        """Take what an agent has of the logs that no other one had."""
-        absent, moves = _unpacked(answer.absent), found.left.get(key, [])
+    def _take(self, found: "_Found", address: str, key: str, answer: Between, absent: Collection[LogName]) -> None:
+        """Take what an agent has of the logs that no other one had; ``absent``: those that it lacks."""
+        moves = found.left.get(key, [])
         own = {move.name for move in moves if move.name not in absent}
         found.leave(key, [move for move in moves if move.name in absent])
         if answer.away:
@@ -346,8 +364,8 @@ class _Kept:
                 pieces = []
 
 
-def _unpacked(packed: str) -> dict[LogName, Position]:
+def _unpacked(packed: str, address: str) -> dict[LogName, Position]:
     try:
         return unpack(packed)
     except ValueError as error:
-        raise AgentError(f"its positions cannot be read ({error})", Reason.PROTOCOL) from error
+        raise AgentError(f"agent at {address}: its positions cannot be read ({error})", Reason.PROTOCOL) from error
