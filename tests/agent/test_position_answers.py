@@ -65,7 +65,8 @@ def test_a_plan_has_what_changed_and_nothing_else(asked: PositionAnswers, disk: 
     assert (again.changed, again.absent, again.available, again.matched, again.brokers) == ("", "", "", 1, [1])
     partition(disk, "more", topic_id=2).append(batch(2))
     assert {*unpack(asked.reached(after(found)).changed)} == {LogName("more", 0)}
-    assert asked.reached(replace(FIRST, broker=2)).changed == "", "it has no log dir of that broker"
+    elsewhere = asked.reached(replace(FIRST, broker=2))
+    assert (elsewhere.changed, elsewhere.away) == ("", ["any log dir of broker 2"]), "nothing is known of it"
 
 
 def test_a_budget_says_what_is_left(asked: PositionAnswers, log: PartitionLog) -> None:

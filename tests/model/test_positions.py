@@ -1,4 +1,4 @@
-"""A stream of log dirs without an agent, over the disks of three brokers: whatever happens, each batch comes once, or is said to be gone.
+"""A stream over the disks of three brokers, read by itself or by agents: whatever happens, each batch comes once, or is said to be gone.
 
 Each batch, named by its base offset and leader epoch, that lies on a disk when the query has caught up has come, or a row ``skipped`` that
 came after it was written has its offsets. So has each one that is deleted. None comes more often than it was written to its log. What the
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,14 @@ from pyspark.sql.streaming.datasource import ReadMaxBytes
 
 from streaming.common.log_key import LogKey
 from streaming.common.log_positions import NOT_KNOWN, LogName, Position, decode
+from streaming.errors import AgentError
 from streaming.spark.source.public_stream import PublicStreamReader
 from tests.builders import batch
 from tests.model.brokers import Cluster, Disk, Partition, Replica, Written
+from tests.model.position_agents import Fleet
 from tests.scratch import scratch
 from tests.source.local_streaming import ALL, read, stream
+from tests.source.public_reading import stream as agents_stream
 
 EXHAUSTIVE = os.environ.get("HYPOTHESIS_PROFILE") == "exhaustive"
 PARTS, EXAMPLES = (4, 500) if EXHAUSTIVE else (1, 20)
@@ -84,14 +88,16 @@ class Told:
 
 
 class Query:
-    """A query that reads the batches of some log dirs, one micro-batch after the other."""
+    """A query that reads the batches of some log dirs, one micro-batch after the other. ``fleet``: agents that read them, None for none."""
 
-    def __init__(self, log_dirs: list[Path], account: Account) -> None:
-        self._log_dirs, self._account = log_dirs, account
+    def __init__(self, log_dirs: list[Path], account: Account, fleet: Fleet | None) -> None:
+        self._log_dirs, self._account, self._fleet = log_dirs, account, fleet
         self.told, self.saved = Told(), Told()
         self.restart()
 
     def restart(self, *, available_now: bool = False) -> None:
+        if self._fleet is not None:
+            self._fleet.restart()
         self.reader, self.available_now = self._new(), available_now
         if available_now:
             self.reader.prepareForTriggerAvailableNow()
@@ -104,7 +110,11 @@ class Query:
             again: all log dirs are there, and another process reads it too.
         """
         start = self.told.at
-        end = self.reader.latestOffset(start, ALL if budget is None else ReadMaxBytes(budget))
+        try:
+            end = self.reader.latestOffset(start, ALL if budget is None else ReadMaxBytes(budget))
+        except AgentError:
+            assert self.available_now, "who goes on waits for nobody"
+            return False
         if end is start:
             return False
         self._plan(end)
@@ -119,7 +129,9 @@ class Query:
         return True
 
     def _new(self) -> PublicStreamReader:
-        return stream(*self._log_dirs)
+        if self._fleet is None:
+            return stream(*self._log_dirs)
+        return agents_stream(self._fleet.addresses, relation="batches")
 
     def _plan(self, end: dict[str, Any]) -> None:
         for broker, positions in end.items():
@@ -153,12 +165,16 @@ def _key(broker: int, name: LogName, position: Position) -> LogKey:
 class BrokersAndQuery:
     """The brokers, and a query over all their log dirs. ``swapped``: two disks, each mounted where the other one was."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch | None = None) -> None:
         self.account = Account()
         self.cluster = Cluster(root, self.account)
         self.disks = [disk for broker in self.cluster.brokers.values() for disk in broker.disks]
         self.swapped: tuple[Disk, Disk] | None = None
-        self.query = Query([disk.directory.path for disk in self.disks], self.account)
+        paths = [disk.directory.path for disk in self.disks]
+        fleet = None if monkeypatch is None else Fleet(paths)
+        if monkeypatch is not None and fleet is not None:
+            fleet.connect(monkeypatch)
+        self.query = Query(paths, self.account, fleet)
         self._times: set[int] = set()
         for (topic, number), on in TOPICS.items():
             self.cluster.create(topic, number, on)
@@ -274,7 +290,11 @@ class BrokersAndQuery:
                 self._check(log, replica)
 
     def _rest(self) -> None:
-        assert any(not self.step(None) for _ in range(ROUNDS)), "the query never rests"
+        """Nothing is new twice: an agent that has another broker's log dir than before is asked for it at the next look."""
+        steps = [self.step(None)]
+        while any(steps[-2:]) or len(steps) < 2:
+            assert len(steps) < ROUNDS, "the query never rests"
+            steps.append(self.step(None))
 
     def _check(self, log: LogKey, replica: Replica) -> None:
         told, account = self.query.told, self.account
@@ -348,10 +368,10 @@ happenings: st.SearchStrategy[list[Happening]] = st.lists(
 class Streams(RuleBasedStateMachine):
     """A failure is printed as a program of these rules."""
 
-    def __init__(self) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch | None = None) -> None:
         super().__init__()
         self._root = scratch()
-        self.world = BrokersAndQuery(Path(self._root.name))
+        self.world = BrokersAndQuery(Path(self._root.name), monkeypatch)
 
     def teardown(self) -> None:
         try:
@@ -417,9 +437,10 @@ class Streams(RuleBasedStateMachine):
 @pytest.mark.slow
 @pytest.mark.timeout(4 * 3600 if EXHAUSTIVE else 1800)
 @pytest.mark.parametrize("part", range(PARTS))
-def test_whatever_happens_every_batch_comes_once_or_is_said_to_be_gone(part: int) -> None:
+@pytest.mark.parametrize("over", ["log dirs", "agents"])
+def test_whatever_happens_every_batch_comes_once_or_is_said_to_be_gone(part: int, over: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run_state_machine_as_test(
-        Streams,
+        Streams if over == "log dirs" else partial(Streams, monkeypatch),  # type: ignore[arg-type]
         settings=settings(
             max_examples=EXAMPLES,
             stateful_step_count=50,

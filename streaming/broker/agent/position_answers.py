@@ -160,9 +160,11 @@ class PositionAnswers:
         yield Between(agent=self._name, excerpts=excerpts, missing=missing, absent=gone, last=True, away=away[:_AWAY_NAMED]).encode()
 
     def _dirs(self, broker: int) -> tuple[list[LogDir], list[str]]:
-        """The log dirs of a broker that can be used, and the others by name."""
+        """The log dirs of a broker that can be used, and the others by name. Who has none has not looked: they may be elsewhere now."""
         unavailable = self._log_dirs.unavailable
         own = [each for each in self._log_dirs if each.broker == broker]
+        if not own:
+            return [], [f"any log dir of broker {broker}"]
         return [each for each in own if each.path not in unavailable], [str(each.path) for each in own if each.path in unavailable]
 
 

@@ -17,7 +17,7 @@ from streaming.broker.protocol.agent_calls import Call, Reason
 from streaming.broker.protocol.excerpt_messages import ScanRequest, UnreadPart
 from streaming.broker.protocol.position_messages import Between, BetweenRequest, Missing, Reached, ReachRequest, Selected
 from streaming.broker.protocol.status_messages import Status
-from streaming.common.log_positions import LogName, Position, pack, unpack, without_begins
+from streaming.common.log_positions import LogName, Position, pack, unpack
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, SameAgentError, VersionError
 from streaming.kafka.formats.properties import known_clusters
@@ -92,7 +92,9 @@ class AgentLogs(StreamLogs):
                 self._has_planned = True
                 if not wanted.at and not late:
                     self._check_topics(answers)
-                return self._merged(wanted.at, answers, whole=not late)
+                # one that was asked for other brokers than it has now may have any of their logs
+                right = all(each.said.brokers == sorted(map(int, of)) for of in answers.values() for each in of.values())
+                return self._merged(wanted.at, answers, whole=right and not late)
             if self._clock() > deadline:
                 raise AgentError(self._reasons(late))
             self._sleep(_PAUSE_SECONDS)
@@ -104,7 +106,7 @@ class AgentLogs(StreamLogs):
         budget = None if wanted.budget is None else max(1, wanted.budget // max(1, count))
         options = self._options
         start = options.starting_position or StartFrom.LATEST
-        packed = {key: pack(without_begins(each)) for key, each in wanted.at.items()}
+        packed = {key: pack(each) for key, each in wanted.at.items()}
 
         def ask(client: AgentClient) -> dict[str, _Plan]:
             status, found = self._agents[client.address], {}

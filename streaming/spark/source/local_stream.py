@@ -19,7 +19,7 @@ from streaming.broker.excerpts.record_plan import check_named, choose_replicas, 
 from streaming.broker.excerpts.record_ranges import RecordRange
 from streaming.broker.protocol.excerpt_messages import Excerpt
 from streaming.broker.protocol.position_messages import SKIPPED
-from streaming.common.log_positions import LogName, Position, without_begins
+from streaming.common.log_positions import LogName, Position
 from streaming.common.start_from import StartFrom
 from streaming.errors import AgentError, LogDirError
 from streaming.spark.source.kafka_options import EARLIEST, LATEST
@@ -83,7 +83,7 @@ class _LocalLogs(StreamLogs):
         planner.end_of, planner.begins = limit, self._begins()
         partitions = [each for each in listed if options.selection.has(each[0].topic, each[0].partition)]
         try:
-            ends = planner.plan(partitions, without_begins(wanted.at.get(key, {})), wanted.budget, first=key not in wanted.at)
+            ends = planner.plan(partitions, wanted.at.get(key, {}), wanted.budget, first=key not in wanted.at)
         except OSError as error:
             raise _unreadable(error) from error
         if self._away:

@@ -61,7 +61,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             LogDirError: a log dir cannot be read.
             AgentError: no agent answers at first, or everything is wanted and one of them does not.
         """
-        at = self._decoded(start)
+        at = self._decoded(start, begins=False)
         if self._takes_all and self._targets is None:
             self._targets = self._logs.plan(Wanted(at=at, budget=None, all=True))
         if self._targets is not None and all(reached(at.get(key, {}), each) for key, each in self._targets.items()):
@@ -72,8 +72,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ends = self._logs.plan(Wanted(at=at, budget=budget, all=self._takes_all))
         if self._targets is not None:
             ends = _bounded(at, ends, self._targets)
-        same = {key: without_begins(each) for key, each in ends.items()} == {key: without_begins(each) for key, each in at.items()}
-        if same and (start or not ends):
+        if {key: without_begins(each) for key, each in ends.items()} == at and (start or not ends):
             self._checked_at = self._clock()
             return start
         return {key: encode(ends[key]) for key in sorted(ends)}
@@ -90,8 +89,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             LogDirError: a log cannot be read; or records that were planned are gone, and failOnDataLoss is not false.
             AgentError: an agent does not answer for a while, and a part of it was planned.
         """
-        before = {key: without_begins(each) for key, each in self._decoded(start).items()}
-        return self._logs.tasks(before, self._decoded(end))
+        return self._logs.tasks(self._decoded(start, begins=False), self._decoded(end))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task.
@@ -111,10 +109,11 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: Offset) -> None:
         """Nobody has to know: the logs are Kafka's, and the offsets Spark's."""
 
-    def _decoded(self, offset: Offset) -> _Decoded:
+    def _decoded(self, offset: Offset, *, begins: bool = True) -> _Decoded:
         if offset and (RECORDS in offset) != (self._options.relation is Relation.RECORDS):
             raise UsageError("the checkpoint's offset is of another relation: begin the query with a new checkpointLocation")
-        return {key: decode(each) for key, each in offset.items()}
+        found = {key: decode(each) for key, each in offset.items()}
+        return found if begins else {key: without_begins(each) for key, each in found.items()}
 
     def __getstate__(self) -> dict[str, Any]:
         """Only the options are pickled: tasks do not plan."""

@@ -28,8 +28,10 @@ class StreamTask(InputPartition):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What a micro-batch may have: from the positions ``at`` on, ``budget`` bytes, None for no bound. ``all``: whoever has logs has to
-    answer, because the query ends when nothing is left."""
+    """What a micro-batch may have: from the positions ``at`` on, which say no beginnings, ``budget`` bytes, None for no bound.
+
+    ``all``: whoever has logs has to answer, because the query ends when nothing is left.
+    """
 
     at: AllPositions
     budget: int | None
