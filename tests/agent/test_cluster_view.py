@@ -9,6 +9,7 @@ import pytest
 from streaming.broker.agent.cluster_view import LEADER_UNKNOWN, ClusterView
 from streaming.broker.disk.logdirs import list_partitions, open_log_dirs
 from streaming.broker.protocol.cluster_messages import MetadataChanges
+from streaming.broker.watcher.cluster_knowledge import Leads
 from streaming.broker.watcher.cursors import log_id
 from streaming.common.log_key import LogKey
 from streaming.kafka.formats.names import METADATA_TOPIC, DirState
@@ -54,7 +55,10 @@ def test_leaders_are_what_kafka_says_by_topic_id_and_by_name(cluster: str, tmp_p
     for row in expected:
         for topic_id in (row["topic_id"], ""):
             log = LogKey(1, row["topic"], int(row["partition"]), topic_id)
-            assert view.leader(log) == (int(row["leader"]), int(row["leader_epoch"]))
+            leader, epoch = int(row["leader"]), int(row["leader_epoch"])
+            assert view.leader(log) == (leader, epoch)
+            assert view.led(log, epoch) is (Leads.YES if leader == 1 else Leads.NO)
+            assert (view.led(log, epoch + 1), view.led(log, -1)) == (Leads.BEHIND, Leads.UNKNOWN)
             assert view.has_topic(log) is True
     assert expected
     assert view.topic_ids() == {row["topic_id"] for row in expected}

@@ -15,6 +15,7 @@ from streaming.simulator.log import PartitionLog
 from streaming.spark.source.public_stream import PublicStreamReader
 from tests.agents import Agent, served
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
+from tests.ports import free_ports
 from tests.source.public_reading import everything, read, stream
 
 ALL = ReadAllAvailable()
@@ -96,6 +97,24 @@ def test_what_was_planned_waits_for_an_agent_that_ends_before_it_is_read(agent: 
     with agent.served(port=int(address.rpartition(":")[2])):
         waiting = PublicStreamReader(reader._options)  # for as long as it takes
         assert appended(read(waiting, {}, end)) == [(0, 3)]
+
+
+def test_a_task_reads_from_its_agent_wherever_that_has_come_back_and_from_no_other(
+    agent: Agent, log: PartitionLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streaming.spark.source.agent_stream.READ_SECONDS", 0.0)
+    (later,) = free_ports(1)
+    other = Agent(*agent.paths, journal=tmp_path / "other", name="a2")
+    with agent.served() as address:
+        reader = stream(f"{address},127.0.0.1:{later}")
+        tasks = reader.partitions({}, reader.latestOffset({}, ALL))
+    assert len(tasks) == 1
+    with other.served(port=int(address.rpartition(":")[2])):
+        with pytest.raises(AgentError, match=rf"agent at 127\.0\.0\.1:{later}: nobody listens"):
+            list(reader.read(tasks[0]))
+        with agent.served(port=later):
+            assert appended([row for found in reader.read(tasks[0]) for row in found.to_pylist()]) == [(0, 3)]
+    other.close()
 
 
 @pytest.mark.parametrize("relation", ["batches", "ranges"])
