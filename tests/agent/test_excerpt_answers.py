@@ -10,7 +10,6 @@ import pytest
 from streaming.broker.agent import excerpt_answers
 from streaming.broker.agent.excerpt_answers import PRINCIPALS_SCANS, SCANS, ScanRoom, excerpt_messages, scan_messages
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.excerpts.excerpt_listing import list_excerpts
 from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import EVERYTHING_SELECTED
 from streaming.broker.protocol.excerpt_messages import MOST_EXCERPTS, Excerpt, ExcerptsRequest, Scan, ScanRequest, UnreadPart
@@ -24,7 +23,7 @@ from streaming.simulator.log import PartitionLog
 from streaming.spark.client.agent_client import AgentClient
 from tests.agents import Agent
 from tests.builders import NOW, batch, commit, log_dir, partition
-from tests.excerpts.drained import drained
+from tests.excerpts.drained import drained, list_excerpts
 
 WHOLE = ExcerptsRequest(excerpt_bytes=1 << 30)
 

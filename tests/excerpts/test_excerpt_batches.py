@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.excerpts.excerpt_listing import list_excerpts
 from streaming.broker.excerpts.excerpt_scan import batches_of
 from streaming.broker.excerpts.excerpt_walk import Unread
 from streaming.broker.protocol.consumer_messages import EVERYTHING_SELECTED
@@ -20,7 +19,7 @@ from streaming.simulator.batch_writer import Codec
 from streaming.simulator.log import PartitionLog
 from tests.builders import NOW, batch, commit, log_dir, partition
 from tests.commands import run_command
-from tests.excerpts.drained import drained
+from tests.excerpts.drained import drained, list_excerpts
 from tests.frozen import unpack
 from tests.simulated import write_part
 

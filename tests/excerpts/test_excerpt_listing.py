@@ -9,13 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.excerpts.excerpt_listing import list_excerpts
 from streaming.broker.excerpts.excerpt_scan import batches_of
 from streaming.broker.protocol.consumer_messages import EVERYTHING_SELECTED, Selection
 from streaming.common.start_from import StartFrom
 from streaming.simulator.log import PartitionLog
 from tests.builders import NOW, batch, delete, log_dir, partition
-from tests.excerpts.drained import drained
+from tests.excerpts.drained import drained, list_excerpts
 from tests.scratch import scratch
 
 MIB = 1 << 20

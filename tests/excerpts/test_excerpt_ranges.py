@@ -7,7 +7,6 @@ import pytest
 from streaming.broker.disk.locate import find_offset, window
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.disk.segment_files import list_segments
-from streaming.broker.excerpts.excerpt_listing import list_excerpts
 from streaming.broker.excerpts.excerpt_scan import ranges_of
 from streaming.broker.excerpts.excerpt_transactions import UNKNOWN, end_transactions, open_at
 from streaming.broker.journal.joined_ranges import decode_steps
@@ -20,7 +19,7 @@ from streaming.rules.transaction_fold import NO_TRANSACTIONS
 from streaming.simulator.batch_writer import Batch, Codec
 from streaming.simulator.log import PartitionLog
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
-from tests.excerpts.drained import drained
+from tests.excerpts.drained import drained, list_excerpts
 from tests.frozen import unpack
 
 

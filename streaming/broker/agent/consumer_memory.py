@@ -50,12 +50,6 @@ class ConsumerArrivals:
             one = self._consumers.get(consumer)
             return one is not None and one.begun is not None and not one.begun.is_set()
 
-    def has_begun(self, consumer: str) -> bool:
-        """Whether the beginning that was requested for a consumer is published."""
-        with self._lock:
-            one = self._consumers.get(consumer)
-            return one is not None and one.begun is not None and one.begun.is_set()
-
     def note_beginning(self, consumer: str, begun: threading.Event) -> None:
         """Note that the consumer's beginning was requested. ``begun`` is set once it is published."""
         with self._lock:

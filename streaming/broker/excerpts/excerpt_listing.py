@@ -110,25 +110,18 @@ def refuse(partition: Partition, why: str) -> NoReturn:
     raise AgentError(f"{partition.path} cannot be read: {why}")
 
 
-def list_excerpts(
-    log_dirs: Sequence[LogDir], selection: Selection, start: StartFrom | int, excerpt_bytes: int, unreadable: Unreadable = refuse
-) -> list[Excerpt]:
-    """What of the live logs of these log dirs lies from a start on: log by log, in the order of each.
+def excerpts_of(
+    partitions: Iterable[tuple[Partition, int]], start: StartFrom | int, excerpt_bytes: int, unreadable: Unreadable = refuse
+) -> Iterator[Excerpt]:
+    """What of partitions, with their log starts (`partitions_with_start`), lies from a start on: log by log, in the order of each.
 
     Args:
         start: an `int` is a time, Unix milliseconds: from the first batch on that has a record of that time or later.
         excerpt_bytes: a segment is cut at multiples of it.
 
     Raises:
-        AgentError: a log dir cannot be read, or whatever ``unreadable`` raises of a log.
+        AgentError: whatever ``unreadable`` raises of a log.
     """
-    return list(excerpts_of(partitions_with_start(log_dirs, selection, unreadable), start, excerpt_bytes, unreadable))
-
-
-def excerpts_of(
-    partitions: Iterable[tuple[Partition, int]], start: StartFrom | int, excerpt_bytes: int, unreadable: Unreadable = refuse
-) -> Iterator[Excerpt]:
-    """The same of partitions with their log starts (`partitions_with_start`), log by log."""
     buffer = window()
     for partition, log_start in partitions:
         try:

@@ -244,15 +244,6 @@ class Journal:
             found = list(islice(blocks.blocks(run, after, upto), most))
         return [part(block.batch, after, upto) for block in found]
 
-    def each_block(self, after: int, upto: int) -> Iterator[pa.RecordBatch]:
-        """The same blocks, a few at a time: others use the journal between these, and not all of them are in memory."""
-        more = True
-        while more:
-            with self.database.reading() as run:
-                found = list(islice(blocks.blocks(run, after, upto), BLOCKS_AT_ONCE))
-            yield from (part(block.batch, after, upto) for block in found)
-            after, more = found[-1].last if found else upto, len(found) == BLOCKS_AT_ONCE
-
     def has_been_at(self, seq: int, total: int) -> bool:
         """Whether a consumer can have read this journal up to here; if not, this is an earlier copy of the journal that it has read.
 
