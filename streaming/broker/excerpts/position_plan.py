@@ -245,7 +245,8 @@ class PositionPlanner:
             path = each.log.partition.path
             rested.pop(path, None)
             if to.next_offset == each.log.end and each.stamp.directory_ns < self.clock_ns() - _SETTLED_NS:
-                rested[path] = _Rests(each.log.segments[-1], to, each.stamp)
+                active = each.log.segments[-1]
+                rested[path] = _Rests(active, str(active.path), to, each.stamp)
         return ends
 
     def _grown(self, opened: OpenLog, before: Position | None, start: StartFrom | int, buffer: Bytes, stamp: "_Stamp") -> "_Grown":
@@ -281,16 +282,17 @@ class _Rests:
     """A log that was read to its end, with its ``active`` segment as it was listed: whatever was appended since then differs from it."""
 
     active: Segment
+    path: str
     position: Position
     stamp: _Stamp
 
     def still(self, partition: Partition, at: Position | None, stored_start: int) -> bool:
         """Whether nothing has changed for a reader at ``at``."""
-        if at is None or at._replace(begin=NOT_KNOWN) != self.position._replace(begin=NOT_KNOWN) or partition.topic_id != at.topic_id:
+        if at is None or at[:-1] != self.position[:-1] or partition.topic_id != at.topic_id:  # wherever it began
             return False
         try:
             with Calling(partition.path):
-                directory, active = os.stat(partition.path), os.stat(self.active.path)  # noqa: PTH116  # of each log, at each plan
+                directory, active = os.stat(partition.path), os.stat(self.path)  # noqa: PTH116  # of each log, at each plan
         except OSError:
             return False
         now = _Stamp(directory.st_mtime_ns, stored_start), active.st_size, active.st_ino
