@@ -44,7 +44,7 @@ def run(bounds: Bounds) -> None:
     rows.append(("all", *whole, f"{sum(busy.resident_bytes.values()) / 1e6:.0f}"))
     show(title, ("", "idle %", "appends %", "MB"), rows)
     written = busy.written_bytes["jvm"], busy.written_bytes["agent"]
-    print(f"  written a micro-batch, KB: checkpoint {written[0] / busy.batches / 1e3:.0f}, journal {written[1] / busy.batches / 1e3:.0f}\n")
+    print(f"  written a micro-batch, KB: checkpoint {written[0] / busy.batches / 1e3:.0f}, agent {written[1] / busy.batches / 1e3:.0f}\n")
 
 
 def _append(logs: Partitions, until: float) -> None:

@@ -25,10 +25,10 @@ def run(_: Bounds) -> None:
         agent = Simulated(Path(directory), 1, LOGS)
         server = agent.serve()
         client = AgentClient(f"http://{server.address}")
-        client.register(Register("bench", "earliest", resumed=False))
+        client.register(Register("bench", "earliest", resumed=False, run="run"))
         until("its beginning is published", lambda: agent.journal.end().seq >= LOGS)
         plan = client.plan(PlanRequest("bench", "run", "", -1, None, 0))
-        asked = Range("bench", "run", plan.journal, -1, 0, plan.seq)
+        asked = Range("bench", "run", plan.journal, plan.after, plan.seq)
         small = median(lambda: [client.status() for _ in range(CALLS)]) / CALLS
         rows = client.read(asked)
         large = median(lambda: client.read(asked)) / rows.nbytes * MIB * (1 << 20)

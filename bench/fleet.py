@@ -1,4 +1,4 @@
-"""Many simulated agents in one process: real journals, plans, rows and servers, for brokers that exist on no disk.
+"""Many simulated agents in one process: real events, plans, rows and servers, for brokers that exist on no disk.
 
 ``python -m bench.fleet DIRECTORY AGENTS PARTITIONS APPENDS_A_SECOND`` prints its addresses in a line and serves until
 its input ends.
@@ -20,15 +20,14 @@ from bench.partitions import now_ms
 from streaming.broker.agent.call_answers import answers
 from streaming.broker.agent.call_server import AgentServer
 from streaming.broker.agent.host_status import HostStatus
+from streaming.broker.agent.jobs import Jobs
 from streaming.broker.agent.polling_thread import HostWatch, Polls
 from streaming.broker.agent.security import ServerFiles, open_security
 from streaming.broker.agent.service import Service
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.logdirs import LogDir
 from streaming.broker.journal.census import census
-from streaming.broker.journal.consumer_states import Registration
-from streaming.broker.journal.consumers import Consumers, JournalBounds
-from streaming.broker.journal.journal import Journal
+from streaming.broker.journal.journal import Begun, Journal
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.broker.watcher.found_events import partitions_of, topics_of
 from streaming.broker.watcher.unreadable import StuckTail
@@ -43,10 +42,8 @@ from streaming.rules.whereabouts import place
 
 CLUSTER_ID = "AAECAwQFBgcICQoLDA0ODw"
 BATCH_BYTES, RECORDS = 16_384, 100
-TRIM_SECONDS = 10.0
 _BEGINNINGS = ThreadPoolExecutor(1)
 _NO_CHECKPOINTS = (-1, -1, -1, -1, 0)
-_BOUNDS = JournalBounds(max_bytes=1 << 30, max_age_ms=1 << 40, consumer_expiry_ms=1 << 40)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,27 +123,18 @@ class _Watcher:
         """Nothing is doubted."""
         return {}
 
-    def note_consumer(self) -> None:
-        """All has been looked at as soon as it is asked."""
-
-    def begin(self, beginning: Beginning, registers: Registration | None = None) -> threading.Event:
+    def begin(self, beginning: Beginning) -> Begun:
         del beginning
-        return self._publish(registers)
-
-    def appear_again(self) -> threading.Event:
-        return self._publish(None)
-
-    def _publish(self, registers: Registration | None) -> threading.Event:
-        done = threading.Event()
+        begun = Begun()
 
         def publish() -> None:
             places = [place(each.broker, each.path) for each in self.log_dirs]
             whole = census({log.cursor.log: log.partition.log_dir.path for log in self._logs}, places, (), None)
-            self._journal.publish([*(log.event(Kind.APPEARED) for log in self._logs), whole], registers=registers)
-            done.set()
+            self._journal.publish([*(log.event(Kind.APPEARED) for log in self._logs), whole], begun=begun)
+            begun.done.set()
 
         _BEGINNINGS.submit(publish)
-        return done
+        return begun
 
 
 class _Cluster:
@@ -185,12 +173,11 @@ class Simulated:
     def __init__(self, directory: Path, broker: int, partitions: int) -> None:
         log_dir = LogDir(directory / f"data-{broker}", broker, CLUSTER_ID, None)
         self.logs = [_Log(log_dir, f"topic-{broker}", number) for number in range(partitions)]
-        self.journal = Journal(directory / f"journal-{broker}", CLUSTER_ID, now_ms)
-        self.consumers = Consumers(self.journal, now_ms)
+        self.journal = Journal()
         cluster: Any = _Cluster()
         self.watcher: Any = _Watcher(log_dir, self.logs, self.journal, cluster)
         looking = HostWatch(self.watcher, cluster, HostStatus((), cluster, self.watcher.tails, now_ms))
-        self.service = Service(f"agent-{broker}", self.journal, self.consumers, lambda: looking, Polls())
+        self.service = Service(f"agent-{broker}", self.journal, Jobs(self.journal.id), lambda: looking, Polls())
         self._next = 0
 
     def serve(self) -> AgentServer:
@@ -209,18 +196,14 @@ class Simulated:
 
 
 def _live(fleet: list[Simulated], appends_a_second: int, ends: threading.Event) -> None:
-    began, done, next_trim = time.monotonic(), 0, TRIM_SECONDS
+    began, done = time.monotonic(), 0
     while not ends.wait(0.2):
         now = time.monotonic() - began
         due = int(now * appends_a_second) - done
         done += due
         for agent in fleet:
-            begun = agent.consumers.any()
-            if due and begun:
+            if due and agent.journal.begun:
                 agent.append(due)
-            if now >= next_trim:
-                agent.consumers.trim(_BOUNDS)
-        next_trim += TRIM_SECONDS if now >= next_trim else 0
 
 
 def main() -> None:

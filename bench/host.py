@@ -2,7 +2,7 @@
 its own.
 
 The agent's own parts, put together as `streaming.broker.agent.parts` does. What is left out is what answers others: servers, jobs that
-ask, consumer groups, the trimming of the journal.
+ask, consumer groups.
 
 A process of its own (`HostProcess`) is without what an agent leaves out. It does what each line of its input names, and prints what it
 took.
@@ -29,17 +29,14 @@ from streaming.broker.agent.ladders import Ladders
 from streaming.broker.agent.process import collect_rarely, raise_limit
 from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.journal.consumer_states import Registration
-from streaming.broker.journal.consumers import Consumers
 from streaming.broker.journal.journal import Journal
+from streaming.broker.journal.scan_cache import ScanCache
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.broker.watcher.structure import Structure
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.watcher import Watcher
 from streaming.common.settings import Settings
 from streaming.common.start_from import StartFrom
-
-READER = "bench"
 
 START_SECONDS = 60.0
 """How long the partitions of a broker may be unknown after a start of its agent that has a core for itself."""
@@ -60,33 +57,34 @@ class Took:
 
 
 class Host:
-    """An agent of one log dir. A reader is registered at its first start; a later one on the same journal finds that it is there."""
+    """An agent of one log dir, which a job begins to read at once.
 
-    def __init__(self, log_dir: Path, journal: Path) -> None:
+    Args:
+        cache: where it keeps what costs a scan; None: nowhere.
+    """
+
+    def __init__(self, log_dir: Path, cache: Path | None) -> None:
         pa.set_memory_pool(pa.system_memory_pool())  # as an agent does
         collect_rarely()
         settings = Settings()
         self._log_dirs = open_log_dirs([log_dir])
-        self.journal = Journal(journal, self._log_dirs.cluster_id, now_ms)
-        consumers = Consumers(self.journal, self.journal.now_ms)
+        self.journal, self._cache = Journal(), ScanCache(cache)
         cluster = ClusterView(self._log_dirs, running_configs(self._log_dirs))
-        self._ladders = Ladders(self._log_dirs, self._tails, self.journal, now_ms, rate=settings.ladder_rate, wait=_do_not_wait)
+        self._ladders = Ladders(self._log_dirs, self._tails, self._cache, now_ms, rate=settings.ladder_rate, wait=_do_not_wait)
         self.watcher = Watcher(
             self._log_dirs,
             self.journal,
             cluster,
             now_ms,
             producers_limit=settings.producers_limit,
-            attached=consumers.any(),
+            attached=False,
             noting=self._ladders,
+            cache=self._cache,
         )
         self._status = HostStatus(self._log_dirs, cluster, self.watcher.tails, now_ms, self.watcher.recovery)
         self.structure = Structure(self._log_dirs, lambda: None, now_ms)
         self.structure.start()
-        if consumers.note_seen(READER):
-            self.watcher.note_consumer()
-        else:
-            self.watcher.begin(Beginning(StartFrom.ACTIVE, resumed=False), Registration(READER))
+        self.watcher.begin(Beginning(StartFrom.ACTIVE, resumed=False))
 
     def poll(self) -> bool:
         """What the watcher's thread does at each poll; returns whether there is more to do at once."""
@@ -114,11 +112,11 @@ class Host:
             time.sleep(0.02)
 
     def close(self) -> None:
-        """Store the cursors, as an agent that ends does."""
+        """End it, as an agent that ends does."""
         self.watcher.close()
         self.structure.stop()
         self._ladders.join(0.0)
-        self.journal.close()
+        self._cache.close()
 
     def _tails(self) -> list[Tail]:
         return self.watcher.tails()
@@ -127,8 +125,8 @@ class Host:
 class HostProcess:
     """A host in a process of its own, which holds what an agent's holds; until the block is left."""
 
-    def __init__(self, log_dir: Path, journal: Path) -> None:
-        self._command = [sys.executable, "-c", _AS_AN_AGENT, str(log_dir), str(journal)]
+    def __init__(self, log_dir: Path, cache: Path | None = None) -> None:
+        self._command = [sys.executable, "-c", _AS_AN_AGENT, str(log_dir), *([] if cache is None else [str(cache)])]
 
     def __enter__(self) -> Self:
         root = ROOT
@@ -183,7 +181,7 @@ def main() -> None:
     for line in sys.stdin:
         began, before = time.monotonic(), time.process_time()
         if line.strip() == "open":
-            host, done = Host(*map(Path, sys.argv[1:3])), True
+            host, done = Host(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None), True
         else:
             done = getattr(host, line.strip())() is not False
         print(json.dumps([time.process_time() - before, time.monotonic() - began, done]), flush=True)

@@ -32,7 +32,6 @@ from streaming.broker.agent.polling_thread import REST_SECONDS
 from streaming.broker.agent.service import POLL_SECONDS
 from streaming.broker.disk.opening import RESERVED
 from streaming.broker.watcher import structure
-from streaming.common.settings import Settings
 from tests.scratch import scratch
 
 GROWN = 1_000
@@ -61,13 +60,11 @@ class _Agent:
     logs: int
     start: Took
     rest: Took
-    again: Took
     ladders: Took
     idle: list[Took]
     some_grown: list[Took]
     all_grown: list[Took]
     holdings: Holdings
-    journal_bytes: int
 
 
 def run(bounds: Bounds) -> None:
@@ -84,26 +81,21 @@ def run(bounds: Bounds) -> None:
 def _agent(count: int) -> _Agent:
     with (
         scratch() as memory,
-        tempfile.TemporaryDirectory(prefix="segtail-bench-") as disk,
         Partitions(Path(memory, "log"), count, BATCH_BYTES, earlier=EARLIER) as logs,
         _descriptors(),
+        HostProcess(logs.path) as host,
     ):
-        journal = Path(disk, "journal")
-        with HostProcess(logs.path, journal) as host:
-            with logs.alive():
-                start = host.start()
-            rest = host.catch_up()  # nothing is left, unless it was given up
-            ladders = host.do("climb")
-            with logs.alive():
-                idle = [_idle(host) for _ in range(IDLE_POLLS)]
-            some_grown = [_grow(host, logs, count // GROWN or 1) for _ in range(ROUNDS)]
-            all_grown = [_grow(host, logs, 1) for _ in range(ROUNDS)]
-            holdings = host.holds()
-            size = sum(each.stat().st_size for each in journal.rglob("*") if each.is_file())
-            host.do("close")
-        with HostProcess(logs.path, journal) as host, logs.alive():
-            again = host.start()
-    return _Agent(count, start, rest, again, ladders, idle, some_grown, all_grown, holdings, size)
+        with logs.alive():
+            start = host.start()
+        rest = host.catch_up()  # nothing is left, unless it was given up
+        ladders = host.do("climb")
+        with logs.alive():
+            idle = [_idle(host) for _ in range(IDLE_POLLS)]
+        some_grown = [_grow(host, logs, count // GROWN or 1) for _ in range(ROUNDS)]
+        all_grown = [_grow(host, logs, 1) for _ in range(ROUNDS)]
+        holdings = host.holds()
+        host.do("close")
+    return _Agent(count, start, rest, ladders, idle, some_grown, all_grown, holdings)
 
 
 @contextmanager
@@ -133,7 +125,6 @@ def _show_agents(agents: list[_Agent]) -> None:
     measures: dict[str, Callable[[_Agent], str]] = {
         f"start from nothing beside a live broker, CPU s, {START_SECONDS:.0f} at most": lambda each: _spent(each.start),
         "what was left then, beside a broker that does not write, CPU s": lambda each: f"{each.rest.cpu_seconds:.0f}",
-        f"start from the journal beside a live broker, CPU s, {START_SECONDS:.0f} at most": lambda each: _spent(each.again),
         "ladders begun and filled, CPU s": lambda each: f"{each.ladders.cpu_seconds:.0f}",
         "idle poll, CPU s (mean)": lambda each: f"{_mean_cpu(each.idle):.2f}",
         "the most of one": lambda each: f"{max(took.cpu_seconds for took in each.idle):.2f}",
@@ -144,7 +135,6 @@ def _show_agents(agents: list[_Agent]) -> None:
         "PSS MB": lambda each: f"{each.holdings.proportional_bytes / 1e6:.0f}",
         "open files": lambda each: f"{each.holdings.descriptors:,}",
         "inotify watches": lambda each: f"{each.holdings.inotify_watches:,}",
-        "journal MB": lambda each: f"{each.journal_bytes / 1e6:.0f}",
     }
     rows = [(name, *(measure(each) for each in agents)) for name, measure in measures.items()]
     show("one agent", ("", *(f"{each.logs:,} logs" for each in agents)), rows)
@@ -166,12 +156,10 @@ def _show_limits(half: _Agent, whole: _Agent) -> None:
     """Print what breaks first."""
     measures: dict[str, tuple[Callable[[_Agent], float], float]] = {
         f"a start takes {START_SECONDS:.0f} s": (lambda each: each.start.cpu_seconds + each.rest.cpu_seconds, START_SECONDS),
-        f"a start from the journal takes {START_SECONDS:.0f} s": (lambda each: each.again.cpu_seconds, START_SECONDS),
         f"an idle poll takes {POLL_SECONDS} s, for which a plan waits": (lambda each: _mean_cpu(each.idle), POLL_SECONDS),
         f"a poll with all grown takes {POLL_SECONDS} s": (lambda each: _median_cpu(each.all_grown), POLL_SECONDS),
         f"a poll with all grown takes {REST_SECONDS:.0f} s, and another is due": (lambda each: _median_cpu(each.all_grown), REST_SECONDS),
         f"MemoryHigh of the unit, {MEMORY_HIGH >> 20} MiB": (lambda each: each.holdings.proportional_bytes, MEMORY_HIGH),
-        "journal_max_bytes": (lambda each: each.journal_bytes, Settings().journal_max_bytes),
     }
     broken = {what: _reached(half, whole, measure, limit) for what, (measure, limit) in measures.items()}
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

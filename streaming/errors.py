@@ -66,20 +66,8 @@ class TooLargeError(FormatError):
     """Content that is larger than this program opens. It need not be damaged."""
 
 
-class JournalError(SegtailError):
-    """The journal is damaged, of another version or of another cluster."""
-
-
-class JournalBusyError(JournalError):
-    """Another agent uses the journal."""
-
-
-class ConsumerError(SegtailError):
-    """A consumer of a journal asks for what it cannot have."""
-
-
 class FencedError(SegtailError):
-    """Another thread has replaced this thread of the agent, so this one may no longer write into the journal."""
+    """Another thread has replaced this thread of the agent, so this one may publish nothing more."""
 
 
 class IncompleteError(SegtailError):

@@ -1,10 +1,8 @@
 """Agents inside the test's own process: turned by hand, or served on loopback with a thread that turns them."""
 
-import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +16,25 @@ from streaming.broker.agent.group_answers import GroupAnswers
 from streaming.broker.agent.group_following import REST_SECONDS, GroupFollowing
 from streaming.broker.agent.health_server import AgentMetrics
 from streaming.broker.agent.host_status import HostStatus
+from streaming.broker.agent.jobs import Jobs, is_full
 from streaming.broker.agent.ladders import Ladders
 from streaming.broker.agent.polling_thread import HostWatch, Polls
 from streaming.broker.agent.security import ServerFiles, open_security
 from streaming.broker.agent.service import Service
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.journal.consumers import Consumers, JournalBounds
 from streaming.broker.journal.journal import Journal
-from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
+from streaming.broker.journal.scan_cache import ScanCache
+from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Plan, PlanRequest, Range, Register
+from streaming.broker.protocol.known_ends import pack
 from streaming.broker.watcher.watcher import RESCAN_MS, Watcher
 from streaming.common.event_row import EVENTS, EventRow
+from streaming.common.log_key import LogKey
+from streaming.common.log_positions import KnownEnd
 from streaming.common.units import Address
 from streaming.rules import shard
 from streaming.spark.job.agent_statuses import AgentWatch
-from tests.builders import CLUSTER_ID, NOW
+from tests.builders import NOW
+from tests.events import Shard
 from tests.ports import free_ports
 
 LOOPBACK = Address("127.0.0.1", 0)
@@ -43,13 +46,14 @@ _TURN_MS = 100  # five times as fast as the clock on the wall
 class Agent:
     """An agent without a process. Its clock stands still but for ``look``."""
 
-    def __init__(self, *log_dirs: Path, journal: Path, name: str = "a1", redact: Callable[[str], str] | None = None) -> None:
+    def __init__(self, *log_dirs: Path, name: str = "a1", redact: Callable[[str], str] | None = None, cache: Path | None = None) -> None:
         self.name = name
         self._redact = redact
         self.metrics = AgentMetrics()
         self.now = NOW
         self.log_dirs = open_log_dirs(log_dirs)
-        self._directory = journal
+        self._cache = cache
+        self.readers: list[Reader] = []  # that have begun: they come back when it is another process
         self.open()
 
     @property
@@ -58,15 +62,16 @@ class Agent:
         return [log_dir.path for log_dir in self.log_dirs]
 
     def open(self) -> None:
-        """Start on the journal that is there."""
-        self.journal = Journal(self._directory, CLUSTER_ID, lambda: self.now)
-        self.consumers = Consumers(self.journal, self.journal.now_ms)
+        """Start, and know nothing but what the cache has."""
+        self.journal = Journal()
+        self.jobs = Jobs(self.journal.id)
+        self.cache = ScanCache(self._cache)
         self.cluster = ClusterView(self.log_dirs)
         self.polls = Polls()
         self.ladders = Ladders(
             self.log_dirs,
             lambda: self.watcher.tails(),
-            self.journal,
+            self.cache,
             lambda: self.now,
             rate=1 << 60,
             wait=lambda _: False,
@@ -75,22 +80,29 @@ class Agent:
         )
         self.watcher = self._watcher()
         self.host_status = HostStatus(self.log_dirs, self.cluster, self.watcher.tails, lambda: self.now, self.watcher.recovery)
-        host_watch = HostWatch(self.watcher, self.cluster, self.host_status)
         self.following = GroupFollowing(self.log_dirs, self.watcher.tails, rate=1 << 60, groups_limit=100, cpu_share=1e9)
         self.calls = DirCalls(self.paths)
         about_groups = GroupAnswers(
             journal=self.journal,
-            consumers=self.consumers,
+            jobs=self.jobs,
             log_dirs=self.log_dirs,
-            tails=self.watcher.tails,
+            tails=lambda: self.watcher.tails(),
             following=self.following,
             calls=self.calls,
             ladders=self.ladders,
             redact=self._redact,
         )
         self.service = Service(
-            self.name, self.journal, self.consumers, lambda: host_watch, self.polls, about_groups=about_groups, redact=self._redact or str
+            self.name,
+            self.journal,
+            self.jobs,
+            lambda: HostWatch(self.watcher, self.cluster, self.host_status),
+            self.polls,
+            about_groups=about_groups,
+            redact=self._redact or str,
         )
+        for reader in self.readers:
+            reader.register()
 
     def _watcher(self) -> Watcher:
         return Watcher(
@@ -99,13 +111,15 @@ class Agent:
             self.cluster,
             lambda: self.now,
             producers_limit=PRODUCERS_LIMIT,
-            attached=self.consumers.any(),
+            attached=self.journal.begun,
             noting=self.ladders,
+            cache=self.cache,
+            is_full=lambda: is_full(self.journal, self.jobs),
             few_logs=0,  # all by columns that can be
         )
 
     def replace_watcher(self) -> None:
-        """Another watcher goes on from the journal, as when a call of the first one does not return."""
+        """Another watcher goes on from what is published, as when a call of the first one does not return."""
         self.watcher.close()
         self.watcher = self._watcher()
 
@@ -113,7 +127,7 @@ class Agent:
     def listening(self, files: ServerFiles) -> Iterator[AgentServer]:
         """It answers whoever has what these files ask for."""
         security = open_security(files, LOOPBACK)
-        made = AgentServer(answers(replace(self.service, takes=security.takes)), LOOPBACK, security, self.metrics)
+        made = AgentServer(answers(self.service), LOOPBACK, security, self.metrics)
         try:
             yield made
         finally:
@@ -121,17 +135,11 @@ class Agent:
 
     def close(self) -> None:
         self.watcher.close()
-        self.journal.close()
+        self.cache.close()
 
     def restart(self) -> None:
-        """Another process on the same journal."""
+        """Another process."""
         self.close()
-        self.open()
-
-    def lose_journal(self) -> None:
-        """Another process that finds no journal."""
-        self.close()
-        shutil.rmtree(self._directory)
         self.open()
 
     def look(self) -> None:
@@ -151,11 +159,6 @@ class Agent:
         """Count everything that is not counted yet."""
         for log_dir in self.log_dirs.available:
             self.ladders.step(log_dir.path)
-
-    def trim(self, *, keep_ms: int = 10**12, expiry_ms: int = 10**12) -> None:
-        """Forget what nobody needs, and what is older than ``keep_ms`` in any case."""
-        while self.consumers.trim(JournalBounds(max_bytes=1 << 40, max_age_ms=keep_ms, consumer_expiry_ms=expiry_ms)):
-            pass
 
     @contextmanager
     def served(self, *, port: int | None = None) -> Iterator[str]:
@@ -204,16 +207,26 @@ def read_range(service: Service, asked: Range) -> pa.Table:
 class Reader:
     """What a job's source and Spark do together, for one agent and step by step."""
 
-    def __init__(self, agent: Agent, consumer: str = "job", start_from: str = "earliest") -> None:
+    def __init__(self, agent: Agent, consumer: str = "job", start_from: str = "earliest", counted: Shard | None = None) -> None:
         self.agent = agent
         self.consumer = consumer
         self.start_from = start_from
         self.run = "run 1"
-        self.at = ("", -1, 0)  # journal, seq, total: what Spark keeps
+        self.has = ("", -1)  # journal and seq: up to where it has everything
+        self.counted = Shard() if counted is None else counted
+
+    @property
+    def ends(self) -> dict[LogKey, KnownEnd]:
+        """Up to where it has counted each log."""
+        states = self.counted.states.items()
+        return {key: KnownEnd(state.log_end_offset, state.log_epoch) for key, state in states if key.topic and not state.departed}
 
     def register(self, *, resumed: bool | None = None) -> None:
         """Register, as one that has had something if it has, or as it is told to."""
-        self.agent.service.register(Register(self.consumer, self.start_from, bool(self.at[0]) if resumed is None else resumed))
+        if self not in self.agent.readers:
+            self.agent.readers.append(self)
+        known = bool(self.ends) if resumed is None else resumed
+        self.agent.service.register(Register(self.consumer, self.start_from, known, run=self.run, positions=pack(self.ends)))
 
     def begin(self) -> "Reader":
         """Register and let the agent publish what is there."""
@@ -222,35 +235,24 @@ class Reader:
         return self
 
     def plan(self, budget: int | None = None) -> Plan:
-        return self.agent.service.plan(
-            PlanRequest(self.consumer, self.run, *self.at[:2], budget, 0, total=self.at[2] if self.at[0] else -1)
-        )
+        return self.agent.service.plan(PlanRequest(self.consumer, self.run, *self.has, budget, 0))
 
     def asked(self, plan: Plan) -> Range:
-        journal, seq, total = self.at
-        same = journal == plan.journal
-        return Range(self.consumer, self.run, plan.journal, seq if same else -1, total if same else 0, plan.seq)
+        return Range(self.consumer, self.run, plan.journal, plan.after, plan.seq)
 
-    def take(self, plan: Plan, *, arrives: bool = True) -> list[EventRow]:
-        """Read what was planned; Spark goes on behind it whether or not it arrives."""
+    def apply(self, plan: Plan, *, arrives: bool = True) -> list[EventRow]:
+        """Read what was planned, which may be lost on its way."""
         assert plan.seq != NOT_BEGUN
-        asked = self.asked(plan)
-        rows = event_rows(read_range(self.agent.service, asked))
-        self.at = (plan.journal, plan.seq, plan.total)
-        if arrives:
-            self.agent.service.received(asked)
-            return rows
-        return []
-
-    def commit(self) -> None:
-        """What Spark tells when it plans the micro-batch after."""
-        self.agent.service.committed(Committed(self.consumer, self.run, *self.at[:2]))
+        rows = event_rows(read_range(self.agent.service, self.asked(plan)))
+        if not arrives:
+            return []
+        self.has = (plan.journal, plan.seq)
+        self.counted.fold(*rows)
+        return rows
 
     def step(self, budget: int | None = None) -> list[EventRow]:
-        """One micro-batch from plan to commit."""
-        rows = self.take(self.plan(budget))
-        self.commit()
-        return rows
+        """One micro-batch."""
+        return self.apply(self.plan(budget))
 
 
 def event_rows(table: Any) -> list[EventRow]:

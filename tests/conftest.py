@@ -134,7 +134,7 @@ def agent(log: "PartitionLog", tmp_path: Path) -> Iterator["Agent"]:
     """An agent beside the log, inside this process."""
     from tests.agents import Agent
 
-    made = Agent(log.directory.parent, journal=tmp_path / "journal")
+    made = Agent(log.directory.parent)
     yield made
     made.close()
 

@@ -70,12 +70,12 @@ class Broker:
         return self._reader
 
     def up(self) -> None:
-        """Start the agent, on the journal that it left."""
+        """Start the agent."""
         if self.agent is None:
-            self.agent = Agent(self.directory.path, journal=self._root / f"journal-{self.number}", name=f"a{self.number}")
+            self.agent = Agent(self.directory.path, name=f"a{self.number}")
             before, self._reader = self._reader, Reader(self.agent)
             if before is not None:
-                self._reader.at = before.at
+                self._reader.counted = before.counted
             self._reader.register(resumed=before is not None)
 
     def down(self) -> None:
@@ -84,10 +84,10 @@ class Broker:
             self.agent.close()
             self.agent = None
 
-    def lose_journal(self) -> None:
-        """The agent begins with another journal; its job knows it."""
+    def restart(self) -> None:
+        """The agent is another process, and knows nothing."""
         if self.agent is not None:
-            self.agent.lose_journal()
+            self.agent.restart()
             self.reader.register(resumed=True)
 
     def look(self, passing_ms: int) -> None:
@@ -211,8 +211,7 @@ class Election:
             if broker.agent is not None:
                 plan = broker.reader.plan()
                 if plan.seq >= 0:
-                    self.fold.fold(*broker.reader.take(plan))
-                    broker.reader.commit()
+                    self.fold.fold(*broker.reader.apply(plan))
 
     def finish(self) -> None:
         """Everything is up, and everything is read."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from streaming.broker.journal.joined_ranges import cut, overwritten_from
+from streaming.broker.journal.range_values import cut, overwritten_from
 from streaming.common.event_row import EVENTS, EventRow
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind

@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from streaming.broker.journal.joined_ranges import cut, overwritten_from
+from streaming.broker.journal.range_values import cut, overwritten_from
 from streaming.common.rows import ROWS, SHARD, unpack_rows
 from streaming.common.state_row import STATES
 from streaming.rules.shard import fold_shard

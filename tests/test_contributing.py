@@ -27,8 +27,7 @@ import streaming
 from streaming.spark.client.column_versions import as_events
 from streaming.common.event_row import EVENTS
 from streaming.broker.journal.blocks import PlacedEvent, block_of, pack, rows_of, unpack
-from streaming.broker.journal.forgetting import merged
-from streaming.broker.journal.joined_ranges import cut, overwritten_from
+from streaming.broker.journal.range_values import cut, overwritten_from
 from streaming.common.rows import Kind, unpack_rows
 from streaming.rules.shard import fold_by_columns, fold_by_rows
 from streaming.rules.shard_state import ShardState
@@ -56,14 +55,13 @@ for way in (scan_few, scan_many):
     (scanned,) = way(content.buffer, [Piece(0, len(content.data), 0)])
     assert (scanned.sums.control_batches, scanned.sums.batches) == (1, 1), way
 
-# two ranges that are joined
+# the range after it
 second = replace(first, seq=3, base_offset=5, next_offset=10, start_position=168, end_position=336)
-assert merged(first, second).control_batches == 2
 
 # both ways of folding lead to the same states, also on a state of before
 rows = [row(Kind.APPEARED, 1, next_offset=0, settled=True), first, second]
 for fold in (fold_by_rows, fold_by_columns):
-    before = ShardState((root / "tests/golden/shard_state_5.bin").read_bytes(), (root / "tests/golden/segment_lists_3.bin").read_bytes)
+    before = ShardState((root / "tests/golden/shard_state_6.bin").read_bytes(), (root / "tests/golden/segment_lists_3.bin").read_bytes)
     assert len(before.table)
     assert [before.find(key).control_batches for key in before.known()] == [0] * len(before.table)
     for each in (rows[:1], rows[1:]):
@@ -79,7 +77,7 @@ table.apply(changed)
 (line,) = [each for each in page(table).splitlines() if each.startswith("segtail_partition_control_batches_total{")]
 assert line == 'segtail_partition_control_batches_total{broker="1",topic="orders",partition="0"} 2', line
 
-# a journal, and an agent, of before
+# a block, and an agent, of before
 (found,) = rows_of(unpack((scratch / "before.block").read_bytes()))
 assert (found.event.records, found.event.control_batches) == (3, 0)
 sent = pa.Table.from_batches([batch_of(rows)]).drop_columns(["control_batches"])
@@ -115,6 +113,6 @@ def test_the_counter_that_is_shown_is_counted_kept_and_exported(tmp_path: Path) 
     command = [sys.executable, "-c", IN_THE_COPY, str(ROOT), str(tmp_path)]
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    # a journal that goes back to this version: the column is left out
+    # a block that goes back to this version: the column is left out
     (found,) = rows_of(unpack((tmp_path / "after.block").read_bytes()))
     assert found.event == EVENT_BEFORE

@@ -89,9 +89,9 @@ def _led(topic: str, topic_id: UUID) -> list[bytes]:
 
 def test_the_way_of_a_range(tmp_path: Path) -> None:
     log = partition(log_dir(tmp_path), "orders")
-    agent = Agent(log.directory.parent, journal=tmp_path / "journal")
+    agent = Agent(log.directory.parent)
     with _profiled() as entered, served(answers(agent.service)) as address:
-        job, folding, reader = OneAgentJob(agent, Settings()), Folding(), reader_of(address)
+        job, folding, reader = OneAgentJob(agent, Settings()), Folding(), reader_of(address, run="run 1")  # that which has begun
         at = reader.initialOffset()
         for offset in range(3):  # the first rows of a log are none that are usual
             log.append(batch(3, timestamp=NOW + offset))
@@ -120,7 +120,7 @@ def test_the_way_of_a_commit(tmp_path: Path) -> None:
     log, orders = partition(disk, OFFSETS), partition(disk, "orders", topic_id=2)
     orders.append(batch(9, timestamp=NOW))
     MetadataCopy(disk.path).write([made for number, topic in enumerate((OFFSETS, "orders"), 1) for made in _led(topic, UUID(int=number))])
-    agent = Agent(log.directory.parent, journal=tmp_path / "journal")
+    agent = Agent(log.directory.parent)
     with _profiled() as entered, served(answers(agent.service)) as address:
         job, client, board = OneAgentJob(agent, Settings()), AgentClient(address), GroupBoard(monotonic=lambda: agent.now / 1000)
         around = Surroundings(

@@ -154,7 +154,7 @@ def _agent(kafka: Kafka, directory: Path) -> Iterator[_Reader]:
     """An agent beside the broker that has a job."""
     (port,) = free_ports(1)
     dirs = ",".join(map(str, kafka.log_dirs))
-    arguments = ("--log-dirs", dirs, "--journal", directory / "journal", "--listen", f"127.0.0.1:{port}", "--name", "beside")
+    arguments = ("--log-dirs", dirs, "--listen", f"127.0.0.1:{port}", "--name", "beside")
     with service("agent", "agent", *arguments, directory=directory):
         reader = _Reader(f"http://127.0.0.1:{port}")
         try:

@@ -250,7 +250,7 @@ def run_hunt(directory: Path, minutes: float, seed: int) -> Report:
     kafka = Kafka(directory / "kafka", settings=_BROKER)
     agent_port, page_port = free_ports(2)
     url = f"http://127.0.0.1:{page_port}/metrics"
-    agent = ("agent", "--log-dirs", ",".join(map(str, kafka.log_dirs)), "--journal", directory / "journal")
+    agent = ("agent", "--log-dirs", ",".join(map(str, kafka.log_dirs)))
     job = ("run", "--from", "earliest", "--agents", f"http://127.0.0.1:{agent_port}", "--checkpoint", directory / "checkpoint", *_OPTIONS)
     commands: dict[str, tuple[object, ...]] = {
         AGENT: (*agent, "--listen", f"127.0.0.1:{agent_port}", "--name", "hunt"),

@@ -40,9 +40,9 @@ class Trend:
 MEMORY = {part: Measure(f"{part}, PSS", "MiB", _MIB, 0.10, 24 * _MIB) for part in (AGENT, DRIVER, JVM, SOURCE_AND_WORKERS)}
 RESIDENT = {part: Measure(f"{part}, RSS", "MiB", _MIB, 0.10, 24 * _MIB) for part in MEMORY}
 DESCRIPTORS = {part: Measure(f"{part}, descriptors", "", 1, 0.05, 16) for part in MEMORY}
-JOURNAL = Measure("journal's files", "MiB", _MIB, 0.10, 16 * _MIB)
+CACHE = Measure("files of the cache", "MiB", _MIB, 0.10, 16 * _MIB)
 LAG = Measure("tail lag", "MiB", _MIB, 0.10, 16 * _MIB)
-MEASURES = (*MEMORY.values(), *RESIDENT.values(), *DESCRIPTORS.values(), JOURNAL, LAG)
+MEASURES = (*MEMORY.values(), *RESIDENT.values(), *DESCRIPTORS.values(), CACHE, LAG)
 
 
 def trend(measure: Measure, samples: Sequence[tuple[float, float]]) -> Trend:

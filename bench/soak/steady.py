@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.soak.fleet import BACKLOG, Fleet, Written
-from bench.soak.sampling import DESCRIPTORS, JOURNAL, LAG, MEASURES, Measure, Trend, sample, size_of, trend
+from bench.soak.sampling import CACHE, DESCRIPTORS, LAG, MEASURES, Measure, Trend, sample, size_of, trend
 from tests.ports import free_ports
 from tests.processes import until
 from tests.worlds.scraping import Scraper, scrape
@@ -63,13 +63,13 @@ class Report:
 class _Run:
     """The parts of a run and what was seen of them."""
 
-    def __init__(self, fleet: Fleet, running: Mapping[str, Service], journal: Path, url: str, plan: Plan) -> None:
+    def __init__(self, fleet: Fleet, running: Mapping[str, Service], cache: Path, url: str, plan: Plan) -> None:
         self.fleet = fleet
         self.running = running
         self.pages = Scraper(url, leave_out=("churn.",))
         self.samples: dict[Measure, list[tuple[float, float]]] = {measure: [] for measure in MEASURES}
         self.lag_seconds = 0.0
-        self._journal = journal
+        self._cache = cache
         self.every = min(SCRAPE_SECONDS, plan.minutes)
         self._churn_seconds = min(CHURN_SECONDS, 3 * plan.minutes)
         self._next_sample = self._next_churn = self._next_roll = 0.0
@@ -98,7 +98,7 @@ class _Run:
     def _sample(self) -> None:
         now = time.monotonic()
         found = sample(self.running["agent"], self.running["job"])
-        found[JOURNAL] = size_of(self._journal)
+        found[CACHE] = size_of(self._cache)
         page = scrape(self.pages.url) or ""
         self.pages.take(page)
         found[LAG] = sum(value for _, value in values_of(page, "segtail_tail_lag_bytes"))
@@ -129,16 +129,16 @@ def values_of(page: str, name: str) -> list[tuple[str, float]]:
 def run_steady(directory: Path, plan: Plan) -> Report:
     """Run it."""
     agent_port, page_port = free_ports(2)
-    journal, logs = directory / "journal", directory / "logs"
+    cache, logs = directory / "cache", directory / "logs"
     where = ("--agents", f"http://127.0.0.1:{agent_port}", "--checkpoint", directory / "checkpoint", "--listen", f"127.0.0.1:{page_port}")
-    agent = ("agent", "--log-dirs", logs, "--journal", journal, "--listen", f"127.0.0.1:{agent_port}", "--name", "soak", *_SMALL[2:])
+    agent = ("agent", "--log-dirs", logs, "--cache", cache, "--listen", f"127.0.0.1:{agent_port}", "--name", "soak", *_SMALL[2:])
     url = f"http://127.0.0.1:{page_port}/metrics"
     delay_seconds = min(DELAY_SECONDS, 6 * plan.minutes)
     with (
         Fleet(logs, plan.partitions, plan.active, plan.seed, topics=KEPT_TOPICS, delay_seconds=delay_seconds) as fleet,
         services(directory / "messages", agent=agent, job=("run", "--from", "earliest", *where, *_SMALL)) as running,
     ):
-        run = _Run(fleet, running, journal, url, plan)
+        run = _Run(fleet, running, cache, url, plan)
         began = time.monotonic()
         until("everything is counted", run.whole, _START_SECONDS)
         start_seconds = time.monotonic() - began
@@ -163,7 +163,7 @@ def run_steady(directory: Path, plan: Plan) -> Report:
             plan=plan,
             written=fleet.written,
             trends=trends,
-            samples=len(run.samples[JOURNAL]),
+            samples=len(run.samples[CACHE]),
             start_seconds=start_seconds,
             backlog_seconds=backlog_seconds,
             lag_seconds=run.lag_seconds,

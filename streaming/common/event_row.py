@@ -68,9 +68,6 @@ class Event:
     ahead_batches: Count = 0  # data batches that are dated after their append
     expired: Blob = None  # the batches past their retention when they were appended (rows.EXPIRED); null for none
     judges_expiry: Flag = False  # a limit in time is known, so ``expired`` has what is past it
-    published_upto: Long = -1  # the journal has published the offsets of this log below it before; -1 none of the row's
-    rolled: Blob = None  # of a list: the SEGMENTS that were begun since the one before; null for none
-    deleted: Blob = None  # of a list: the SEGMENTS before its first that the one before had; null for none
 
     @property
     def log(self) -> LogKey:

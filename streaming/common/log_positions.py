@@ -62,6 +62,16 @@ class Position(NamedTuple):
 Positions = Mapping[LogName, Position]
 
 
+class KnownEnd(NamedTuple):
+    """Everything of a log below ``next_offset`` is counted; right before it lies leader epoch ``epoch``, `NOT_KNOWN` if nothing says it.
+
+    Unlike one with a `Position`, its reader sees by the epochs of what it gets where a log was overwritten.
+    """
+
+    next_offset: int
+    epoch: int
+
+
 def without_begins(positions: Positions) -> dict[LogName, Position]:
     """The same for who goes on from there."""
     return {name: at if at.begin == NOT_KNOWN else at._replace(begin=NOT_KNOWN) for name, at in positions.items()}

@@ -24,7 +24,7 @@ TRANSACTION_SECONDS_BOUNDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 
 APPEND_DELAY_SECONDS_BOUNDS = (30, 300, 3_600, 21_600, 86_400, 604_800, 2_592_000)
 """Upper bounds (inclusive) of the histogram of how late batches arrive: 30 s to 30 days; one more bucket takes the rest."""
 
-SKIP_REASONS = ("deleted", "corrupt", "journal_trimmed", "agent_lost")
+SKIP_REASONS = ("deleted", "corrupt", "agent_lost")
 """The reasons why log bytes never reached the counters, in the order of the ``skipped_bytes`` list."""
 
 SKIPPED_COPIES = ("exported", "follower")
@@ -44,8 +44,7 @@ class Kind(StrEnum):
     FOUND = "found"  # the list of a log's segments and related values; it replaces what was known
     CENSUS = "census"  # one of the logs that an agent has: only its key and its log dir
     CENSUS_END = "census_end"  # closes a census: the log dirs ("broker:path") in log_dir have no other logs; reason: those not looked into
-    MISSED = "missed"  # a consumer missed a part of a coordinator's log: its entries are not known until they are sent again
-    ARRIVED = "arrived"  # the agent's journal was read up to seq; bytes is its total there. Added by the reader of the journal
+    ARRIVED = "arrived"  # the agent's rows were read up to seq; bytes is its total there. Added by who reads them
     RECALL = "recall"  # without agent and journal: a run of the query begins, and the shard has to hand out all its logs. From the source
 
     @classmethod

@@ -105,7 +105,7 @@ class Settings(BaseModel):
     )
     checkpoint: Directory = Field(
         default=Path("checkpoints/segtail"),
-        description="The directory of all data that the job keeps, the journal of its own agent included.",
+        description="The directory of all data that the job keeps.",
     )
     listen: Listen = Field(
         default=Address("127.0.0.1", 9712), description="The address at which /metrics is served; port 0 takes any free port."
@@ -286,17 +286,6 @@ class Settings(BaseModel):
         "many again. Fixed when a checkpoint is made; an existing checkpoint keeps its own.",
     )
     max_bytes_per_batch: Size = Field(default=2 << 30, description="The largest number of log bytes that one micro-batch counts.")
-    consumer_expiry: PositiveDuration = Field(
-        default=timedelta(hours=24),
-        description="An agent's journal no longer keeps events for a job that is silent for longer; the job's loss is counted.",
-    )
-    journal_max_bytes: Size = Field(
-        default=1 << 30, description="Largest size of an agent's journal; bytes that are trimmed unread are counted."
-    )
-    journal_max_age: PositiveDuration = Field(
-        default=timedelta(days=7),
-        description="Longest time that an agent's journal keeps events that no job has read; bytes that are trimmed are counted.",
-    )
     master: SparkMaster = Field(default="local[2]", description="Where Spark runs.")
     spark: SparkOptions = Field(default_factory=dict, description="More options for Spark, by their own names.")
     class_archives: OptionalDirectory = Field(
@@ -346,7 +335,7 @@ class Settings(BaseModel):
     token_file: OptionalFile = Field(
         default=None,
         description="An agent accepts only jobs that send one of the tokens in this file: one per line, behind a name and a space if it is "
-        "to have a name; jobs of one name can then not touch those of another. A token with takes=ID behind it gets the job ID.",
+        "to have a name; jobs of one name can then not touch those of another.",
     )
     metrics_listen: OptionalListen = Field(
         default=None,

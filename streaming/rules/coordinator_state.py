@@ -183,9 +183,6 @@ def _codes(table: pa.Table) -> Longs:
 
 log = logging.getLogger(__name__)
 
-_MERGED = "journal_trimmed"
-"""The reason of a loss whose row still contains the coordinators' entries."""
-
 _LOST = -1
 
 
@@ -200,27 +197,20 @@ def taken(before: LogState | None, after: LogState, row: EventRow) -> LogState:
         if row.coordinator is not None:
             whole = before is not None and 0 <= before.log_end_offset <= before.coordinator_upto
             if whole and before is not None and before.journal == row.journal and row.next_offset <= before.coordinator_upto:
-                return after  # it is sent for another consumer
+                return after  # it is sent for another job
             return _kept(after, [row.coordinator], row, row.next_offset)
         goes_on = row.next_offset <= after.coordinator_upto or 0 <= row.follows <= after.coordinator_upto
-        return after if goes_on else missed(after)
+        return after if goes_on else replace(after, coordinator_upto=_LOST)
     if after.coordinator_upto < 0:
         return after if row.coordinator is None else _kept(after, [after.coordinator, row.coordinator], row, _LOST)
-    if row.kind == Kind.CORRUPT or (row.kind == Kind.SKIPPED and row.reason != _MERGED):
+    if row.kind in (Kind.CORRUPT, Kind.SKIPPED):
         return replace(after, coordinator_upto=_LOST)
-    if row.kind in (Kind.APPENDED, Kind.SKIPPED):
-        return _learnt(after, row)
-    return after
+    return _learnt(after, row) if row.kind == Kind.APPENDED else after
 
 
 def cut(state: LogState, offset: int) -> LogState:
     """The log after a truncation at ``offset``: entries that were overwritten there are not kept, so completeness is lost."""
     return replace(state, coordinator_upto=_LOST) if state.coordinator_upto > offset else state
-
-
-def missed(state: LogState) -> LogState:
-    """The log after a part of it never reached this fold."""
-    return replace(state, coordinator_upto=_LOST) if state.coordinator_upto >= 0 else state
 
 
 def _learnt(state: LogState, row: EventRow) -> LogState:

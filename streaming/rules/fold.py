@@ -35,11 +35,11 @@ class LogChange:
 class Mark:
     """How far an agent's rows have been folded in a shard: up to and including ``seq`` of ``journal``.
 
-    An agent delivers its journal in order and without gaps, though some events more than once. So one mark identifies every row that comes
-    again, also those of logs that no longer exist.
+    An agent delivers its events in order and without gaps, though some more than once. So one mark identifies every row that comes again,
+    also those of logs that no longer exist.
 
     It needs no more than one journal: a micro-batch has one range of one journal of each agent (`streaming.spark.source.offsets.ranges`). A
-    consumer that begins anew at an agent gets a journal of another name, and the one before is never read again. Where a micro-batch is run
+    run that begins anew at an agent gets a journal of another name, and the one before is never read again. Where a micro-batch is run
     again, the marks are those of before it, as the states are.
     """
 
@@ -113,8 +113,6 @@ class ShardFold:
                 self._gone(row)
             elif row.topic:
                 self._step(row)
-            elif row.kind == Kind.SKIPPED:  # a loss that belongs to no known log any more
-                self._skip_in_residue(row.agent, row.broker, row.reason, row.bytes)
             else:
                 _not_known(row)
         self._leave_all()
@@ -127,9 +125,6 @@ class ShardFold:
         state = self._get(key)
         if row.kind == Kind.APPEARED:
             self.touched[key] = coordinator_state.taken(state, log_fold.appeared(state, row), row)
-        elif row.kind == Kind.MISSED:
-            if state is not None:
-                self.touched[key] = coordinator_state.missed(state)
         elif row.kind == Kind.CENSUS:
             self._in_census.add(key)
         elif row.kind == Kind.FOUND:
@@ -240,7 +235,7 @@ class ShardFold:
             if size:
                 self._skip_in_residue(state.agent, state.broker, reason, size, followed)
 
-    def _skip_in_residue(self, agent: str, broker: int, reason: str, size: int, followed: int = 0) -> None:
+    def _skip_in_residue(self, agent: str, broker: int, reason: str, size: int, followed: int) -> None:
         empty = residue(agent, broker, self._shard)
         self.touched[empty.key] = (self._get(empty.key) or empty).skipped(reason, size, followed)
 

@@ -195,7 +195,7 @@ def _part(row: EventRow, offset: int) -> int:
 
 def truncated(state: LogState, row: EventRow) -> LogState:
     """The log was truncated at ``row.next_offset``. Counted bytes stay counted, and the bytes that replace them are counted again."""
-    if not row.bytes and row.next_offset < state.log_end_offset and is_of_another(state, row):
+    if row.next_offset < state.log_end_offset and is_of_another(state, row) and (not row.bytes or _is_behind(row, state)):
         return _noted(state, row)  # another agent has read further. If that is gone, the leader epoch of the next append will show it
     if not row.bytes and row.next_offset >= state.log_end_offset:  # only the end of a log, published again or cleaned
         return log_transactions.found(replace(_ended_unseen(state, row), log_end_offset=row.next_offset), row)
@@ -212,6 +212,11 @@ def truncated(state: LogState, row: EventRow) -> LogState:
         active_position=row.end_position,
     )
     return log_transactions.found(log_transactions.truncated(coordinator_state.cut(after, end), end, row.bytes), row)
+
+
+def _is_behind(row: EventRow, state: LogState) -> bool:
+    """Whether what was counted last was appended in the epoch for which a truncation made way, or later: then this is known already."""
+    return 0 <= row.leader_epoch <= state.log_epoch
 
 
 def skipped(state: LogState, row: EventRow) -> LogState:

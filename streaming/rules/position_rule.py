@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from streaming.common.log_positions import MOST_EPOCHS, Epochs, Position
+from streaming.common.log_positions import MOST_EPOCHS, NOT_KNOWN, Epochs, KnownEnd, Position
 
 
 class EpochStart(Protocol):
@@ -45,6 +45,26 @@ def resume(at: Position, epochs: Sequence[EpochStart], log_start: int, log_end: 
     common = min(at.next_offset, _common(at, epochs, log_end), max(log_end, log_start))
     offset = max(common, log_start)
     return Resumed(offset, cut_off=at.next_offset - common, deleted=offset - common if log_start > common else 0)
+
+
+def goes_on_at(end: KnownEnd, epochs: Sequence[EpochStart], log_start: int) -> int | None:
+    """Where to read on for who has counted a log of the same topic id up to ``end``, or at the log's end if that is less.
+
+    What it has counted and the log are the same as far as the epoch of the last that it has counted goes in both. Of an epoch that the log
+    does not have that is not known: None. Then it has to be given everything, and sees by the epochs what was overwritten.
+
+    Args:
+        epochs: of the log, ascending; of one that has none it is only known whether it is shorter.
+        log_start: its first offset.
+    """
+    if not epochs:
+        return max(log_start, end.next_offset)
+    if end.next_offset <= log_start:
+        return log_start  # what lay between is deleted, whatever it was
+    known = next((each for each in epochs if each.epoch == end.epoch), None)
+    if end.epoch == NOT_KNOWN or known is None or known.start_offset >= end.next_offset:
+        return None
+    return max(log_start, min(end.next_offset, _next_start(end.epoch, epochs, end.next_offset)))
 
 
 def epochs_below(epochs: Sequence[EpochStart], offset: int) -> Epochs:

@@ -94,7 +94,7 @@ def _opened(value: bytes | None) -> dict[LogKey, bytes]:
     return dict(zip(map(LogKey, *keys), lists, strict=True))
 
 
-_STATE_VERSION = 5
+_STATE_VERSION = 6
 SCHEMA = pa.schema([each for each in columns_of(LogState) if each.name != "segments"])
 """The columns of the table: all of a `LogState` except its list of segments."""
 

@@ -7,6 +7,7 @@ import pytest
 
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN
 from streaming.common.event_row import EventRow
+from streaming.rules.fold import LogChange
 from streaming.rules.log_state import LogState
 from streaming.simulator.log import LogDir, PartitionLog
 from tests.agents import Agent, Reader
@@ -25,15 +26,15 @@ class World:
         self._paused: set[str] = set()
         self.stepped_back: set[str] = set()  # topics whose counters were gone or began anew
 
-    def start(self, name: str, *dirs: int, journal: str = "") -> None:
+    def start(self, name: str, *dirs: int) -> None:
         """An agent that watches these log dirs; one of this name ends before."""
         before = self.readers.get(name)
         if before is not None and name not in self._paused:
             before.agent.close()
         self._paused.discard(name)
-        made = Agent(*(self.dirs[number].path for number in dirs), journal=self._root / (journal or f"of {name}"), name=name)
+        made = Agent(*(self.dirs[number].path for number in dirs), name=name)
         if before is None:
-            self.readers[name] = Reader(made)
+            self.readers[name] = Reader(made, counted=_Known(self.shard))
         self.readers[name].agent = made
         self.readers[name].register(resumed=bool(self.shard.states))
 
@@ -86,6 +87,18 @@ class World:
     def close(self) -> None:
         for name in list(self.readers):
             self.stop(name)
+
+
+class _Known(Shard):
+    """What the job has counted of all agents. It is folded elsewhere, in an order that a test chooses."""
+
+    def __init__(self, shard: Shard) -> None:
+        super().__init__()
+        self.states = shard.states
+
+    def fold(self, *rows: EventRow) -> list[LogChange]:
+        del rows
+        return []
 
 
 @pytest.fixture

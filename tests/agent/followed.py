@@ -54,7 +54,7 @@ class Beside:
 
 @contextmanager
 def beside(tmp_path: Path, *paths: Path, groups_limit: int = 100) -> Iterator[Beside]:
-    agent = Agent(*paths, journal=tmp_path / "journal")
+    agent = Agent(*paths)
     Reader(agent).begin()
     log_dirs = open_log_dirs(paths)
     made = Beside(agent, log_dirs, None, paths)  # type: ignore[arg-type]

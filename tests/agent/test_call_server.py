@@ -11,18 +11,18 @@ import pytest
 from streaming.broker.agent import excerpt_answers
 from streaming.broker.agent.call_answers import answers
 from streaming.broker.agent.call_server import AT_ONCE_BYTES, PRINCIPALS_CALLS, AgentServer
-from streaming.broker.protocol.agent_calls import POSITIONS_BYTES, REQUEST_BYTES, Call, Reason
-from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
+from streaming.broker.protocol.agent_calls import POSITIONS_BYTES, REGISTER_BYTES, REQUEST_BYTES, Call, Reason
+from streaming.broker.protocol.consumer_messages import PlanRequest, Range, Register
 from streaming.broker.protocol.excerpt_messages import Scan, ScanRequest
 from streaming.broker.protocol.status_messages import Status
 from streaming.common.event_row import EVENTS
 from streaming.common.rows import Kind
 from streaming.common.units import Address
-from streaming.errors import AgentError, JournalError
+from streaming.errors import AgentError
 from streaming.simulator.log import PartitionLog
 from streaming.spark.client import agent_client as client_module
 from streaming.spark.client.agent_client import AgentClient
-from tests.agents import Agent, Reader, served
+from tests.agents import Agent, served
 from tests.builders import NOW, batch, log_dir, partition
 from tests.limits import SECONDS
 from tests.processes import until
@@ -52,7 +52,7 @@ def refused() -> str:
 
 def begun(client: AgentClient) -> PlanRequest:
     """Register and wait for the beginning; returns how to plan."""
-    client.register(Register("job", "earliest", resumed=False))
+    client.register(Register("job", "earliest", resumed=False, run="run 1"))
     while not client.status().caught_up:
         pass
     return PlanRequest("job", "run 1", "", -1, None, 0)
@@ -70,38 +70,17 @@ def test_no_proxy_of_the_web_is_asked_for_an_agent(agent: Agent, monkeypatch: py
 
 def test_rows_cross_the_wire_as_they_are(agent: Agent, client: AgentClient) -> None:
     plan = client.plan(begun(client))
-    asked = Range("job", "run 1", plan.journal, -1, 0, plan.seq)
+    asked = Range("job", "run 1", plan.journal, plan.after, plan.seq)
     table = client.read(asked)
     assert table.schema == EVENTS
     assert table["kind"].to_pylist()[:4] == [Kind.APPEARED, Kind.CENSUS, Kind.CENSUS_END, Kind.APPENDED]
     assert table["records"].to_pylist()[3] == 5
-    assert agent.service.plan(PlanRequest("job", "run 1", plan.journal, plan.seq, None, 0)).again is False
-
-
-def test_a_commit_moves_the_place_of_a_consumer(agent: Agent, client: AgentClient) -> None:
-    plan = client.plan(begun(client))
-    client.read(Range("job", "run 1", plan.journal, -1, 0, plan.seq))
-    client.committed(Committed("job", "run 1", plan.journal, plan.seq))
-    assert agent.consumers.committed("job") == plan.seq
-
-
-def test_rows_that_arrived_are_handed_on_even_if_the_agent_cannot_know_it(agent: Agent) -> None:
-    """With an answer or without, it may believe that they have: they must not be dropped."""
-
-    def refuse(_: bytes) -> Iterator[bytes]:
-        raise AgentError("not now")
-
-    reader = Reader(agent).begin()
-    with served(answers(agent.service) | {Call.RECEIVED: refuse}) as address:
-        client = AgentClient(address)
-        assert client.read(reader.asked(reader.plan())).num_rows > 2
-        client.close()
-    assert agent.service.arrivals.upto("job", "run 1", agent.journal.id) == -1
+    assert agent.service.plan(PlanRequest("job", "run 1", plan.journal, plan.seq, None, 0)).seq == plan.seq
 
 
 def test_an_answer_that_does_not_come_in_time_is_an_error(client: AgentClient, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = client.plan(begun(client))
-    client.read(Range("job", "run 1", plan.journal, -1, 0, plan.seq))
+    client.read(Range("job", "run 1", plan.journal, plan.after, plan.seq))
     monkeypatch.setattr(client_module, "ANSWER_SECONDS", -0.19)  # what it may take beyond the wait that is asked for
     with pytest.raises(AgentError, match=client.address):
         client.plan(PlanRequest("job", "run 1", plan.journal, plan.seq, None, 200))
@@ -117,7 +96,7 @@ def test_an_agent_that_is_not_there_is_an_error_that_names_its_address(ask: str)
 def test_reading_from_an_agent_that_is_not_there_is_an_error_too() -> None:
     address = refused()
     with pytest.raises(AgentError, match=address):
-        AgentClient(address).read(Range("job", "run 1", "j1", -1, 0, 1))
+        AgentClient(address).read(Range("job", "run 1", "j1", 0, 1))
     with pytest.raises(AgentError, match=address):
         list(AgentClient(address).scan(ScanRequest(scan=Scan.BATCHES, excerpts=[])))
 
@@ -158,7 +137,7 @@ def test_a_connection_is_made_anew_after_it_was_closed(client: AgentClient) -> N
     assert client.status().journal == before
 
 
-@pytest.mark.parametrize("error", [JournalError("the journal /var/lib/own cannot be used"), KeyError("a fault of ours")])
+@pytest.mark.parametrize("error", [OSError("the file /var/lib/own cannot be used"), KeyError("a fault of ours")])
 def test_what_is_not_for_callers_is_in_the_agent_s_log_alone_and_once_a_second(
     agent: Agent, error: Exception, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,6 +173,19 @@ def test_a_port_that_is_taken_is_refused(agent: Agent) -> None:
 def test_a_call_that_is_refused_before_its_message_has_come_is_refused_with_words(client: AgentClient) -> None:
     with pytest.raises(AgentError, match="knows no call 'levitate'"):
         client._ask("levitate", b"x" * REQUEST_BYTES, Status, SECONDS)
+
+
+def test_only_a_registration_may_be_larger_than_other_requests() -> None:
+    def answer(body: bytes, _principal: str) -> Iterator[bytes]:
+        yield str(len(body)).encode()
+
+    with served({Call.REGISTER: answer, Call.PLAN: answer}) as address:
+        client = AgentClient(address)
+        assert client._one(Call.REGISTER, b"x" * REGISTER_BYTES, SECONDS) == str(REGISTER_BYTES).encode()
+        for call, size in ((Call.REGISTER, REGISTER_BYTES + 1), (Call.PLAN, REQUEST_BYTES + 1)):
+            with pytest.raises(AgentError, match=r"what listens there is no agent|closed the connection"):
+                client._one(call, b"x" * size, SECONDS)
+        client.close()
 
 
 def test_requests_with_positions_may_be_larger_than_others_and_not_without_bound(client: AgentClient) -> None:
@@ -241,10 +233,10 @@ class Held:
 
 def test_a_call_has_a_moment_to_end_when_its_agent_ends() -> None:
     held = Held()
-    server = AgentServer({Call.COMMITTED: held.answer}, Address("127.0.0.1", 0))
+    server = AgentServer({Call.BATCH: held.answer}, Address("127.0.0.1", 0))
     client = AgentClient(str(server.address))
     with ThreadPoolExecutor(2) as pool:
-        call = pool.submit(client._one, Call.COMMITTED, b"", SECONDS)
+        call = pool.submit(client._one, Call.BATCH, b"", SECONDS)
         held.wait(1)
         end = pool.submit(server.close, SECONDS)
         until("nobody else is taken", lambda: not answers_at(server.address))
@@ -265,14 +257,14 @@ def answers_at(address: Address) -> bool:
 def test_a_call_counts_for_its_token_as_long_as_a_thread_works_for_it() -> None:
     """Its client may be gone: else one token would keep all threads."""
     held = Held()
-    server = AgentServer({Call.COMMITTED: held.answer}, Address("127.0.0.1", 0))
+    server = AgentServer({Call.BATCH: held.answer}, Address("127.0.0.1", 0))
     for _ in range(PRINCIPALS_CALLS):
         with socket.create_connection((server.address.host, server.address.port), SECONDS) as gone:
-            gone.sendall(b"POST /calls/committed HTTP/1.0\r\nContent-Length: 0\r\n\r\n")
+            gone.sendall(b"POST /calls/batch HTTP/1.0\r\nContent-Length: 0\r\n\r\n")
             held.wait(1)
     client = AgentClient(str(server.address))
     with pytest.raises(AgentError, match=f"{PRINCIPALS_CALLS} calls with this token"):
-        client._one(Call.COMMITTED, b"", SECONDS)
+        client._one(Call.BATCH, b"", SECONDS)
     held.go_on.set()
     until("its calls are over", lambda: is_answered(client))
     client.close()
@@ -280,11 +272,11 @@ def test_a_call_counts_for_its_token_as_long_as_a_thread_works_for_it() -> None:
 
 
 def test_a_call_whose_message_does_not_come_counts_no_longer_than_its_connection() -> None:
-    with served({Call.COMMITTED: lambda _body, _principal: iter([b"{}"])}) as address:
+    with served({Call.BATCH: lambda _body, _principal: iter([b"{}"])}) as address:
         where, client = Address.parse(address), AgentClient(address)
         for _ in range(PRINCIPALS_CALLS):
             with socket.create_connection((where.host, where.port), SECONDS) as gone:
-                gone.sendall(b"POST /calls/committed HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
+                gone.sendall(b"POST /calls/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
                 assert gone.recv(100).startswith(b"HTTP/1.1 100 ")
         until("its calls are over", lambda: is_answered(client))
         client.close()
@@ -292,7 +284,7 @@ def test_a_call_whose_message_does_not_come_counts_no_longer_than_its_connection
 
 def is_answered(client: AgentClient) -> bool:
     try:
-        return client._one(Call.COMMITTED, b"", SECONDS) == b"{}"
+        return client._one(Call.BATCH, b"", SECONDS) == b"{}"
     except AgentError:
         return False
 

@@ -11,7 +11,7 @@ from tests.builders import batch, log_dir, partition
 def test_it_is_reported_where_it_is_asked_for_and_then_only_what_changed(tmp_path: Path) -> None:
     directory = log_dir(tmp_path)
     partition(directory, "orders", 0).append(batch(3))
-    agent = Agent(directory.path, journal=tmp_path / "journal")
+    agent = Agent(directory.path)
     Reader(agent).begin()
     assert agent.service.status().catalog == []
     first = Status.decode(agent.service.status(StatusRequest(catalog=True)).encode())

@@ -159,7 +159,7 @@ steps = st.one_of(
         st.tuples(st.just(name), brokers, st.just(0))
         for name in (
             *("replicate", "replicate", "elect", "elect", "elect_unheard", "tell", "snapshot", "look", "look", "look", "read"),
-            *("up", "down", "restart", "lose_journal"),
+            *("up", "down", "restart"),
         )
     ),
 )
@@ -180,7 +180,7 @@ def do(election: Election, name: str, number: int, records: int) -> None:
                 election.look(number)
         case "tell":
             election.publish(broker)
-        case "up" | "down" | "lose_journal":
+        case "up" | "down":
             getattr(broker, name)()
         case "restart":
             broker.down()

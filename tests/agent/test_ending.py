@@ -23,7 +23,7 @@ def test_at_a_hangup_it_takes_the_level_of_its_log_anew_and_goes_on(tmp_path: Pa
     disk, config = log_dir(tmp_path), tmp_path / "segtail.yaml"
     partition(disk, "orders").append(batch(3))
     config.write_text("log_level: info\n")
-    options = ("--config", config, "--log-dirs", disk.path, "--journal", tmp_path / "journal", "--listen", "127.0.0.1:0")
+    options = ("--config", config, "--log-dirs", disk.path, "--listen", "127.0.0.1:0")
     with segtail("agent", *options, stated=tmp_path / "stated") as agent:
         until("it listens", lambda: "agent listens" in agent.stated, saw=lambda: agent.stated)
         assert "level=debug" not in agent.stated
@@ -46,7 +46,7 @@ def test_at_a_hangup_it_takes_the_level_of_its_log_anew_and_goes_on(tmp_path: Pa
 def test_a_signal_to_a_group_that_a_member_passes_on_ends_the_agent_in_good_order(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
     partition(disk, "orders").append(batch(3))
-    options = ("--log-dirs", disk.path, "--journal", tmp_path / "journal", "--listen", "127.0.0.1:0")
+    options = ("--log-dirs", disk.path, "--listen", "127.0.0.1:0")
     with segtail("agent", *options, stated=tmp_path / "stated", before=(sys.executable, "-c", _PASSES_ON)) as agent:
         until("it listens", lambda: "agent listens" in agent.stated, saw=lambda: agent.stated)
         os.killpg(os.getpgid(agent.family[0].pid), signal.SIGTERM)

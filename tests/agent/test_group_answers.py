@@ -35,7 +35,7 @@ def asked(agent: Agent, request: GroupsRequest | None = None) -> GroupsAnswer:
 def test_groups_are_reported_with_an_end_of_the_journal_that_covers_them(tmp_path: Path) -> None:
     log = partition(log_dir(tmp_path), OFFSETS, 3)
     log.append(committed("g", 5), committed("h", 6, producer=8))
-    agent = Agent(log.directory.parent, journal=tmp_path / "journal")
+    agent = Agent(log.directory.parent)
     Reader(agent).begin()
     agent.follow_groups()
     answer = asked(agent)
@@ -54,7 +54,7 @@ def test_groups_are_reported_with_an_end_of_the_journal_that_covers_them(tmp_pat
 def test_names_of_groups_do_not_leave_the_host_if_they_may_not(tmp_path: Path) -> None:
     log = partition(log_dir(tmp_path), OFFSETS)
     log.append(committed("secret", 5), committed("secret too", 6, producer=8), committed("secret", 7, number=1))
-    agent = Agent(log.directory.parent, journal=tmp_path / "journal", redact=lambda name: redacted(name, CLUSTER_ID))
+    agent = Agent(log.directory.parent, redact=lambda name: redacted(name, CLUSTER_ID))
     Reader(agent).begin()
     agent.follow_groups()
     (changes,) = asked(agent).changes
@@ -69,7 +69,7 @@ def test_clients_and_hosts_of_a_group_do_not_leave_the_host_either(tmp_path: Pat
     members = [SimulatedMember("m1", "client-1", (0,)), SimulatedMember("m2", "client-2", (1,))]
     for generation, there in ((4, members[:1]), (5, members), (6, members[:1])):
         log.append(Batch(records=(classic_group_record("secret", generation, "orders", there, NOW + generation),)))
-    agent = Agent(log.directory.parent, journal=tmp_path / "journal", redact=lambda name: redacted(name, CLUSTER_ID))
+    agent = Agent(log.directory.parent, redact=lambda name: redacted(name, CLUSTER_ID))
     Reader(agent).begin()
     agent.follow_groups()
     (row,) = asked(agent).changes[0].groups.to_pylist()
@@ -93,7 +93,7 @@ def orders(tmp_path: Path) -> PartitionLog:
 
 
 def check(tmp_path: Path, log: PartitionLog, offset: int) -> BatchCheck:
-    agent = Agent(log.directory.parent, journal=tmp_path / "journal")
+    agent = Agent(log.directory.parent)
     Reader(agent).begin()
     try:
         with agent.served() as address:
@@ -225,7 +225,7 @@ def test_a_log_that_is_not_here_is_an_error(tmp_path: Path) -> None:
 def test_nothing_is_checked_in_a_log_dir_that_does_not_answer_or_whose_logs_the_watcher_has_not_found_again(
     tmp_path: Path, orders: PartitionLog
 ) -> None:
-    agent = Agent(orders.directory.parent, journal=tmp_path / "journal")
+    agent = Agent(orders.directory.parent)
     Reader(agent).begin()
     asked, answers = BatchRequest(broker=1, topic="orders", topic_id=TOPIC_ID, partition=0, offset=0), agent.service.about_groups
     assert answers is not None

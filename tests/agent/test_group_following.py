@@ -327,7 +327,7 @@ def test_another_watcher_goes_on_with_what_was_read(tmp_path: Path) -> None:
     with beside(tmp_path, log.directory.parent) as agent:
         agent.settle()
         before = Job().ask(agent.following).editions
-        agent.agent.restart()
+        agent.agent.replace_watcher()
         agent.follow()  # before it has listed the logs
         log.append(committed("g", 6))
         agent.settle()

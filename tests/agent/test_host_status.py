@@ -28,7 +28,7 @@ def directory(tmp_path: Path) -> LogDir:
 
 @pytest.fixture
 def agent(directory: LogDir, tmp_path: Path) -> Iterator[Agent]:
-    made = Agent(directory.path, journal=tmp_path / "journal")
+    made = Agent(directory.path)
     yield made
     made.close()
 
@@ -93,7 +93,7 @@ def test_whether_its_broker_lists_a_log_dir_is_reported_where_it_is_known(tmp_pa
     lost = LogDir(tmp_path / "d1", 1, CLUSTER_ID, UUID(int=7))
     blind = LogDir(tmp_path / "d2", 2, CLUSTER_ID, UUID(int=8))
     metadata_of(listed, "kafka_3_9")
-    agent = Agent(listed.path, lost.path, blind.path, journal=tmp_path / "journal")
+    agent = Agent(listed.path, lost.path, blind.path)
     agent.look()
     assert [each.registered for each in agent.service.status().log_dirs] == [True, False, None]
     agent.close()
@@ -105,7 +105,7 @@ def test_a_broker_shows_what_its_metadata_log_knows(tmp_path: Path) -> None:
     quorum = {"leaderId": 2, "leaderEpoch": 4, "votedId": -1, "votedDirectoryId": "AAAAAAAAAAAAAAAAAAAAAA", "data_version": 1}
     (folder / "quorum-state").write_text(json.dumps(quorum))
     blind = LogDir(tmp_path / "d1", 4, CLUSTER_ID, UUID(int=4))
-    agent = Agent(seeing.path, blind.path, journal=tmp_path / "journal")
+    agent = Agent(seeing.path, blind.path)
     agent.look()
     sees, sees_not = agent.service.status().broker_statuses
     assert (sees.broker, sees.readable, sees.controller) == (3, True, 2)
@@ -123,7 +123,7 @@ def test_a_broker_shows_what_its_metadata_log_knows(tmp_path: Path) -> None:
 def test_how_many_partitions_each_broker_leads_is_counted_over_all_topics(tmp_path: Path) -> None:
     directory = log_dir(tmp_path)
     metadata_of(directory, "three_nodes")
-    agent = Agent(directory.path, journal=tmp_path / "journal")
+    agent = Agent(directory.path)
     agent.look()
     (status,) = agent.service.status().broker_statuses
     assert status.led == [Led(1, 6), Led(2, 3)]
@@ -139,7 +139,7 @@ def test_a_broker_starts_from_when_its_process_comes_up_and_what_is_left_to_read
     directory.write_recovery_points()
     directory.write_high_watermarks()
     os.utime(directory.path / "replication-offset-checkpoint", (NOW / 1000, NOW / 1000))
-    agent = Agent(directory.path, journal=tmp_path / "journal")
+    agent = Agent(directory.path)
     Reader(agent).register()
 
     def starts() -> tuple[bool, int]:
@@ -173,7 +173,7 @@ def test_a_broker_starts_from_when_its_process_comes_up_and_what_is_left_to_read
 def test_where_there_is_no_topic_of_coordinators_that_is_known_as_long_as_metadata_can_be_read(tmp_path: Path) -> None:
     directory = log_dir(tmp_path)
     Controller(directory, 1, UUID(int=5), [directory.directory_id], 9092, NOW)
-    agent = Agent(directory.path, journal=tmp_path / "journal")
+    agent = Agent(directory.path)
     agent.look()
     assert agent.service.status().broker_statuses[0].transaction_partitions == 0
     shutil.rmtree(directory.path / "__cluster_metadata-0")
@@ -191,7 +191,7 @@ def test_a_log_dir_hosts_replicas_where_the_metadata_assigns_one_to_it(tmp_path:
     partition(empty, "orders")  # a copy that was left behind
     partition(empty, "gone", topic_id=2)  # its topic was deleted while the disk was away
     partition(empty, "moves", topic_id=3, name=f"moves-0.{0:032x}-future")
-    agent = Agent(full.path, empty.path, journal=tmp_path / "journal")
+    agent = Agent(full.path, empty.path)
     agent.look()
     assert [each.hosts for each in agent.service.status().log_dirs] == [True, False]
     shutil.rmtree(full.path / "__cluster_metadata-0")
@@ -204,7 +204,7 @@ def test_a_replaced_disk_is_compared_with_the_registration_by_its_new_id(tmp_pat
     home, disk = log_dir(tmp_path, "home"), log_dir(tmp_path, "disk")
     new = UUID(int=99)
     controller = Controller(home, 1, UUID(int=5), [home.directory_id, disk.directory_id], 9092, NOW)
-    agent = Agent(home.path, disk.path, journal=tmp_path / "journal")
+    agent = Agent(home.path, disk.path)
     agent.look()
     assert [each.registered for each in agent.service.status().log_dirs] == [True, True]
     disk.release()
@@ -222,7 +222,7 @@ def test_a_replaced_disk_is_compared_with_the_registration_by_its_new_id(tmp_pat
 def test_how_the_metadata_log_grows_is_reported_while_an_idle_controller_writes(tmp_path: Path) -> None:
     directory = log_dir(tmp_path)
     controller = Controller(directory, 1, UUID(int=5), [directory.directory_id], 9092, NOW)
-    agent = Agent(directory.path, journal=tmp_path / "journal")
+    agent = Agent(directory.path)
     agent.look()
     (status,) = agent.service.status().broker_statuses
     assert (status.appended_ms, len(status.log_dirs), status.expected, status.snapshot) == (-1, 1, True, True)
@@ -246,7 +246,7 @@ def test_a_broker_that_was_shut_down_cleanly_leaves_a_word_until_its_next_start(
 def test_whether_a_broker_has_replicas_is_reported(tmp_path: Path) -> None:
     directory = log_dir(tmp_path)
     controller = Controller(directory, 1, UUID(int=5), [directory.directory_id], 9092, NOW)
-    agent = Agent(directory.path, journal=tmp_path / "journal")
+    agent = Agent(directory.path)
     agent.look()
     assert [each.replicas for each in agent.service.status().broker_statuses[0].registered] == [False]
     controller.create_topic("orders", UUID(int=1), (), [directory.directory_id], NOW)
@@ -258,7 +258,7 @@ def test_whether_a_broker_has_replicas_is_reported(tmp_path: Path) -> None:
 def test_a_broker_of_before_kraft_has_no_metadata_to_be_read(tmp_path: Path) -> None:
     directory = log_dir(tmp_path)
     (directory.path / "meta.properties").write_text(f"version=0\nbroker.id=1\ncluster.id={CLUSTER_ID}\n")
-    agent = Agent(directory.path, journal=tmp_path / "journal")
+    agent = Agent(directory.path)
     agent.look()
     (status,) = agent.service.status().broker_statuses
     assert (status.readable, status.expected) == (False, False)
@@ -298,7 +298,7 @@ def test_what_lies_besides_segments_is_added_up_for_each_log_dir_by_itself(tmp_p
         log.roll()
         log.append(batch())
         compact(log, 0, keep={0})  # leaves what it has replaced
-    agent = Agent(one.path, two.path, journal=tmp_path / "journal")
+    agent = Agent(one.path, two.path)
     Reader(agent, start_from="active").begin()
     agent.now += CHECK_EVERY_MS
     agent.look()
@@ -364,7 +364,7 @@ def test_logs_of_live_topics_that_a_broker_has_set_aside_or_will_are_named(tmp_p
     aside.append(batch(3), batch(2))
     unnamed = partition(disk, "orders", 1, topic_id=8)
     unnamed.append(batch(4))
-    made = Agent(disk.path, journal=tmp_path / "journal")
+    made = Agent(disk.path)
     Reader(made).register()
     made.now += CHECK_EVERY_MS
     assert (state_of(made).stray_only, state_of(made).unnamed) == (1, 0)

@@ -18,7 +18,7 @@ from streaming.broker.agent import group_answers, laddered_log
 from streaming.broker.agent.dir_threads import GONE_SECONDS, DirCalls, R
 from streaming.broker.agent.group_answers import find_positions
 from streaming.broker.agent.laddered_log import LadderedLog
-from streaming.broker.agent.ladders import REST_SECONDS, RETRY_SECONDS, STORE_SECONDS, SWEEP_SECONDS
+from streaming.broker.agent.ladders import REST_SECONDS, RETRY_SECONDS, SWEEP_SECONDS
 from streaming.broker.disk.locate import without_replaced
 from streaming.broker.disk.scanning import window
 from streaming.broker.disk.segment_files import list_segments
@@ -26,7 +26,6 @@ from streaming.broker.ladder import filling
 from streaming.broker.ladder.positions import count_log, positions
 from streaming.broker.ladder.segment_ladder import RUNG_BYTES
 from streaming.broker.protocol.group_messages import POSITIONS_ASKED, RecordsRequest
-from streaming.errors import JournalError
 from streaming.kafka.scan.headers import Batches
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log import PartitionLog, clean
@@ -45,7 +44,7 @@ Answer = dict[str, int | str]
 
 @contextmanager
 def beside(tmp_path: Path, *logs: PartitionLog) -> Iterator[Agent]:
-    agent = Agent(*dict.fromkeys(log.directory.parent for log in logs), journal=tmp_path / "journal")
+    agent = Agent(*dict.fromkeys(log.directory.parent for log in logs), cache=tmp_path / "cache")
     Reader(agent, start_from="active").begin()
     yield agent
     agent.close()
@@ -274,14 +273,14 @@ def test_ladders_are_forgotten_when_their_segments_go(tmp_path: Path, log: Parti
     with beside(tmp_path, log) as agent:
         agent.count()
         agent.ladders.join(0)
-        assert {key.base_offset for key in agent.journal.laddered()} == {segment.base_offset for segment in log.segments[:-1]}
+        assert {key.base_offset for key in agent.cache.laddered()} == {segment.base_offset for segment in log.segments[:-1]}
         before = answers(agent, log, [log.log_end_offset])
         log.config = type(log.config)(retention_bytes=0)
         log.delete_old_segments(NOW)
         agent.look()
         agent.count()
         agent.ladders.join(0)
-        assert {key.base_offset for key in agent.journal.laddered()} == {segment.base_offset for segment in log.segments[:-1]}
+        assert {key.base_offset for key in agent.cache.laddered()} == {segment.base_offset for segment in log.segments[:-1]}
         assert answers(agent, log, [log.log_end_offset]) == before
         check(agent, log)
 
@@ -292,19 +291,19 @@ def test_a_watcher_that_has_not_listed_the_logs_yet_makes_none_gone(
     with beside(tmp_path, log) as agent:
         agent.count()
         agent.ladders.join(0)
-        before, stored = answers(agent, log, [0]), agent.journal.laddered()
+        before, stored = answers(agent, log, [0]), agent.cache.laddered()
         with monkeypatch.context() as patch:
             patch.setattr(agent.watcher, "tails", list)
             agent.count()
             agent.ladders.join(0)
         agent.count()
-        assert (answers(agent, log, [0]), agent.journal.laddered()) == (before, stored)
+        assert (answers(agent, log, [0]), agent.cache.laddered()) == (before, stored)
         monkeypatch.setattr(agent.watcher, "tails", list)
         agent.count()
         agent.now += int(GONE_SECONDS * 1000)
         agent.count()
         agent.ladders.join(0)
-        assert (agent.ladders.all(), agent.journal.laddered()) == ([], set())
+        assert (agent.ladders.all(), agent.cache.laddered()) == ([], set())
 
 
 def test_segments_that_go_while_no_agent_runs_are_forgotten_later(tmp_path: Path, log: PartitionLog) -> None:
@@ -319,7 +318,7 @@ def test_segments_that_go_while_no_agent_runs_are_forgotten_later(tmp_path: Path
         agent.now += int(SWEEP_SECONDS * 1000)
         agent.look()
         agent.count()
-        assert {key.base_offset for key in agent.journal.laddered()} == {segment.base_offset for segment in log.segments[:-1]}
+        assert {key.base_offset for key in agent.cache.laddered()} == {segment.base_offset for segment in log.segments[:-1]}
 
 
 def test_after_a_truncation_nothing_is_compared_with_what_was_reported_before(tmp_path: Path, log: PartitionLog) -> None:
@@ -728,22 +727,3 @@ def test_a_log_that_is_cut_off_while_a_gap_is_closed_is_begun_again(tmp_path: Pa
         agent.now += int(RETRY_SECONDS * 1000)
         agent.count()
         check(agent, log)
-
-
-def test_what_the_journal_refuses_is_stored_later(
-    tmp_path: Path, log: PartitionLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    with beside(tmp_path, log) as agent:
-
-        def full(*_: object) -> None:
-            raise JournalError("no room")
-
-        with monkeypatch.context() as patched:
-            patched.setattr(agent.journal, "keep_ladders", full)
-            agent.now += int(STORE_SECONDS * 1000)
-            agent.count()
-        assert "cannot be stored now" in caplog.text
-        check(agent, log)
-        agent.now += int(STORE_SECONDS * 1000)
-        agent.count()
-        assert len(agent.journal.laddered()) == 3

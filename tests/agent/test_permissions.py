@@ -109,7 +109,7 @@ from tests.agents import Agent
 if os.geteuid() == 0:
     os.setgid(65534); os.setuid(65534)
 logging.basicConfig(format="%(message)s %(path)s")
-agent = Agent(Path(sys.argv[1]), journal=Path(sys.argv[2]))
+agent = Agent(Path(sys.argv[1]))
 for _ in range(2):
     agent.host_status.refresh()
     agent.now += CHECK_EVERY_MS

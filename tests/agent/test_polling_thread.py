@@ -45,7 +45,7 @@ class Behind:
 
 
 def test_a_backlog_is_paced_by_what_each_poll_has_read_and_how_long_it_took(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    agent, stop, noted = Agent(log_dir(tmp_path).path, journal=tmp_path / "journal"), threading.Event(), []
+    agent, stop, noted = Agent(log_dir(tmp_path).path), threading.Event(), []
 
     class Noted(BacklogPace):
         def read(self, size: int, began: float, ended: float) -> None:
@@ -66,7 +66,7 @@ def test_a_backlog_is_paced_by_what_each_poll_has_read_and_how_long_it_took(tmp_
 
 
 def test_a_fault_that_nobody_thought_of_ends_the_thread_and_is_kept(tmp_path: Path) -> None:
-    agent = Agent(log_dir(tmp_path).path, journal=tmp_path / "journal")
+    agent = Agent(log_dir(tmp_path).path)
 
     def make(_: Callable[[], bool]) -> HostWatch:
         return HostWatch(Broken(), agent.cluster, agent.host_status)  # type: ignore[arg-type]

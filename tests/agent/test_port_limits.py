@@ -3,9 +3,8 @@
 import re
 from pathlib import Path
 
-from streaming.broker.agent import call_server, position_answers, service
+from streaming.broker.agent import call_server, jobs, position_answers, service
 from streaming.broker.disk import opening
-from streaming.broker.journal import consumers
 from streaming.broker.protocol import agent_calls, position_messages
 from streaming.common.web import places
 
@@ -22,6 +21,7 @@ def figures(limit: str) -> list[int]:
 def test_the_page_shows_the_limits() -> None:
     kib, mib = 1 << 10, 1 << 20
     assert figures("a request") == [agent_calls.REQUEST_BYTES // mib]
+    assert figures("a registration") == [agent_calls.REGISTER_BYTES // mib]
     assert figures("positions in a request") == [agent_calls.POSITIONS_BYTES // mib, position_messages.MOST_LOGS]
     assert figures("plans by positions at once") == [position_answers.AT_ONCE]
     assert figures("plans by positions that wait") == [position_answers.WAITING, position_answers.PRINCIPALS_WAITING]
@@ -37,7 +37,7 @@ def test_the_page_shows_the_limits() -> None:
     assert figures("the message of a call") == [call_server.REQUEST_SECONDS]
     assert figures("an answer") == [call_server.ANSWER_SECONDS, call_server.SCAN_SECONDS]
     assert figures("the wait of a plan") == [service.MOST_WAIT_SECONDS]
-    assert figures("jobs that are registered") == [consumers.MOST_CONSUMERS]
+    assert figures("jobs that are remembered") == [jobs.MOST_JOBS]
     assert figures("beginnings of jobs") == [service.BEGINNINGS, service.BEGINNING_SECONDS]
     assert figures("descriptors") == [opening.RESERVED]
 

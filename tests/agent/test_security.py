@@ -11,14 +11,13 @@ from streaming.broker.agent.call_server import AgentServer
 from streaming.broker.agent.security import OPEN, ServerFiles, open_security
 from streaming.broker.agent.service import Service
 from streaming.broker.protocol.agent_calls import Reason
-from streaming.broker.protocol.consumer_messages import Plan, PlanRequest, Range, Register
+from streaming.broker.protocol.consumer_messages import Plan, PlanRequest, Range
 from streaming.broker.protocol.excerpt_messages import Scan, ScanRequest
-from streaming.broker.protocol.status_messages import StatusRequest
 from streaming.common.units import Address
 from streaming.errors import AgentError, UsageError
 from streaming.spark.client.address_lookup import NO_FILES, ClientFiles
 from streaming.spark.client.agent_client import AgentClient, credentials
-from tests.agents import LOOPBACK, Agent
+from tests.agents import LOOPBACK, Agent, Reader
 from tests.certificates import OTHER_TOKEN, TOKEN, Authority, token_file
 from tests.limits import SECONDS
 
@@ -115,80 +114,13 @@ def test_rows_need_the_token_too(agent: Agent, tmp_path: Path) -> None:
     with agent.listening(ServerFiles(token_file=token_file(tmp_path / "tokens"))) as where:
         client = AgentClient(f"http://{where.address}")
         for call in (
-            lambda: client.read(Range("", "", agent.journal.id, 0, 0, 1)),
+            lambda: client.read(Range("", "", agent.journal.id, 0, 1)),
             lambda: list(client.scan(ScanRequest(scan=Scan.BATCHES, excerpts=[]))),
             client.topics,
         ):
             with pytest.raises(AgentError) as error:
                 call()
             assert error.value.reason == Reason.UNAUTHORIZED
-        client.close()
-
-
-JOB = "b0576f2c-0000-4000-8000-000000000001"
-
-
-def test_a_job_of_another_token_is_refused_with_whose_it_is_and_what_to_do(
-    agent: Agent, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    tokens, mine = token_file(tmp_path / "tokens", f"payments {TOKEN}", f"billing {OTHER_TOKEN}"), token_file(tmp_path / "mine", TOKEN)
-    agent.consumers.register(JOB)
-    journal = agent.consumers.journal(JOB)
-    with agent.listening(ServerFiles(token_file=tokens)) as where:
-        client = AgentClient(f"http://{where.address}", ClientFiles(token_file=mine))
-        calls = (
-            lambda: client.status(StatusRequest(consumer=JOB)),
-            lambda: client.plan(PlanRequest(JOB, "run", journal, 0, None, 0)),
-            lambda: client.register(Register(JOB, "earliest", resumed=True)),
-            lambda: client.read(Range(JOB, "run", journal, 0, 0, 1), "a1"),
-        )
-        calls[0]()
-        assert agent.consumers.owner(JOB) == "", "a status takes nobody's job"
-        calls[1]()
-        assert agent.consumers.owner(JOB) == "payments"
-        before = agent.metrics.page()
-        token_file(mine, OTHER_TOKEN)
-        for number, call in enumerate(calls, 1):
-            with pytest.raises(
-                AgentError, match=f"the job {JOB} belongs to another token there, that of payments, and its token is bil"
-            ) as error:
-                call()
-            assert error.value.reason == Reason.UNAUTHORIZED
-            assert "--agent-token-file" in str(error.value)
-            assert f"takes={JOB}" in str(error.value)
-            assert f"segtail_agent_unauthorized_total {number}.0" in agent.metrics.page().decode()
-        assert b"segtail_agent_unauthorized_total 0.0" in before
-        assert client.status().agent == "a1"
-        client.close()
-    (line,) = (each for each in caplog.records if "a consumer of another token is refused" in each.message)
-    assert (vars(line)["owner"], vars(line)["principal"]) == ("payments", "billing")
-    assert "takes=ID" in vars(line)["remedy"]
-
-
-def test_a_job_that_met_an_agent_with_the_wrong_token_is_given_back_to_its_own(agent: Agent, tmp_path: Path) -> None:
-    """It goes on from where it was: nothing is read again."""
-    tokens, mine = (
-        token_file(tmp_path / "tokens", f"payments {TOKEN}", f"billing {OTHER_TOKEN}"),
-        token_file(tmp_path / "mine", OTHER_TOKEN),
-    )
-    agent.consumers.register(JOB)
-    with agent.listening(ServerFiles(token_file=tokens)) as where:
-        client = AgentClient(f"http://{where.address}", ClientFiles(token_file=mine))
-        request = PlanRequest(JOB, "run", agent.consumers.journal(JOB), 0, None, 0)
-        first = client.plan(request)
-        token_file(mine, TOKEN)
-        with pytest.raises(AgentError, match="that of billing"):
-            client.plan(request)
-        token_file(tokens, f"payments {TOKEN} takes={JOB}", f"billing {OTHER_TOKEN}")
-        assert client.status(StatusRequest(consumer=JOB)).agent == "a1"
-        assert agent.consumers.owner(JOB) == "billing"
-        assert client.plan(request) == first
-        assert agent.consumers.owner(JOB) == "payments"
-        token_file(tokens, f"payments {TOKEN}", f"billing {OTHER_TOKEN}")
-        assert client.plan(request) == first
-        token_file(mine, OTHER_TOKEN)
-        with pytest.raises(AgentError, match="that of payments"):
-            client.plan(request)
         client.close()
 
 
@@ -281,13 +213,15 @@ def test_certificates_are_exchanged_without_a_restart(
 
     def noted_plan(service: Service, request: PlanRequest, principal: str = "") -> Plan:
         has_come.set()
-        return plan(service, request)
+        return plan(service, request, principal)
 
     monkeypatch.setattr(Service, "plan", noted_plan)
     served = authority.server()
+    reader = Reader(agent).begin()
+    reader.step()
     with agent.listening(served) as where:
         old = AgentClient(f"https://{where.address}", authority.client())
-        long_poll = PlanRequest("", "run", agent.journal.id, agent.journal.end().seq, None, 2_000)
+        long_poll = PlanRequest("job", "run 1", *reader.has, None, 2_000)
         answers = []
         thread = threading.Thread(target=lambda: answers.append(old.plan(long_poll)))
         thread.start()
@@ -301,7 +235,7 @@ def test_certificates_are_exchanged_without_a_restart(
         assert asked(where, ClientFiles(ca=after.ca)) == "a1"
         assert refused(where, ClientFiles(ca=authority.ca))[0] == Reason.UNTRUSTED
         thread.join()
-        assert answers[0].journal == agent.journal.id  # a call under way is not cut
+        assert answers[0].seq == reader.has[1]  # a call under way is not cut
         old.close()
 
 

@@ -7,19 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from streaming.broker.agent import service
 from streaming.broker.agent.service import POLL_SECONDS
-from streaming.broker.journal.joined_ranges import decode_steps
-from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
+from streaming.broker.protocol.consumer_messages import NOT_BEGUN, PlanRequest, Range, Register
 from streaming.common.event_row import EventRow
 from streaming.common.rows import SKIP_REASONS, Kind
-from streaming.errors import AgentError
+from streaming.errors import AgentError, GoneError
 from streaming.simulator.log import PartitionLog, compact
 from streaming.simulator.segment_writer import LogConfig
 from tests.agents import Agent, Reader, event_rows, read_range
-from tests.builders import NOW, batch, commit, log_dir, partition
+from tests.builders import NOW, batch, log_dir, partition
 from tests.events import Shard
 from tests.scratch import scratch
-from tests.watcher.journalled import events_of
 
 
 @pytest.fixture
@@ -46,7 +45,7 @@ def counted(*deliveries: Sequence[EventRow]) -> int:
 # --- registering
 
 
-def test_a_new_consumer_gets_the_logs_from_where_it_wants_them_and_a_census(agent: Agent, log: PartitionLog) -> None:
+def test_a_new_job_gets_the_logs_from_where_it_wants_them_and_a_census(agent: Agent, log: PartitionLog) -> None:
     log.append(batch(3))
     log.roll()
     log.append(batch(2))
@@ -55,7 +54,7 @@ def test_a_new_consumer_gets_the_logs_from_where_it_wants_them_and_a_census(agen
     assert (rows[0].next_offset, rows[3].base_offset, records(rows)) == (3, 3, 2)
 
 
-def test_before_its_beginning_is_published_a_consumer_has_no_plan(agent: Agent) -> None:
+def test_before_its_beginning_is_published_a_job_has_no_plan(agent: Agent) -> None:
     reader = Reader(agent)
     assert reader.plan().seq == NOT_BEGUN
     reader.register()
@@ -65,7 +64,7 @@ def test_before_its_beginning_is_published_a_consumer_has_no_plan(agent: Agent) 
     assert kinds(reader.step()) == [Kind.APPEARED, Kind.CENSUS, Kind.CENSUS_END, Kind.FOUND]
 
 
-def test_nothing_older_comes_before_the_beginning_of_a_second_consumer(agent: Agent, log: PartitionLog) -> None:
+def test_nothing_older_comes_before_the_beginning_of_a_second_job(agent: Agent, log: PartitionLog) -> None:
     log.append(batch(3))
     Reader(agent).begin().step()
     log.append(batch(2))
@@ -76,29 +75,84 @@ def test_nothing_older_comes_before_the_beginning_of_a_second_consumer(agent: Ag
     assert (rows[0].kind, records(rows)) == (Kind.APPEARED, 5)
 
 
-def test_a_known_consumer_is_registered_with_a_picture_and_nothing_is_published_again(agent: Agent, log: PartitionLog) -> None:
+def test_a_run_that_registers_again_goes_on_and_nothing_is_published_again(agent: Agent, log: PartitionLog) -> None:
     log.append(batch(3))
     reader = Reader(agent).begin()
     reader.step()
+    end = agent.journal.end()
+    for _ in range(3):
+        reader.register()
+        agent.look()
+    assert agent.journal.end() == end
+    assert reader.step() == []
+
+
+@pytest.mark.parametrize("restarted", [True, False])
+def test_another_run_begins_at_what_the_job_has_counted(agent: Agent, log: PartitionLog, restarted: bool) -> None:
+    log.append(batch(3), batch(4))
+    reader = Reader(agent).begin()
+    reader.step()
+    log.append(batch(2))
+    reader.run = "run 2"
+    if restarted:
+        agent.restart()
+    rows = reader.begin().step()
+    appended = [row for row in rows if row.kind == Kind.APPENDED]
+    assert [(row.kind, row.next_offset) for row in rows[:1]] == [(Kind.APPEARED, 7)]
+    assert [(row.base_offset, row.records, row.detail) for row in appended] == [(7, 2, None)]
+
+
+def test_where_the_log_was_cut_off_meanwhile_a_run_begins_there(agent: Agent, log: PartitionLog) -> None:
+    log.append(batch(3), batch(4))
+    reader = Reader(agent).begin()
+    reader.step()
     agent.restart()
-    reader.register(resumed=True)
-    assert not agent.service.status().caught_up
-    agent.look()
-    assert agent.service.status().caught_up
-    reader.take(reader.plan())
-    reader.commit()
-    assert records(reader.step()) == 0
+    log.truncate(3)
+    log.append(batch(2), leader_epoch=1)
+    rows = reader.begin().step()
+    assert [(row.base_offset, row.next_offset, bool(row.detail)) for row in rows if row.kind == Kind.APPENDED] == [(3, 5, True)]
+    state = reader.counted.states[rows[0].log]
+    assert (state.appended_records, state.log_end_offset, state.truncations) == (9, 5, 1)
+
+
+def test_a_log_with_another_history_is_published_from_its_first_byte(agent: Agent, log: PartitionLog) -> None:
+    """The last epoch that the job knows is not among those of the log: they parted somewhere."""
+    log.append(batch(3), leader_epoch=1)
+    log.append(batch(4), leader_epoch=5)
+    reader = Reader(agent).begin()
+    reader.step()
+    agent.restart()
+    log.truncate(3)
+    log.append(batch(6), leader_epoch=6)
+    rows = reader.begin().step()
+    assert rows[0].next_offset == 0
+    state = reader.counted.states[rows[0].log]
+    assert (state.appended_records, state.log_end_offset) == (13, 9)
 
 
 def test_a_start_that_does_not_exist_is_an_error_in_words(agent: Agent) -> None:
     with pytest.raises(AgentError, match="no such start: 'noon'"):
-        agent.service.register(Register("job", "noon", resumed=False))
+        agent.service.register(Register("job", "noon", resumed=False, run="run 1"))
+
+
+@pytest.mark.parametrize("positions", ["1:rubbish", "2:", "rubbish"])
+def test_damaged_positions_are_refused_and_change_nothing(agent: Agent, positions: str) -> None:
+    with pytest.raises(AgentError, match="positions of logs are"):
+        agent.service.register(Register("job", "earliest", resumed=True, run="run 1", positions=positions))
+    agent.look()
+    assert agent.journal.end().seq == 0
+
+
+@pytest.mark.parametrize(("job", "run"), [("", "run 1"), ("j\n", "run 1"), ("job", "r" * 65)])
+def test_ids_that_are_none_are_refused(agent: Agent, job: str, run: str) -> None:
+    with pytest.raises(AgentError, match="no such id"):
+        agent.service.register(Register(job, "earliest", resumed=False, run=run))
 
 
 def test_status_shows_how_much_is_not_read_yet(agent: Agent, log: PartitionLog) -> None:
     log.append(batch(3))
     assert agent.service.status().unread == -1  # nobody has registered: which logs are read from where is not decided
-    agent.service.register(Register("job", "earliest", resumed=False))
+    agent.service.register(Register("job", "earliest", resumed=False, run="run 1"))
     agent.watcher.poll(set(), budget=0)
     assert agent.service.status().unread == log.active.size
     agent.look()
@@ -123,7 +177,6 @@ def test_a_budget_reaches_as_far_as_its_bytes_and_at_least_one_event(agent: Agen
     for _ in range(4):
         log.append(batch(1, value_bytes=1000))
         agent.look()
-        agent.journal.reach(0, None)  # reported: later appends are events of their own
     size = log.active.size // 4
     assert reader.plan(budget=2 * size).total == 2 * size
     assert reader.plan(budget=1).seq > 0
@@ -133,11 +186,11 @@ def test_a_budget_reaches_as_far_as_its_bytes_and_at_least_one_event(agent: Agen
     assert max(steps) == 1
 
 
-def test_where_nothing_is_new_the_plan_stays_where_it_was(agent: Agent) -> None:
+def test_where_nothing_is_new_the_plan_ends_where_it_begins(agent: Agent) -> None:
     reader = Reader(agent).begin()
     reader.step()
     plan = reader.plan()
-    assert (plan.seq, plan.total, plan.again) == (*reader.at[1:], False)
+    assert (plan.after, plan.seq, plan.more) == (reader.has[1], reader.has[1], False)
 
 
 def test_a_plan_waits_for_something_new(agent: Agent, log: PartitionLog) -> None:
@@ -145,8 +198,8 @@ def test_a_plan_waits_for_something_new(agent: Agent, log: PartitionLog) -> None
     reader.step()
     log.append(batch(1))
     with agent.served():
-        plan = agent.service.plan(PlanRequest("job", "run 1", *reader.at[:2], None, 60_000))
-    assert plan.seq > reader.at[1]
+        plan = agent.service.plan(PlanRequest("job", "run 1", *reader.has, None, 60_000))
+    assert plan.seq > reader.has[1]
 
 
 def test_a_plan_looks_first(agent: Agent, log: PartitionLog) -> None:
@@ -158,9 +211,8 @@ def test_a_plan_looks_first(agent: Agent, log: PartitionLog) -> None:
         for _ in range(3):
             log.append(batch(1))
             plan = reader.plan()
-            assert plan.seq > reader.at[1]
-            reader.take(plan)
-            reader.commit()
+            assert plan.seq > reader.has[1]
+            reader.apply(plan)
 
 
 def test_a_plan_that_is_cut_waits_for_no_look(agent: Agent, log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +220,6 @@ def test_a_plan_that_is_cut_waits_for_no_look(agent: Agent, log: PartitionLog, m
     for _ in range(2):
         log.append(batch(1))
         agent.look()
-        agent.journal.reach(0, None)
     waits: list[float] = []
     monkeypatch.setattr(agent.polls, "request", waits.append)
     assert reader.plan(budget=1).more
@@ -180,301 +231,134 @@ def test_a_plan_that_is_cut_waits_for_no_look(agent: Agent, log: PartitionLog, m
 def test_what_a_lost_read_did_not_bring_comes_with_the_next_one(agent: Agent, log: PartitionLog) -> None:
     log.append(batch(3))
     reader = Reader(agent).begin()
-    reader.take(reader.plan(), arrives=False)
+    reader.apply(reader.plan(), arrives=False)
     log.append(batch(2))
     agent.look()
-    reader.commit()
     assert records(reader.step()) == 5
     log.append(batch(1))
     agent.look()
     assert records(reader.step()) == 1
 
 
-def test_a_lost_read_is_planned_again_where_nothing_new_comes_until_it_has_arrived(agent: Agent, log: PartitionLog) -> None:
-    log.append(batch(3))
-    reader = Reader(agent).begin()
-    reader.take(reader.plan(), arrives=False)
-    for _ in range(2):
-        reader.commit()
-        plan = reader.plan()
-        assert (plan.again, plan.seq) == (True, reader.at[1])
-        reader.take(plan, arrives=False)
-    assert records(reader.take(reader.plan())) == 3
-    assert not reader.plan().again
-    reader.commit()
-    assert not reader.plan().again
-
-
 def test_a_task_that_is_tried_again_reads_the_same_rows(agent: Agent, log: PartitionLog) -> None:
     log.append(batch(3))
     reader = Reader(agent).begin()
-    reader.take(reader.plan(), arrives=False)
-    log.append(batch(2))
-    agent.look()
-    reader.commit()
     asked = reader.asked(reader.plan())
     first = read_range(agent.service, asked)
-    agent.service.received(asked)
-    assert read_range(agent.service, asked) == first
-    assert first.num_rows == 6
-
-
-def test_what_a_run_received_that_never_committed_it_does_not_count(agent: Agent, log: PartitionLog) -> None:
-    """The job is killed behind its read; run again, the micro-batch finds no agent and is committed without its rows."""
-    log.append(batch(3))
-    reader = Reader(agent).begin()
-    reader.take(reader.plan())
-    reader.run = "run 2"
-    reader.commit()
-    plan = reader.plan()
-    assert plan.again
-    assert records(reader.take(plan)) == 3
-
-
-def test_a_commit_that_is_lost_costs_a_delivery_and_no_row(agent: Agent, log: PartitionLog) -> None:
-    log.append(batch(3))
-    reader = Reader(agent).begin()
-    first = reader.take(reader.plan())
     log.append(batch(2))
     agent.look()
-    second = reader.step()
-    assert counted(first, second) == 5
-    log.append(batch(1))
-    agent.look()
-    assert records(reader.step()) == 1
+    assert read_range(agent.service, asked) == first
+    assert records(event_rows(first)) == 3
 
 
-def test_an_agent_that_starts_anew_between_plan_and_read_sends_the_same_rows(agent: Agent, log: PartitionLog) -> None:
-    log.append(batch(3))
+@pytest.mark.parametrize("blocks", [1, 2, 100])
+def test_a_range_is_the_same_in_parts_of_any_size(agent: Agent, log: PartitionLog, monkeypatch: pytest.MonkeyPatch, blocks: int) -> None:
     reader = Reader(agent).begin()
-    plan = reader.plan()
-    before = read_range(agent.service, reader.asked(plan)).to_pylist()
-    agent.restart()
-    after = read_range(agent.service, reader.asked(plan)).to_pylist()
-    assert [row for row in after if row["kind"] == Kind.APPENDED] == [row for row in before if row["kind"] == Kind.APPENDED]
+    for _ in range(5):
+        log.append(batch(1))
+        agent.look()
+    asked = reader.asked(reader.plan())
+    whole = read_range(agent.service, asked)
+    monkeypatch.setattr(service, "BLOCKS_AT_ONCE", blocks)
+    assert read_range(agent.service, asked) == whole
 
 
-def test_a_census_of_an_earlier_process_names_the_logs_that_were_there_then(agent: Agent, log: PartitionLog) -> None:
-    """One that has not looked yet knows no log, and what is gone since is reported behind the census."""
-    log.append(batch(3))
+def test_a_plan_beyond_the_end_is_refused(agent: Agent) -> None:
     reader = Reader(agent).begin()
-    plan = reader.plan()
-    before = read_range(agent.service, reader.asked(plan)).to_pylist()
-    agent.restart()
-    log.rename(f"{log.name}.{0:032x}-delete")
-    assert read_range(agent.service, reader.asked(plan)).to_pylist() == before
+    reader.step()
+    reader.has = (reader.has[0], reader.has[1] + 1)
+    with pytest.raises(AgentError, match="it cannot be there"):
+        reader.plan()
 
 
-def test_a_known_consumer_that_registers_brings_no_event(agent: Agent, log: PartitionLog) -> None:
+def test_the_columns_of_every_answer_are_told_to_anybody(agent: Agent) -> None:
+    assert read_range(agent.service, Range("", "", "", -1, -1)).num_rows == 0
+
+
+# --- what is not there any more
+
+
+def test_of_a_process_that_is_no_more_nothing_is_read_and_the_run_begins_again(agent: Agent, log: PartitionLog) -> None:
     log.append(batch(3))
     reader = Reader(agent).begin()
     reader.step()
-    end = agent.journal.end()
-    for _ in range(3):
-        reader.register(resumed=True)
-        assert not agent.watcher.caught_up
-        agent.look()
-        assert agent.watcher.caught_up
-    assert agent.journal.end() == end
-
-
-# --- journals that end, and others that begin
-
-
-def test_of_a_journal_that_is_no_more_nothing_is_read_and_the_new_one_begins_at_the_first_event(agent: Agent, log: PartitionLog) -> None:
-    log.append(batch(3))
-    reader = Reader(agent).begin()
-    first = reader.step()
     log.append(batch(2))
     agent.look()
     plan = reader.plan()
-    agent.lose_journal()
-    lost = reader.take(plan)
-    reader.commit()
-    assert lost == []
+    agent.restart()
+    with pytest.raises(GoneError):
+        reader.apply(plan)
     assert reader.plan().seq == NOT_BEGUN
-    reader.register(resumed=True)
-    agent.look()
-    again = reader.step()
-    assert (records(again), counted(first, again)) == (5, 5)
+    assert records(reader.begin().step()) == 2
 
 
-def test_a_range_of_a_resumed_consumer_that_straddles_is_counted_exactly(agent: Agent, log: PartitionLog) -> None:
-    for _ in range(3):
-        log.append(batch(2), batch(1))
-    reader = Reader(agent).begin()
-    first = reader.step()
-    agent.lose_journal()
-    log.append(batch(4))
-    reader.register(resumed=True)
-    agent.look()
-    again = reader.step()
-    assert (len([row for row in again if row.kind == Kind.APPENDED]), counted(first, again)) == (1, 13)
-
-
-def test_a_job_that_has_seen_more_than_the_journal_holds_begins_anew_and_nobody_else(agent: Agent, log: PartitionLog) -> None:
-    """The journal was restored from a copy. ``first`` had gone on before."""
-    log.append(batch(3))
-    first, second = Reader(agent, "first").begin(), Reader(agent, "second").begin()
-    had, others = first.step(), second.step()
-    first.at = (first.at[0], first.at[1] + 100, first.at[2])
-    assert first.plan().seq == NOT_BEGUN
-    before, begun = first.at[0], second.at[0]
-    first.register(resumed=True)
-    agent.look()
-    again = first.step()
-    assert (kinds(again)[0], counted(had, again), first.at[0] != before) == (Kind.APPEARED, 3, True)
-    assert (counted(others, second.step()), second.at[0]) == (3, begun)
-
-
-def test_a_job_that_comes_back_from_another_journal_begins_anew(agent: Agent, log: PartitionLog) -> None:
-    """The journal was lost, the job went on with a new one, and then the old one was restored."""
-    log.append(batch(3))
-    reader = Reader(agent).begin()
-    had, begun = reader.step(), reader.at[0]
-    reader.at = ("another", 7, 10**6)
-    assert reader.plan().seq == NOT_BEGUN
-    reader.register()
-    agent.look()
-    again = reader.step()
-    assert (counted(had, again), begun != reader.at[0]) == (3, True)
-
-
-def test_a_job_that_has_read_nothing_yet_may_come_from_any_journal(agent: Agent, log: PartitionLog) -> None:
-    log.append(batch(3))
-    reader = Reader(agent)
-    reader.at = ("another", 7, 10**6)
-    assert records(reader.begin().step()) == 3
-
-
-def test_a_job_that_knows_another_journal_is_not_given_what_is_for_one_that_knows_nothing(agent: Agent, log: PartitionLog) -> None:
-    """The journal is a copy from before it read anything: it may know a part of every range."""
-    log.append(batch(3))
-    reader = Reader(agent).begin()
-    reader.at = ("another", 7, 10**6)
-    assert reader.plan().seq == NOT_BEGUN
-    rows = reader.begin().step()
-    assert records(rows) == 3
-    assert all(row.detail for row in rows if row.kind == Kind.APPENDED)
-
-
-# --- what was forgotten
-
-
-def trimmed(rows: Sequence[EventRow]) -> list[int]:
-    return [row.bytes for row in rows if row.kind == Kind.SKIPPED and row.reason == "journal_trimmed"]
-
-
-def test_what_is_committed_by_all_is_forgotten_and_nothing_else(agent: Agent, log: PartitionLog) -> None:
+def test_a_job_that_lacks_what_is_dropped_begins_again_at_what_it_has(agent: Agent, log: PartitionLog) -> None:
     log.append(batch(3))
     fast, slow = Reader(agent, "fast").begin(), Reader(agent, "slow").begin()
-    fast.step()
-    agent.trim()
-    assert records(slow.step()) == 3
-    agent.trim()
-    assert events_of(agent.journal, 0, agent.journal.end().seq) == []
+    slow.step()
+    log.append(batch(2))
+    agent.look()
+    plan = slow.plan()
+    agent.journal.clear()
+    with pytest.raises(GoneError):
+        slow.apply(plan)
+    assert slow.plan().seq == NOT_BEGUN
+    rows = slow.begin().step()
+    assert (rows[0].kind, rows[0].next_offset, records(rows)) == (Kind.APPEARED, 3, 2)
+    assert fast.plan().seq == NOT_BEGUN
+    assert records(fast.begin().step()) == 5
 
 
-def test_the_loss_of_a_consumer_that_was_away_for_too_long_is_reported_until_it_has_arrived_and_counted_once(
-    agent: Agent, log: PartitionLog
+def test_events_that_are_dropped_between_two_parts_of_a_range_are_an_error(
+    agent: Agent, log: PartitionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(service, "BLOCKS_AT_ONCE", 1)
+    reader = Reader(agent).begin()
+    for _ in range(3):
+        log.append(batch(1))
+        agent.look()
+    rows = agent.service.read(reader.asked(reader.plan()))
+    next(rows)
+    agent.journal.clear()
+    with pytest.raises(GoneError):
+        list(rows)
+
+
+def test_who_begins_where_nobody_reads_any_more_is_given_no_rest(agent: Agent, log: PartitionLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.append(batch(3))
+    Reader(agent).begin()
+    monkeypatch.setattr(agent.jobs, "furthest", lambda: -1)
+    late = Reader(agent, "late")
+    late.register()
+    assert agent.journal.size() == 0
+    agent.look()
+    assert records(late.step()) == 3
+
+
+def test_a_range_of_one_that_has_not_registered_is_refused(agent: Agent) -> None:
+    reader = Reader(agent).begin()
+    with pytest.raises(GoneError):
+        read_range(agent.service, Range("stranger", "run", reader.plan().journal, 0, 10**9))
+
+
+def test_another_token_s_job_of_the_same_id_is_another_job(agent: Agent, log: PartitionLog) -> None:
     log.append(batch(3))
     reader = Reader(agent).begin()
-    first = reader.step()
-    size = log.active.size
-    log.append(batch(5))
+    assert agent.service.plan(PlanRequest("job", "theirs", "", -1, None, 0), "stranger").seq == NOT_BEGUN
+    agent.service.register(Register("job", "latest", resumed=False, run="theirs"), "stranger")
     agent.look()
-    agent.now += 1000
-    agent.trim(keep_ms=-1, expiry_ms=0)
-    log.append(batch(2))
-    agent.look()
-    lost = log.active.entries[-2].size
-    reader.commit()
-    missed = reader.plan()
-    asked = reader.asked(missed)
-    rows = reader.take(missed, arrives=False)
-    assert rows == []
-    assert asked.after_total == size
-    agent.look()
-    reader.commit()
-    second = reader.step()
-    third = reader.step()
-    assert (trimmed(second), trimmed(third)) == ([lost], [])
-    shard = Shard()
-    for delivery in (first, second, second, third):
-        shard.fold(*delivery)
-    reported = sum(state.skipped_bytes[SKIP_REASONS.index("journal_trimmed")] for state in shard.states.values())
-    appended = sum(state.appended_bytes for state in shard.states.values())
-    assert (reported, appended + reported) == (lost, log.active.size)
+    assert records(reader.step()) == 3
+    assert agent.service.status().twins == []
 
 
-def test_a_consumer_that_has_missed_something_is_reported_again_what_is_open(agent: Agent, log: PartitionLog) -> None:
-    log.append(batch(producer=4000, transactional=True), batch(producer=4001, transactional=True))
-    reader = Reader(agent).begin()
-    reader.step()
-    log.append(commit(4000))
-    agent.look()
-    agent.now += 1000
-    agent.trim(keep_ms=-1, expiry_ms=0)
-    log.append(batch())
-    agent.look()
-    assert trimmed(reader.step()) == [78]
-    agent.look()
-    (appeared,) = [row for row in reader.step() if row.kind == Kind.APPEARED]
-    assert (appeared.next_offset, decode_steps(appeared.transactions)["producer_id"].tolist()) == (4, [4001])
-    assert kinds(reader.step()) == []
-
-
-def test_bounds_that_forget_what_a_slow_consumer_needs_leave_their_size_in_its_place(agent: Agent, log: PartitionLog) -> None:
-    log.append(batch(3))
-    reader = Reader(agent).begin()
-    reader.step()
-    log.append(batch(5))
-    agent.look()
-    size = log.active.entries[-1].size
-    agent.now += 1000
-    agent.trim(keep_ms=-1)
-    rows = reader.step()
-    assert trimmed(rows) == [size]
-    assert trimmed(reader.step()) == []
-
-
-# --- a reader without an id
-
-
-def test_a_reader_without_an_id_reads_what_is_kept_and_holds_nothing_back(agent: Agent, log: PartitionLog) -> None:
-    log.append(batch(3))
-    Reader(agent, "job").begin().step()
-    passing = Reader(agent, "")
-    passing.register()
-    assert records(passing.step()) == 3
-    assert agent.consumers.committed("") is None
-    agent.trim()
-    assert agent.journal.trimmed().seq == agent.consumers.committed("job")
-
-
-def test_a_reader_without_an_id_may_be_the_first(agent: Agent, log: PartitionLog) -> None:
-    log.append(batch(3))
-    passing = Reader(agent, "").begin()
-    assert records(passing.step()) == 3
-    log.append(batch(2))
-    passing.register()
-    agent.look()
-    assert records(passing.step()) == 2
-
-
-def test_a_reader_without_an_id_is_given_what_was_forgotten_before_it_came_so_far(agent: Agent, log: PartitionLog) -> None:
-    log.append(batch(3))
-    job, passing = Reader(agent, "job").begin(), Reader(agent, "")
-    passing.step()
-    log.append(batch(2))
-    agent.look()
-    job.step()
-    agent.trim()
-    log.append(batch(1))
-    agent.look()
-    rows = passing.step()
-    assert (trimmed(rows), records(rows)) == ([log.active.entries[1].size], 1)
+def test_of_two_runs_that_are_both_alive_one_is_served(agent: Agent) -> None:
+    first, second = Reader(agent).begin(), Reader(agent)
+    second.run = "run 2"
+    second.begin()
+    second.step()
+    with pytest.raises(AgentError, match="another run of this job's query is served"):
+        first.plan()
+    assert agent.service.status().twins == ["job"]
 
 
 # --- anything may be lost on the way
@@ -497,9 +381,8 @@ class Course:
     def __init__(self, home: Path) -> None:
         self.directory = log_dir(home)
         self.log = partition(self.directory, "orders")
-        self.agent = Agent(self.directory.path, journal=home / "journal")
+        self.agent = Agent(self.directory.path)
         self.reader = Reader(self.agent).begin()
-        self.shard = Shard()
         self.epoch = self.appended = 0
 
     def append(self) -> None:
@@ -509,6 +392,7 @@ class Course:
 
     def truncate(self) -> None:
         if len(self.log.active.entries) > 1:
+            self._read_everything()  # of what is cut off unread nothing may be left
             self.epoch += 1
             self.log.truncate(self.log.active.entries[-1].base_offset)
             self.agent.look()
@@ -517,51 +401,47 @@ class Course:
         self.agent.look()
 
     def micro_batch(self) -> None:
-        self._micro_batch()
-        self.reader.commit()
+        self._micro_batch(arrives=True)
 
     def lost_read(self) -> None:
-        self._micro_batch(read=False)
-        self.reader.commit()
-
-    def lost_received(self) -> None:
-        self._micro_batch(received=False)
-        self.reader.commit()
-
-    def lost_commit(self) -> None:
-        self._micro_batch()
+        self._micro_batch(arrives=False)
 
     def agent_anew(self) -> None:
         self.agent.restart()
-        self.reader.register(resumed=True)
+        self.reader.begin()
+
+    def watcher_anew(self) -> None:
+        self.agent.replace_watcher()
         self.agent.look()
 
     def run_anew(self) -> None:
         self.reader.run += "+"
+        self.reader.begin()
 
-    def trim(self) -> None:
-        self.agent.trim()
+    def drop(self) -> None:
+        self.agent.journal.clear()
 
-    def _micro_batch(self, *, read: bool = True, received: bool = True) -> None:
+    def _micro_batch(self, *, arrives: bool) -> None:
         plan = self.reader.plan(budget=300)
-        asked = self.reader.asked(plan)
-        self.reader.at = (plan.journal, plan.seq, plan.total)
-        if read:
-            self.shard.fold(*event_rows(read_range(self.agent.service, asked)))
-            if received:
-                self.agent.service.received(asked)
+        if plan.seq == NOT_BEGUN:
+            plan = self.reader.begin().plan(budget=300)
+        self.reader.apply(plan, arrives=arrives)
+
+    def _read_everything(self) -> None:
+        self.agent.look()
+        self.micro_batch()
+        while self.reader.plan().seq > self.reader.has[1]:
+            self.micro_batch()
 
     def end(self) -> None:
         """Everything works from now on."""
-        self.agent.look()
-        while (plan := self.reader.plan()).again or plan.seq > self.reader.at[1]:
-            self.micro_batch()
+        self._read_everything()
         self.agent.close()
         self.log.close()
         self.directory.release()
 
 
-steps = ["append", "truncate", "look", "micro_batch", "lost_read", "lost_received", "lost_commit", "agent_anew", "run_anew", "trim"]
+steps = ["append", "truncate", "look", "micro_batch", "lost_read", "agent_anew", "watcher_anew", "run_anew", "drop"]
 
 
 @given(st.lists(st.sampled_from(["append", "micro_batch", *steps]), max_size=30))
@@ -571,27 +451,9 @@ def test_whatever_is_lost_on_the_way_is_counted_once(steps: list[str]) -> None:
         for step in steps:
             getattr(course, step)()
         course.end()
-    (state,) = [state for key, state in course.shard.states.items() if key.topic]
+    (state,) = [state for key, state in course.reader.counted.states.items() if key.topic]
     assert (state.appended_records, state.log_end_offset) == (course.appended, course.log.log_end_offset)
     assert not any(state.skipped_bytes)
-
-
-def test_a_reader_without_an_id_plans_no_further_than_the_journal(agent: Agent) -> None:
-    Reader(agent).begin()
-    end = agent.journal.end().seq
-    for after in (end + 1, 10**9):
-        with pytest.raises(AgentError, match=f"a plan after {after} of a journal that ends at {end}"):
-            agent.service.plan(PlanRequest("", "run", agent.journal.id, after, None, 0))
-    assert agent.service.plan(PlanRequest("", "run", agent.journal.id, end, None, 0)).seq == end
-
-
-def test_messages_of_another_journal_are_heard_and_change_nothing(agent: Agent) -> None:
-    reader = Reader(agent).begin()
-    before = agent.consumers.committed("job")
-    agent.service.received(Range("job", "run 1", "another", -1, 0, 10**6))
-    agent.service.committed(Committed("job", "run 1", "another", 10**6))
-    assert agent.consumers.committed("job") == before
-    assert isinstance(reader.plan(), Plan)
 
 
 def test_a_log_that_is_deleted_for_good_is_in_no_census(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:
@@ -607,68 +469,46 @@ def test_a_log_that_is_deleted_for_good_is_in_no_census(agent: Agent, log: Parti
 # --- logs that are empty now
 
 
-def test_a_log_that_was_emptied_while_its_journal_was_lost_says_where_it_ends_and_what_is_missing(agent: Agent, log: PartitionLog) -> None:
+def test_a_log_that_was_emptied_while_no_agent_ran_says_where_it_ends_and_what_is_missing(agent: Agent, log: PartitionLog) -> None:
     log.append(batch(3))
-    reader, shard = Reader(agent), Shard()
-    shard.fold(*reader.begin().step())
+    reader = Reader(agent)
+    reader.begin().step()
     log.append(batch(2))
     log.roll()
     log.delete_records(5)
     log.config = LogConfig(compacted=True, retention_ms=-1)
     log.delete_old_segments(NOW)
     log.unlink_deleted(NOW + 10**6)
-    agent.lose_journal()
-    reader.register(resumed=True)
-    agent.look()
-    shard.fold(*reader.step())
-    (state,) = shard.states.values()
-    assert (state.log_end_offset, state.appended_records, state.truncations) == (5, 3, 0)
-    assert state.skipped_bytes[SKIP_REASONS.index("agent_lost")] == 2 * state.appended_bytes // 3
+    agent.restart()
+    reader.begin().step()
     log.append(batch(4))
     agent.look()
-    shard.fold(*reader.step())
-    (after,) = shard.states.values()
-    assert (after.log_end_offset, after.appended_records, after.skipped_bytes) == (9, 7, state.skipped_bytes)
+    reader.step()
+    (after,) = reader.counted.states.values()
+    assert (after.log_end_offset, after.appended_records, after.truncations) == (9, 7, 0)
+    assert after.skipped_bytes[SKIP_REASONS.index("agent_lost")] > 0
 
 
 def test_a_log_whose_last_batches_were_cleaned_unread_says_where_it_ends(agent: Agent, log: PartitionLog) -> None:
     log.append(batch(3))
-    reader, shard = Reader(agent), Shard()
-    shard.fold(*reader.begin().step())
+    reader = Reader(agent)
+    reader.begin().step()
     agent.close()
     log.append(batch(2))
     log.roll()
     compact(log, 0, {0})
     agent.open()
-    reader.register()
-    agent.look()
-    shard.fold(*reader.step())
-    (state,) = shard.states.values()
-    assert (state.log_end_offset, state.appended_records, state.truncations, sum(state.skipped_bytes)) == (5, 3, 0, 0)
+    reader.begin().step()
+    (state,) = reader.counted.states.values()
+    assert (state.appended_records, state.truncations, sum(state.skipped_bytes)) == (3, 0, 0)
 
 
 def test_a_job_that_has_lost_its_offsets_and_its_state_begins_anew(agent: Agent, log: PartitionLog) -> None:
-    reader = Reader(agent).begin()
     log.append(batch(3))
-    agent.look()
+    reader = Reader(agent).begin()
     reader.step()
-    reader.commit()
     log.append(batch(2))
     agent.look()
     emptied = Reader(agent)
     emptied.run = "run 2"
-    emptied.begin()
-    assert sum(row.records for row in emptied.step()) == sum(entry.records for segment in log.segments for entry in segment.entries)
-
-
-def test_a_job_that_registered_and_died_before_its_first_micro_batch_has_lost_nothing(agent: Agent, log: PartitionLog) -> None:
-    Reader(agent).begin()
-    before = agent.journal.end().seq
-    again = Reader(agent)
-    again.run = "run 2"
-    again.register()
-    assert agent.watcher.caught_up is False
-    agent.look()
-    kinds = [event.kind for _, event in events_of(agent.journal, before, agent.journal.end().seq)]
-    assert Kind.APPEARED not in kinds
-    assert sum(row.records for row in again.step()) == sum(entry.records for segment in log.segments for entry in segment.entries)
+    assert records(emptied.begin().step()) == 5

@@ -44,7 +44,7 @@ def test_it_is_counted_once_with_what_the_old_leader_had_over_restarts_replays_a
     election.look(NEW)
     election.read(NEW)
     assert reported(election) == (1, 40, 50)
-    for again in (election.broker(NEW).down, election.broker(NEW).lose_journal):
+    for again in (election.broker(NEW).down, election.broker(NEW).restart):
         again()
         election.broker(NEW).up()
         election.look(NEW)

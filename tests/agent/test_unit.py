@@ -23,7 +23,7 @@ def known_to_linux() -> bool:
 
 def test_both_units_deny_the_same() -> None:
     own, copied = (
-        unit.read_text().partition("StateDirectory=segtail\n")[2].replace("ReadOnlyPaths=-/var/lib/kafka\n", "") for unit in UNITS
+        unit.read_text().partition("CacheDirectory=segtail-agent\n")[2].replace("ReadOnlyPaths=-/var/lib/kafka\n", "") for unit in UNITS
     )
     assert own == copied
     denied = {"MemoryDenyWriteExecute=yes", "SystemCallFilter=~@privileged @resources", "ProtectSystem=strict", "NoNewPrivileges=yes"}
@@ -46,7 +46,7 @@ def test_its_own_page_has_one_port_wherever_it_is_named() -> None:
 def test_an_agent_needs_no_memory_that_is_written_and_executed(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
     partition(disk, "orders").append(batch(3))
-    options = ("--log-dirs", disk.path, "--journal", tmp_path / "journal", "--listen", "127.0.0.1:0")
+    options = ("--log-dirs", disk.path, "--listen", "127.0.0.1:0")
     with segtail("agent", *options, stated=tmp_path / "said", before=(sys.executable, "-c", DENY)) as agent:
         until("it listens", lambda: "agent listens" in agent.stated or not agent.running())
         assert agent.running(), agent.stated

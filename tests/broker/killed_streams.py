@@ -58,7 +58,7 @@ def run_streams(directory: Path, kills: int, seed: int) -> Report:
     kafka = Kafka(directory / "kafka", settings=_PATIENT)
     (port,) = free_ports(1)
     address, dirs = f"http://127.0.0.1:{port}", ",".join(map(str, kafka.log_dirs))
-    words = ("agent", "--log-dirs", dirs, "--journal", directory / "journal", "--listen", f"127.0.0.1:{port}", "--name", "streamed")
+    words = ("agent", "--log-dirs", dirs, "--listen", f"127.0.0.1:{port}", "--name", "streamed")
     program = (sys.executable, "-m", "tests.broker.stream_query")
     try:
         kafka.start()

@@ -77,7 +77,7 @@ def jobs(kafka: Kafka, directory: Path, sets: Iterable[tuple[int, ...]], knows: 
     with ExitStack() as stack:
         for node in kafka.brokers:
             where = ("--log-dirs", ",".join(map(str, node.log_dirs)), "--set", f"server_properties={node.properties}")
-            served = ("--journal", directory / f"journal-{node.node_id}", "--listen", f"127.0.0.1:{ports[node.node_id]}")
+            served = ("--listen", f"127.0.0.1:{ports[node.node_id]}")
             name = f"host-{node.node_id}"
             agent = stack.enter_context(segtail("agent", *where, *served, "--name", name, stated=directory / f"{name}.said"))
             until(f"the agent {name} listens", partial(_listens, agent))

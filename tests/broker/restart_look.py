@@ -16,14 +16,14 @@ from streaming.common.start_from import StartFrom
 
 
 class RestartLook:
-    """A watcher in the test's process, with its journal in memory."""
+    """A watcher in the test's process, with its journal."""
 
     def __init__(self, log_dirs: Iterable[Path]) -> None:
         def now_ms() -> int:
             return time.time_ns() // 1_000_000
 
         self._dirs = open_log_dirs(log_dirs)
-        self._journal = Journal(None, self._dirs.cluster_id, now_ms)
+        self._journal = Journal()
         self._cluster = ClusterView(self._dirs, running_configs(self._dirs))
         self._watcher = Watcher(self._dirs, self._journal, self._cluster, now_ms, producers_limit=0, attached=False)
         self._looks = 0
@@ -35,7 +35,6 @@ class RestartLook:
     def close(self) -> None:
         """Closes the files."""
         self._watcher.close()
-        self._journal.close()
 
     def look(self) -> dict[Path, LogDirStatus]:
         """What is known now, by log dir."""

@@ -45,8 +45,8 @@ class Agents:
             self.running.kill_family()
             self.running.reap()
         self.started += 1
-        place, dirs = self.directory / f"of-{self.started}", ",".join(map(str, self.kafka.log_dirs))
-        words = ("agent", "--log-dirs", dirs, "--journal", place, "--listen", f"127.0.0.1:{self.port}", "--name", "tailing")
+        dirs = ",".join(map(str, self.kafka.log_dirs))
+        words = ("agent", "--log-dirs", dirs, "--listen", f"127.0.0.1:{self.port}", "--name", "tailing")
         self.running = self.stack.enter_context(segtail(*words, stated=self.directory / f"stated-{self.started}"))
 
 

@@ -71,12 +71,11 @@ class Observer:
 
     def start(self) -> None:
         log_dirs = open_log_dirs(self._kafka.log_dirs)
-        self._journal = Journal(self._directory / "journal", self._kafka.cluster_id, now_ms)
+        self._journal = Journal()
         self._watcher = Watcher(log_dirs, self._journal, ClusterView(log_dirs), now_ms, producers_limit=100, attached=True)
 
     def stop(self) -> None:
         self._watcher.close()
-        self._journal.close()
 
     def look(self) -> dict[str, LogState]:
         """The logs of the topics, after another look."""

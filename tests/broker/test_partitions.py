@@ -45,12 +45,11 @@ class Hosts:
     def up(self, *brokers: int) -> None:
         """Start the agents of these."""
         for broker in brokers:
-            journal = self._directory / f"journal-{broker}"
-            agent = self.agents[broker] = Agent(*self.kafka.broker(broker).log_dirs, journal=journal, name=f"a{broker}")
+            agent = self.agents[broker] = Agent(*self.kafka.broker(broker).log_dirs, name=f"a{broker}")
             before, reader = self._readers.get(broker), Reader(agent)
             self._readers[broker] = reader
             if before is not None:
-                reader.at = before.at
+                reader.counted = before.counted
             reader.register(resumed=before is not None)
 
     def down(self, broker: int) -> None:
@@ -63,10 +62,9 @@ class Hosts:
             agent.look()
             plan = self._readers[broker].plan()
             if plan.seq >= 0:
-                changes = self.fold.fold(*self._readers[broker].take(plan))
+                changes = self.fold.fold(*self._readers[broker].apply(plan))
                 if changes:
                     self.table.apply(pa.Table.from_batches([state_rows(changes)]))
-                self._readers[broker].commit()
 
     def remaining(self, topic: str, broker: int) -> dict[str, float]:
         """Bytes and seconds that a broker has to copy still, as a page says now, and whatever else it says of moves."""

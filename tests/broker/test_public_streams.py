@@ -46,7 +46,7 @@ def test_the_documented_examples_do_what_they_say(kafka_alone: Kafka, connector:
     send(plain, "orders", 1, 1, 2)
     (port,) = free_ports(1)
     dirs = ",".join(map(str, kafka_alone.log_dirs))
-    words = ("agent", "--log-dirs", dirs, "--journal", tmp_path / "journal", "--listen", f"127.0.0.1:{port}")
+    words = ("agent", "--log-dirs", dirs, "--listen", f"127.0.0.1:{port}")
     with segtail(*words, stated=tmp_path / "messages"):
         command = [sys.executable, "-m", "tests.broker.documented_spark", kafka_alone.bootstrap, f"127.0.0.1:{port}", dirs, str(tmp_path)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=spark_environment(), timeout=600)

@@ -41,7 +41,7 @@ def address(agent: Segtail) -> str | None:
 
 
 def test_listens_until_it_is_reported_to_end(tmp_path: Path, disk: Path) -> None:
-    arguments = ("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--name", "n1")
+    arguments = ("agent", "--log-dirs", disk, "--listen", "127.0.0.1:0", "--name", "n1")
     with segtail(*arguments, stated=tmp_path / "said") as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
         assert client.status().agent == "n1"
@@ -58,7 +58,7 @@ def test_a_log_dir_that_fails_does_not_keep_an_agent_from_starting_and_is_taken_
     empty = tmp_path / "d1"
     empty.mkdir()
     dirs = f"{disk},{empty}"
-    arguments = ("agent", "--log-dirs", dirs, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--name", "n1")
+    arguments = ("agent", "--log-dirs", dirs, "--listen", "127.0.0.1:0", "--name", "n1")
     with segtail(*arguments, stated=tmp_path / "said") as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
         client.register(Register("job", "earliest", resumed=False))
@@ -75,7 +75,7 @@ def test_a_log_dir_that_fails_does_not_keep_an_agent_from_starting_and_is_taken_
 
 
 def test_child_shows_its_address_and_ends_with_its_parent(tmp_path: Path, disk: Path) -> None:
-    command = [SEGTAIL, "agent", "--child", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0"]
+    command = [SEGTAIL, "agent", "--child", "--log-dirs", disk, "--listen", "127.0.0.1:0"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as agent:
         assert agent.stdin is not None
         assert agent.stdout is not None
@@ -84,32 +84,23 @@ def test_child_shows_its_address_and_ends_with_its_parent(tmp_path: Path, disk: 
         assert agent.wait(SECONDS) == 0
 
 
-def test_journal_has_one_holder_and_a_child_that_waits_for_it_ends_with_its_parent(tmp_path: Path, disk: Path) -> None:
-    arguments = ("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0")
-    with segtail(*arguments, stated=tmp_path / "said") as agent:
-        until("it listens", lambda: address(agent))
+def test_a_cache_has_one_holder_which_may_be_killed_and_another_agent_goes_without(tmp_path: Path, disk: Path) -> None:
+    arguments = ("agent", "--log-dirs", disk, "--listen", "127.0.0.1:0", "--cache", tmp_path / "cache")
+    with segtail(*arguments, stated=tmp_path / "first") as first:
+        until("it listens", lambda: address(first))
         with segtail(*arguments, stated=tmp_path / "second") as second:
-            assert second.wait() == 1
-            assert (
-                second.stated
-                == f"segtail: error: the journal in {tmp_path / 'j'} is held by another agent: stop it, or name another directory\n"
-            )
-        child = subprocess.run([SEGTAIL, *arguments, "--child"], stdin=subprocess.DEVNULL, capture_output=True, check=True)
-        assert child.stdout == b""
-
-
-def test_killed_agent_leaves_its_journal_free(tmp_path: Path, disk: Path) -> None:
-    arguments = ("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0")
-    for _ in range(2):
-        with segtail(*arguments, stated=tmp_path / "said") as agent:
-            until("it listens", lambda: address(agent))
-            agent.kill()
-            assert agent.wait() == -signal.SIGKILL
+            until("it listens", lambda: address(second))
+            assert "scans are not kept" in second.stated
+        first.kill()
+        assert first.wait() == -signal.SIGKILL
+    with segtail(*arguments, stated=tmp_path / "third") as third:
+        until("it listens", lambda: address(third))
+        assert "scans are not kept" not in third.stated
 
 
 @pytest.mark.parametrize("listen", ["nonsense", "127.0.0.1:99999", "0.0.0.0:8815"])
 def test_address_that_will_not_do(tmp_path: Path, disk: Path, listen: str) -> None:
-    done = run_command("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", listen)
+    done = run_command("agent", "--log-dirs", disk, "--listen", listen)
     assert done.returncode == 2
     assert done.stderr.startswith(f"segtail: error: --listen {listen}: ")
     assert done.stderr.count("\n") == 1
@@ -118,14 +109,14 @@ def test_address_that_will_not_do(tmp_path: Path, disk: Path, listen: str) -> No
 @each_row("word", ["off", "0s"])
 def test_an_agent_that_does_not_end_by_itself_can_be_asked_for(tmp_path: Path, disk: Path, word: str) -> None:
     """Taken, so that the next option is what is refused: as it is without the option."""
-    options = ("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "nonsense")
+    options = ("agent", "--log-dirs", disk, "--listen", "nonsense")
     done = run_command(*options, "--let-go-after", word)
     assert (done.returncode, done.stderr) == (2, run_command(*options).stderr)
 
 
 @each_row("word", ["30", "no", ""])
 def test_a_time_to_let_go_after_that_is_none_is_refused(tmp_path: Path, disk: Path, word: str) -> None:
-    done = run_command("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--let-go-after", word)
+    done = run_command("agent", "--log-dirs", disk, "--listen", "127.0.0.1:0", "--let-go-after", word)
     assert done.returncode == 2
     assert done.stderr.startswith("segtail: error: --let-go-after ")
     assert done.stderr.endswith("or off for an agent that does not end by itself\n")
@@ -133,22 +124,20 @@ def test_a_time_to_let_go_after_that_is_none_is_refused(tmp_path: Path, disk: Pa
 
 @each_row("name", ["", "a" * 1001, "kafka\n1", "\x1b[31mred", "bidi\u202e", "not UTF-8: \udcff"])
 def test_a_name_that_jobs_refuse_is_refused_at_once(tmp_path: Path, disk: Path, name: str) -> None:
-    done = run_command("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--name", name)
+    done = run_command("agent", "--log-dirs", disk, "--listen", "127.0.0.1:0", "--name", name)
     assert done.returncode == 2
     assert done.stderr.startswith("segtail: error: --name ")
     assert "1 to 1000 characters" in done.stderr
     assert done.stderr[:-1].isprintable()
-    assert not (tmp_path / "j").exists()
 
 
 def test_port_in_use(tmp_path: Path, disk: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         listen = f"127.0.0.1:{server.getsockname()[1]}"
-        done = run_command("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", listen)
+        done = run_command("agent", "--log-dirs", disk, "--listen", listen)
     assert done.returncode == 2
     why = "Address already in use; stop the process that uses it, or choose another address with --listen HOST:PORT"
     assert done.stderr == f"segtail: error: cannot listen on {listen}: {why}\n"
-    assert not (tmp_path / "j").exists()
 
 
 def test_a_port_that_is_taken_at_the_last_moment(tmp_path: Path, disk: Path) -> None:
@@ -159,7 +148,7 @@ def test_a_port_that_is_taken_at_the_last_moment(tmp_path: Path, disk: Path) -> 
     )
     with socket.create_server(("127.0.0.1", 0)) as server:
         listen = f"127.0.0.1:{server.getsockname()[1]}"
-        asked = [sys.executable, "-c", patient, "agent", "--log-dirs", str(disk), "--journal", str(tmp_path / "j"), "--listen", listen]
+        asked = [sys.executable, "-c", patient, "agent", "--log-dirs", str(disk), "--listen", listen]
         done = subprocess.run(asked, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert done.returncode == 2
     assert f"segtail: error: cannot listen on {listen}" in done.stderr
@@ -198,7 +187,7 @@ def test_shows_how_it_is_and_how_far_it_came_and_writes_nothing_into_a_log_dir(t
     before = written(disk)
     secrets = Authority(tmp_path / "tls").server(token_file=token_file(tmp_path / "token"))
     arguments = (
-        *("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--name", "n1"),
+        *("agent", "--log-dirs", disk, "--listen", "127.0.0.1:0", "--name", "n1"),
         *(
             "--metrics-listen",
             "127.0.0.1:0",
@@ -253,7 +242,7 @@ def test_shows_how_it_is_and_how_far_it_came_and_writes_nothing_into_a_log_dir(t
 )
 def test_what_would_leave_it_open_or_cannot_be_used_is_refused(tmp_path: Path, disk: Path, options: tuple[str, ...], words: str) -> None:
     listen = () if "--listen" in options else ("--listen", "127.0.0.1:0")
-    done = run_command("agent", "--log-dirs", disk, "--journal", tmp_path / "j", *listen, *options)
+    done = run_command("agent", "--log-dirs", disk, *listen, *options)
     assert done.returncode == 2
     assert done.stderr.startswith("segtail: error: ")
     assert words in done.stderr
@@ -262,7 +251,7 @@ def test_what_would_leave_it_open_or_cannot_be_used_is_refused(tmp_path: Path, d
 
 def test_names_are_not_hashed_without_the_cluster_that_is_the_key(tmp_path: Path, disk: Path) -> None:
     (disk / "meta.properties").write_text("version=0\nbroker.id=1\n")
-    done = run_command("agent", "--log-dirs", disk, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--set", "redact_ids=true")
+    done = run_command("agent", "--log-dirs", disk, "--listen", "127.0.0.1:0", "--set", "redact_ids=true")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "redact_ids needs the cluster's id as its key" in done.stderr
 
@@ -278,10 +267,10 @@ def test_the_scrub_runs_where_it_has_a_rate_and_goes_on_after_a_restart(tmp_path
         log.append(batch(3))
         log.roll()
     flip(log.segments[1].path("log"), 8 * 70)
-    arguments = ("agent", "--log-dirs", made.path, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0", "--name", "n1")
+    arguments = ("agent", "--log-dirs", made.path, "--listen", "127.0.0.1:0", "--name", "n1")
     ended = []
     for attempt in ("first", "second"):
-        with segtail(*arguments, "--scrub-rate", "100MiB", stated=tmp_path / attempt) as agent:
+        with segtail(*arguments, "--cache", tmp_path / "cache", "--scrub-rate", "100MiB", stated=tmp_path / attempt) as agent:
             client = AgentClient(until("it listens", lambda: address(agent)))
             until("it tells of the damage", partial(_damaged, client))
             (scrub,) = client.status().scrubs

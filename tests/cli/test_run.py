@@ -196,7 +196,7 @@ def test_once_ends_where_no_agent_answers(
 def test_a_checkpoint_of_another_cluster_than_the_agents(tmp_path: Path, disk: Path) -> None:
     Checkpoint(tmp_path / "c", "ZZZZZZZZZZZZZZZZZZZZZZ", 64).close()
     listen = ("--listen", "127.0.0.1:0")
-    with segtail("agent", "--log-dirs", disk, "--journal", tmp_path / "j", *listen, stated=tmp_path / "agent.said") as agent:
+    with segtail("agent", "--log-dirs", disk, *listen, stated=tmp_path / "agent.said") as agent:
         (address,) = until("it listens", lambda: re.findall(r'message="agent listens" address=(\S+)', agent.stated))
         with segtail("run", "--agents", address, "--checkpoint", tmp_path / "c", *listen, stated=tmp_path / "said") as started:
             assert started.wait() == 2

@@ -58,7 +58,7 @@ from tests.builders import batch, log_dir, partition
 directory, port, times = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 log = partition(log_dir(directory), "orders")
 log.append(batch(3))
-agent = Agent(log.directory.parent, journal=directory / "journal")
+agent = Agent(log.directory.parent)
 ended = []
 
 def ask():

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.broker.protocol.agent_calls import Call, Reason
-from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
+from streaming.broker.protocol.consumer_messages import PlanRequest, Range, Register
 from streaming.broker.protocol.excerpt_messages import ExcerptsRequest, OwnersRequest, ScanRequest
 from streaming.broker.protocol.group_messages import POSITIONS_ASKED, BatchRequest
 from streaming.broker.protocol.position_messages import BetweenRequest, ReachRequest, Selected
@@ -28,16 +28,15 @@ from tests.dripping import MESSAGES, NEVER_ENDING, Pieces, dripping
 from tests.limits import SECONDS
 from tests.tables import each_row
 
-RANGE = Range(consumer="", run="", journal="", after=-1, after_total=0, upto=-1)
+RANGE = Range(consumer="", run="", journal="", after=-1, upto=-1)
 REACH = ReachRequest(broker=1, at="", first=True, start="latest", selected=Selected([], "", []), budget=None)
 QUESTION = pa.table([[1], ["t"], [""], [0], [0], [1], [0]], schema=POSITIONS_ASKED)
 
 CALLS: Mapping[str, Callable[[AgentClient], Any]] = {
     Call.STATUS: lambda client: client.status(),
     Call.REGISTER: lambda client: client.register(Register("job", "earliest", resumed=False)),
-    Call.PLAN: lambda client: client.plan(PlanRequest("job", "run", "", -1, None, 0, total=-1)),
+    Call.PLAN: lambda client: client.plan(PlanRequest("job", "run", "", -1, None, 0)),
     Call.EVENTS: lambda client: client.read(RANGE),
-    Call.COMMITTED: lambda client: client.committed(Committed("job", "run", "", 0)),
     Call.EXCERPTS: lambda client: client.excerpts(ExcerptsRequest(excerpt_bytes=0)),
     Call.SCAN: lambda client: list(client.scan(ScanRequest(scan="batches", excerpts=[]))),
     Call.OWNERS: lambda client: client.owners(OwnersRequest()),
@@ -56,7 +55,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 
 def test_each_call_is_there() -> None:
-    assert {*CALLS} | {Call.RECEIVED} == {*Call}  # `read` makes that one, and goes on without its answer
+    assert {*CALLS} == {*Call}
 
 
 def failed(call: str, pieces: Pieces, authority: Authority | None = None) -> AgentError:
@@ -120,7 +119,7 @@ TOO_MUCH: Mapping[str, tuple[Pieces, str]] = {
 }
 
 
-@each_row(("call", "what"), [(call, what) for call in (Call.STATUS, Call.PLAN, Call.COMMITTED) for what in TOO_MUCH])
+@each_row(("call", "what"), [(call, what) for call in (Call.STATUS, Call.PLAN, Call.BATCH) for what in TOO_MUCH])
 def test_what_is_too_much_for_a_call_is_refused_unread(call: str, what: str) -> None:
     pieces, words = TOO_MUCH[what]
 

@@ -428,7 +428,7 @@ def _brokers(page: _Page, random: Random, cluster: Cluster) -> None:
         page.add("segtail_tail_lag_seconds", lag, broker=broker)
         page.add("segtail_tail_lag_bytes", lag * 2.1e6, broker=broker)
         page.add("segtail_broker_catching_up", np.where(here, 1, 0), broker=broker)
-        for reason in ("deleted", "corrupt", "journal_trimmed", "agent_lost"):
+        for reason in ("deleted", "corrupt", "agent_lost"):
             page.add(
                 "segtail_skipped_bytes_total",
                 np.where(here.cumsum() > 0, 3e6 if reason == "deleted" else 0, 0),

@@ -252,8 +252,6 @@ def test_rows_are_read_as_it_is_shown(world: Sandbox, tmp_path: Path, spark: obj
         "agent",
         "--log-dirs",
         world.here("/var/lib/kafka/data-1"),
-        "--journal",
-        tmp_path,
         "--listen",
         "127.0.0.1:0",
         stated=tmp_path / "said",

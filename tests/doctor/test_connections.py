@@ -91,22 +91,6 @@ def test_an_agent_whose_certificate_has_ended(agent: Agent, authority: Authority
     assert call.command.startswith("openssl s_client -connect 127.0.0.1:")
 
 
-def test_a_job_that_belongs_to_another_token(agent: Agent, tmp_path: Path) -> None:
-    right, wrong = (
-        token_file(tmp_path / "right", f"payments {TOKEN}", f"billing {OTHER_TOKEN}"),
-        token_file(tmp_path / "wrong", OTHER_TOKEN),
-    )
-    (tmp_path / "checkpoint").mkdir()
-    (tmp_path / "checkpoint" / "job.json").write_text('{"version": 1, "job_id": "job", "cluster_id": "c", "state_shards": 1}')
-    agent.consumers.register("job")
-    assert agent.consumers.belongs_to("job", "payments")
-    with agent.listening(ServerFiles(token_file=right)) as where:
-        (found,) = asked(f"http://{where.address}", agent_token_file=wrong, checkpoint=tmp_path / "checkpoint")
-        assert asked(f"http://{where.address}", agent_token_file=wrong, checkpoint=tmp_path / "none")[0].state is FINE
-    assert found.state is FAULT
-    assert "the job job belongs to another token there, that of payments" in found.what
-
-
 def test_the_names_of_a_certificate_that_is_for_another(agent: Agent, authority: Authority) -> None:
     pods = authority.issue("pods", "agents.kafka.svc", "10.0.0.1")
     with agent.listening(ServerFiles(tls_cert=pods.cert, tls_key=pods.key)) as where:
@@ -186,7 +170,7 @@ def test_of_several_certificates_the_first_end_counts(authority: Authority) -> N
 
 
 def test_agents_of_two_clusters_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    def one_of(address: str, _files: object, _job_id: str, _now: float, clusters: dict[str, str]) -> Iterator[Diagnosis]:
+    def one_of(address: str, _files: object, _now: float, clusters: dict[str, str]) -> Iterator[Diagnosis]:
         clusters.setdefault(ids[address], address)
         return iter(())
 

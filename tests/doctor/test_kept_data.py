@@ -1,4 +1,4 @@
-"""Checkpoint, journal, their holders and their space."""
+"""The checkpoint, its holder and its space."""
 
 import fcntl
 import json
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.journal.database import VERSION, Database
 from streaming.spark.job.checkpoint import Checkpoint
 from streaming.terminal.doctor import checkpoint_checks
 from streaming.terminal.doctor.checkpoint_checks import holder_of
@@ -31,8 +30,7 @@ def checkpoint(tmp_path: Path) -> Path:
 
 
 def test_no_checkpoint_yet(tmp_path: Path) -> None:
-    for check in (checkpoint_checks.check_checkpoint, checkpoint_checks.check_journal):
-        assert only(check, checkpoint=tmp_path / "new").state == "not applicable"
+    assert only(checkpoint_checks.check_checkpoint, checkpoint=tmp_path / "new").state == "not applicable"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -82,35 +80,7 @@ def test_another_version_and_another_cluster(checkpoint: Path, tmp_path: Path) -
     (checkpoint / "job.json").write_text(json.dumps(identity))
     later = examined(checkpoint_checks.check_checkpoint, checkpoint=checkpoint)[0]
     assert later.state is FAULT
-    assert "is of version 99, this segtail reads 1" in later.what
-
-
-def test_a_journal_and_its_holder(tmp_path: Path) -> None:
-    journal = Database(tmp_path / "agent", CLUSTER_ID)
-    version, holder = examined(checkpoint_checks.check_journal, checkpoint=tmp_path)
-    assert (version.state, holder.state) == (FINE, FINE)
-    assert f"process {os.getpid()} holds {tmp_path / 'agent' / 'journal.db'}" in holder.what
-    journal.close()
-    assert f"is of version {VERSION} and has" in only(checkpoint_checks.check_journal, checkpoint=tmp_path).what
-    small = only(checkpoint_checks.check_journal, checkpoint=tmp_path, journal_max_bytes="1KiB")
-    assert (small.state, "more than journal_max_bytes, 1.0 KiB" in small.what) == (WARNING, True)
-
-
-@pytest.mark.parametrize(
-    ("position", "data", "part"),
-    [
-        (0, b"no database", "journal.db is damaged"),
-        (60, b"\0\0\0\x63", f"is of version 99, this segtail reads {VERSION}: use the segtail that wrote it, or put its"),
-    ],
-)
-def test_a_journal_that_cannot_be_used(tmp_path: Path, position: int, data: bytes, part: str) -> None:
-    Database(tmp_path / "agent", CLUSTER_ID).close()
-    with (tmp_path / "agent" / "journal.db").open("r+b") as file:
-        file.seek(position)
-        file.write(data)
-    found = only(checkpoint_checks.check_journal, checkpoint=tmp_path)
-    assert (found.state, found.command) == (FAULT, f"mv {tmp_path}/agent {tmp_path}/agent.damaged")
-    assert part in found.what
+    assert "is of version 99, this segtail reads 2" in later.what
 
 
 def test_who_holds_a_lock(tmp_path: Path) -> None:
@@ -131,8 +101,8 @@ def test_a_kernel_that_does_not_report_locks(checkpoint: Path, monkeypatch: pyte
     assert examined(checkpoint_checks.check_checkpoint, checkpoint=checkpoint)[-1].state is UNKNOWN
 
 
-@pytest.mark.parametrize(("free", "state"), [((1 << 30) - 1, WARNING), ((64 << 20) - 1, FAULT), (1 << 30, FINE)])
-def test_space_for_the_journal(tmp_path: Path, free: int, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("free", "state"), [((64 << 20) - 1, FAULT), (64 << 20, FINE)])
+def test_space_for_the_checkpoint(tmp_path: Path, free: int, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(1 << 40, 0, free))
     wanted = {"checkpoint": tmp_path / "not" / "yet"}
     (found,) = examined(checkpoint_checks.check_space, given=wanted, **wanted)

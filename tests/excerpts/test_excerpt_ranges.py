@@ -9,7 +9,7 @@ from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.excerpts.excerpt_scan import ranges_of
 from streaming.broker.excerpts.excerpt_transactions import UNKNOWN, end_transactions, open_at
-from streaming.broker.journal.joined_ranges import decode_steps
+from streaming.broker.journal.range_values import decode_steps
 from streaming.broker.protocol.consumer_messages import EVERYTHING_SELECTED
 from streaming.broker.watcher.bootstrap import Past
 from streaming.common.event_row import Event

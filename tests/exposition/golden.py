@@ -66,11 +66,11 @@ def golden_rows() -> list[Row]:
         log("orders", 0, **orders, **led, leader=1, log_end_offset=98_865),
         log("orders", 0, **orders, broker=2, agent="a2", leader=1, log_end_offset=98_860, truncations=1, truncated_bytes=5, **unclean),
         log("orders", 10, **orders, broker=2, agent="a2", leader=2, log_end_offset=100, truncations=2, truncated_bytes=4096),
-        log("orders", 9, **orders, leader=2, log_end_offset=100, corrupt_batches=1, skipped_bytes=[0, 77, 0, 0]),
+        log("orders", 9, **orders, leader=2, log_end_offset=100, corrupt_batches=1, skipped_bytes=[0, 77, 0]),
         log("first-seen", 0, settled=False, log_end_offset=7, last_append_ms=1_600_000_000_000, appended_bytes=3),
-        departed("moved", 3, share_codec_bytes=[5, 0, 0, 0, 0], skipped_bytes=[1, 0, 0, 0]),
+        departed("moved", 3, share_codec_bytes=[5, 0, 0, 0, 0], skipped_bytes=[1, 0, 0]),
         log('quote" backslash\\ line\nend', 0, old_format_batches=4),
-        residue(3, [20, 0, 0, 0]),
+        residue(3, [20, 0, 0]),
     ]
 
 

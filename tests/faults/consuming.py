@@ -1,8 +1,8 @@
-"""What an agent hands out, read by a consumer that never commits, so that the whole journal comes each time."""
+"""What an agent hands out, read by a job that counts nothing, so that everything since its beginning comes each time."""
 
 import re
 
-from streaming.broker.protocol.consumer_messages import Range, Register
+from streaming.broker.protocol.consumer_messages import NOT_BEGUN, PlanRequest, Range, Register
 from streaming.broker.protocol.status_messages import Status, StatusRequest
 from streaming.common.rows import Kind
 from streaming.errors import AgentError
@@ -25,7 +25,7 @@ class Consumer:
         """How the agent is, None while it does not answer. The first time it is told that this consumer is there."""
         try:
             asked = StatusRequest(consumer=self._name)
-            begins = Register(self._name, "earliest", resumed=False)
+            begins = Register(self._name, "earliest", resumed=False, run="run")
             status = self._client.status(asked) if self._registered else self._client.register(begins)
             self._registered = True
             return status
@@ -34,7 +34,7 @@ class Consumer:
             return None
 
     def bytes(self) -> dict[Key, int]:
-        """The bytes of every partition that the journal holds as appended; nothing while the agent does not answer.
+        """The bytes of every partition that the agent has read since the beginning; nothing while it does not answer.
 
         Each byte must be there once: ranges of a segment that overlap or leave a hole fail.
         """
@@ -42,7 +42,11 @@ class Consumer:
         if status is None or not status.caught_up:
             return {}
         try:
-            table = self._client.read(Range(self._name, "run", status.journal, -1, 0, status.seq))
+            plan = self._client.plan(PlanRequest(self._name, "run", "", -1, None, 0))
+            if plan.seq == NOT_BEGUN:
+                self._registered = False
+                return {}
+            table = self._client.read(Range(self._name, "run", plan.journal, plan.after, plan.seq))
         except AgentError:
             return {}
         columns = ("kind", "topic", "partition", "segment", "start_position", "end_position")

@@ -41,7 +41,7 @@ _ASKS = (
 
 def test_log_dirs_that_are_mounted_read_only_and_locked_by_their_broker_are_followed(tmp_path: Path) -> None:
     (port,) = free_ports(1)
-    where = ("--journal", tmp_path / "journal", "--listen", f"127.0.0.1:{port}", "--name", "reader")
+    where = ("--listen", f"127.0.0.1:{port}", "--name", "reader")
     with writing_broker(tmp_path / "broker") as broker, read_only(tmp_path / "broker") as before:
         attempt = subprocess.run([*before, "touch", str(tmp_path / "broker" / "x")], check=False, capture_output=True)
         assert attempt.returncode != 0
@@ -75,7 +75,7 @@ def test_a_backlog_that_was_read_is_not_left_in_the_page_cache(tmp_path: Path) -
         log.append(Batch(records=(Record(None, _VALUE, NOW),)))
     files = [segment.path("log") for segment in log.segments]
     size = dropped(files)
-    agent = Agent(disk.path, journal=tmp_path / "journal")
+    agent = Agent(disk.path)
     assert sum(row.bytes for row in Reader(agent).begin().step()) == size
     assert resident(files[:-1]) < size / 100, "an agent looks at the end of the active one, where its broker is"
     agent.close()

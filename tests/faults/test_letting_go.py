@@ -41,11 +41,11 @@ def _unknown_process(agent: Segtail) -> str:
 
 @pytest.mark.slow
 def test_it_ends_after_its_broker_and_its_successor_goes_on_where_it_was(tmp_path: Path) -> None:
-    disk, journal = log_dir(tmp_path), tmp_path / "journal"
+    disk = log_dir(tmp_path)
     log = partition(disk, "orders")
     log.append(batch(3))
     disk.release()  # the simulator holds it; here it is another process that can be killed
-    arguments = ("agent", "--log-dirs", disk.path, "--journal", journal, "--listen", "127.0.0.1:0", "--let-go-after", "1s")
+    arguments = ("agent", "--log-dirs", disk.path, "--listen", "127.0.0.1:0", "--let-go-after", "1s")
     with segtail(*arguments, stated=tmp_path / "first") as agent, holder(disk.path / ".lock") as broker:
         _read(agent, log.active.size)
         broker.kill()
@@ -69,7 +69,7 @@ def test_a_lock_that_cannot_be_asked_is_named_and_does_not_keep_it(tmp_path: Pat
     (other.path / ".lock").unlink()
     (other.path / ".lock").symlink_to("elsewhere")
     dirs = f"{disk.path},{other.path}"
-    arguments = ("agent", "--log-dirs", dirs, "--journal", tmp_path / "journal", "--listen", "127.0.0.1:0", "--let-go-after", "60s")
+    arguments = ("agent", "--log-dirs", dirs, "--listen", "127.0.0.1:0", "--let-go-after", "60s")
     with segtail(*arguments, stated=tmp_path / "stated") as agent, holder(disk.path / ".lock") as broker:
         _read(agent, log.active.size)
         broker.kill()
@@ -78,16 +78,3 @@ def test_a_lock_that_cannot_be_asked_is_named_and_does_not_keep_it(tmp_path: Pat
         assert f"{other.path}/.lock cannot be asked" in line
         (seconds,) = re.findall(r" seconds=(\d+)", line)
         assert int(seconds) <= 60, "ten times as long where no lock was seen to be released"
-
-
-def test_an_agent_that_lets_go_waits_for_the_journal_of_the_one_that_ends(tmp_path: Path) -> None:
-    disk, journal = log_dir(tmp_path), tmp_path / "journal"
-    partition(disk, "orders").append(batch(3))
-    arguments = ("agent", "--log-dirs", disk.path, "--journal", journal, "--listen", "127.0.0.1:0", "--let-go-after", "30s")
-    with segtail(*arguments, stated=tmp_path / "first") as first:
-        began = _started(until("it listens", lambda: address(first)))
-        assert began > 0
-        with segtail(*arguments, stated=tmp_path / "second") as second:
-            first.terminate()
-            assert first.wait() == 0
-            assert _started(until("it listens", lambda: address(second))) > began

@@ -69,7 +69,7 @@ def running(directory: Path) -> Iterator[CutNetwork]:
     with ExitStack() as stack:
         broker = stack.enter_context(writing_broker(directory / "broker"))
         for name, port, log_dir in zip((NEAR, FAR), (near, far), broker.log_dirs.split(","), strict=True):
-            where = ("--log-dirs", log_dir, "--journal", directory / name, "--listen", f"127.0.0.1:{port}", "--name", name)
+            where = ("--log-dirs", log_dir, "--listen", f"127.0.0.1:{port}", "--name", name)
             stack.enter_context(service(name, "agent", *where, directory=directory))
         network = stack.enter_context(Network(far))
         agents = f"http://127.0.0.1:{near},{network.address}"

@@ -64,7 +64,7 @@ def _write(disk: LogDir) -> None:
 
 @contextmanager
 def agent_on(disk: Path, directory: Path) -> Iterator[Agent]:
-    agent = Agent(disk, journal=directory / "journal")
+    agent = Agent(disk)
     try:
         yield agent
     finally:

@@ -100,7 +100,7 @@ def agent(folder: Path, web_config: Path | None, context: ssl.SSLContext | None 
     partition(disk, "orders").append(batch(1))
     options = () if web_config is None else ("--web-config", web_config)
     listens = ("--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0")
-    with segtail("agent", "--log-dirs", disk.path, "--journal", folder / "journal", *listens, *options, stated=log) as started:
+    with segtail("agent", "--log-dirs", disk.path, *listens, *options, stated=log) as started:
         url = until("the agent's page is served", lambda: re.search(r"metrics are served\" url=https?://([\d.]+):(\d+)", started.stated))
         process = until("its process", lambda: next(marked(started.mark), None))
         server = Server(url[1], int(url[2]), process.pid, log, context)

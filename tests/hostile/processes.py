@@ -54,7 +54,7 @@ def attacked_agent(log_dirs: str, directory: Path) -> Iterator[Attacked]:
     tokens = directory / "tokens"
     tokens.write_text(f"job {TOKEN}\nstranger {STRANGERS_TOKEN}\n")
     tokens.chmod(0o600)
-    options = ("--journal", directory / "journal", "--listen", address, "--name", "a1", "--token-file", tokens)
+    options = ("--listen", address, "--name", "a1", "--token-file", tokens)
     with segtail("agent", "--log-dirs", log_dirs, *options, stated=directory / "agent.said") as process:
         attacked = Attacked(process, address, directory)
         client = attacked.client()

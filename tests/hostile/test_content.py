@@ -72,7 +72,7 @@ def test_a_bomb_in_a_users_topic_and_holes_in_small_files(tmp_path: Path) -> Non
     records = (Record(value=bytes(_BOMB_BYTES), timestamp=NOW), Record(value=b"v", timestamp=NOW + 5))
     bombed.append(Batch(records=records, codec=Codec.ZSTD))
     _append_empty_records(partition(disk, "__consumer_offsets").directory, 1_000_000)
-    arguments = ("agent", "--log-dirs", disk.path, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0")
+    arguments = ("agent", "--log-dirs", disk.path, "--listen", "127.0.0.1:0")
     with segtail(*arguments, stated=tmp_path / "said") as agent:
         client = AgentClient(until("it listens", lambda: address(agent)))
         client.register(Register("job", "earliest", False))

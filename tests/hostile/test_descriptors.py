@@ -24,7 +24,7 @@ def test_log_dirs_stay_up_while_strangers_take_all_descriptors(tmp_path: Path) -
     logs = [partition(disk, "t", number) for number in range(5)]
     for log in logs:
         log.append(batch(1))
-    arguments = ("agent", "--log-dirs", disk.path, "--journal", tmp_path / "j", "--listen", "127.0.0.1:0")
+    arguments = ("agent", "--log-dirs", disk.path, "--listen", "127.0.0.1:0")
     with segtail(*arguments, stated=tmp_path / "said", before=("prlimit", f"--nofile={LIMIT}:{LIMIT}")) as agent, ExitStack() as strangers:
         where = until("it listens", lambda: address(agent))
         client = AgentClient(where)

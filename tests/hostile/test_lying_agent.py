@@ -92,7 +92,7 @@ def liar(tmp_path: Path) -> Iterator[Liar]:
 def _agent(tmp_path: Path, name: str, broker: int) -> Iterator[Agent]:
     log = partition(log_dir(tmp_path, name, broker=broker, cluster_id=CLUSTER_ID), f"of-{name}")
     log.append(batch(3))
-    agent = Agent(tmp_path / name, journal=tmp_path / f"{name}.journal", name=name)
+    agent = Agent(tmp_path / name, name=name)
     yield agent
     agent.close()
     log.close()
@@ -210,14 +210,25 @@ def test_rows_of_the_agent_are_taken(liar: Liar) -> None:
 
 def test_a_plan_that_goes_back_is_refused(liar: Liar) -> None:
     reader = Reader(liar.agent).begin()
-    reader.take(reader.plan())
-    journal, seq, total = reader.at
+    reader.step()
+    journal, seq = reader.has
     with _connected(liar) as client:
-        request = PlanRequest("job", "run 1", journal, seq, None, 0, total=total)
+        request = PlanRequest("job", "run 1", journal, seq, None, 0)
         assert client.plan(request).seq == seq
         liar.say(Call.PLAN, seq=seq - 1)
         with pytest.raises(AgentError, match=rf"it plans back from {seq} to {seq - 1} of its journal"):
             client.plan(request)
+
+
+def test_a_plan_that_leaves_something_out_is_refused(liar: Liar) -> None:
+    """What lies between would never be asked for again."""
+    reader = Reader(liar.agent).begin()
+    reader.step()
+    journal, seq = reader.has
+    with _connected(liar) as client:
+        liar.say(Call.PLAN, after=seq + 1, seq=seq + 2)
+        with pytest.raises(AgentError, match=rf"it leaves out what is between {seq} and {seq + 1} of its journal"):
+            client.plan(PlanRequest("job", "run 1", journal, seq, None, 0))
 
 
 POSITIONS: Mapping[str, tuple[str, dict[str, object]]] = {

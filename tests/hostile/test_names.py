@@ -12,7 +12,7 @@ import pytest
 
 from streaming.broker.agent.group_answers import waiting_groups
 from streaming.broker.disk.segment_files import list_segments
-from streaming.broker.journal.joined_ranges import encode_entries
+from streaming.broker.journal.range_values import encode_entries
 from streaming.broker.protocol.group_messages import GroupsRequest
 from streaming.broker.protocol.group_stream import GroupsAnswer
 from streaming.cluster.verdicts.commands import Commands, GroupCommands

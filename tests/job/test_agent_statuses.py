@@ -67,7 +67,7 @@ class Stage:
             partition(log_dir(self._tmp_path, disk or name, broker=broker, cluster_id=cluster_id), "orders").append(batch(3))
             if not cluster_id:
                 (path / "meta.properties").write_text(f"version=0\nbroker.id={broker}\n")
-        made = Agent(path, journal=self._tmp_path / f"{name}.journal.{len(list(self._tmp_path.iterdir()))}", name=name)
+        made = Agent(path, name=name)
         self._stack.callback(made.close)
         return made
 
@@ -202,28 +202,6 @@ def test_wrong_tokens_and_certificates_are_reported_and_the_right_ones_are_taken
         poll_until(watch, lambda: stage.problems == expected)
         token_file(mine, TOKEN)
         poll_until(watch, lambda: "a1" in watch.up and stage.problems == expected - {(one, "unauthorized")})
-
-
-def test_a_job_with_the_token_of_another_job_is_not_up(stage: Stage, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    mine, theirs = token_file(tmp_path / "mine", TOKEN), token_file(tmp_path / "theirs", f"payments {TOKEN}", f"billing {OTHER_TOKEN}")
-    agent = stage.agent("a1")
-    agent.consumers.register("job")
-    assert agent.consumers.belongs_to("job", "payments")
-    with agent.listening(ServerFiles(token_file=theirs)) as where:
-        watch = stage.watch(f"http://{where.address}", files=ClientFiles(token_file=mine))
-        watch.consumer = "job"
-        poll_until(watch, lambda: stage.up == {"a1": 1})
-        token_file(mine, OTHER_TOKEN)
-        for _ in range(3):
-            watch.poll()
-            assert (stage.up, stage.problems) == ({"a1": 0}, {("a1", "unauthorized")})
-        (known,) = stage.observer.agents
-        assert "belongs to another token there, that of payments" in known.explanation
-        assert sum(each.message == "agent is down" and "payments" in vars(each)["error"] for each in caplog.records) == 1
-        assert "agent does not take part" not in caplog.text
-        token_file(mine, TOKEN)
-        poll_until(watch, lambda: stage.up == {"a1": 1})
-        assert stage.problems == set()
 
 
 # --- what is there instead

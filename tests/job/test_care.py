@@ -31,7 +31,7 @@ def test_what_the_system_refuses_is_tried_again(number: int, caplog: pytest.LogC
         if len(polled) == 1:
             raise refusal(number)
 
-    job: Any = SimpleNamespace(_child=None, _poll=poll, _polls=SimpleNamespace(due=True))
+    job: Any = SimpleNamespace(_child=None, _counting=None, _poll=poll, _polls=SimpleNamespace(due=True))
     for _ in range(2):
         Job._care_until(job, threading.Event(), 0.0)
     assert len(polled) == 2
@@ -107,6 +107,23 @@ def test_whatever_else_the_start_of_a_query_raises_is_raised() -> None:
         run(RaisedError("An error occurred while calling o71.load."), None)
     with pytest.raises(PySparkRuntimeError, match="pandas"):
         run(PySparkRuntimeError("pandas"), None)
+
+
+@pytest.mark.parametrize(("failed", "well"), [(False, 1), (True, 0)])
+def test_a_query_that_cannot_go_on_without_what_is_counted_is_not_well(failed: bool, well: int) -> None:
+    """It checks for work again and again, and plans nothing."""
+    checked: list[int] = []
+    job: Any = SimpleNamespace(_counting=SimpleNamespace(failed=failed), _wellness=SimpleNamespace(checked=lambda: checked.append(1)))
+    Job._checked(job)
+    assert len(checked) == well
+
+
+def test_what_is_counted_is_written_again_if_it_is_gone() -> None:
+    kept: list[int] = []
+    counting = SimpleNamespace(keep=lambda: kept.append(1))
+    job: Any = SimpleNamespace(_child=None, _counting=counting, _polls=SimpleNamespace(due=False))
+    Job._care_until(job, threading.Event(), 0.0)
+    assert kept == [1]
 
 
 @pytest.mark.parametrize(("ready", "age", "quickly"), [(False, None, False), (False, 1.0, True), (True, 1.0, False)])

@@ -96,11 +96,12 @@ def test_identity_that_is_not_valid(tmp_path: Path, content: str) -> None:
         made(tmp_path)
 
 
-def test_identity_of_a_later_version(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 3])
+def test_identity_of_another_version(tmp_path: Path, version: int) -> None:
     made(tmp_path).close()
     path = tmp_path / "job.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 2}))
-    with pytest.raises(CheckpointError, match="is of version 2, this segtail reads 1"):
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"version": version}))
+    with pytest.raises(CheckpointError, match=f"is of version {version}, this segtail reads 2: .*name another with --checkpoint DIR"):
         made(tmp_path)
 
 

@@ -4,7 +4,6 @@ import importlib.util
 import os
 import time
 from contextlib import ExitStack
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,7 @@ from tests.processes import until
     "settings",
     [
         Settings(),
-        Settings(redact_ids=True, read_rate=1 << 20, consumer_expiry=timedelta(hours=5), producers_limit=7),
+        Settings(redact_ids=True, read_rate=1 << 20, producers_limit=7),
         Settings(server_properties=(Path("/a"), Path("/b")), broker_config={"log.retention.ms": "60000"}),
     ],
     ids=["defaults", "others", "limits"],

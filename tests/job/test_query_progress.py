@@ -16,6 +16,7 @@ from streaming.common.rows import ROWS, unpack_rows
 from streaming.common.state_row import STATES
 from streaming.rules.shard import state_rows
 from streaming.simulator.log import PartitionLog
+from streaming.spark.job.counting import Counting
 from streaming.spark.job.query_progress import QueryProgress
 from streaming.spark.source import agent_connections
 from streaming.spark.source.stream import EventStreamReader
@@ -23,7 +24,7 @@ from tests.agents import Agent, event_rows
 from tests.builders import batch
 from tests.events import Shard
 from tests.exposition.reading import named
-from tests.source.event_reading import agent_has_seen, next_batch, reader_of, ready
+from tests.source.event_reading import agent_has_seen, next_batch, reader_of
 from tests.view.rows import new_observer, new_table
 
 NOBODY = "127.0.0.1:1"
@@ -32,8 +33,9 @@ NOBODY = "127.0.0.1:1"
 class Job:
     """What the driver knows of an agent's bytes: from micro-batches, and from polls a second apart."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, counted: Path, recalls: int = 0) -> None:
         self._agent = agent
+        self._counting = Counting(counted, recalls)
         self._observer = new_observer()
         self._observer.know([AgentStatus(name=agent.name, up=True, brokers=(1,))])
         self._progress = QueryProgress(self._observer, lambda: 0.0, lambda: None, lambda first, seconds: None)
@@ -42,7 +44,7 @@ class Job:
 
     def poll(self) -> None:
         self._now += 1.0
-        self._observer.published(self._agent.name, self._agent.consumers.journal("job"), self._agent.journal.end().total, self._now)
+        self._observer.published(self._agent.name, self._agent.jobs.journal("", "job"), self._agent.journal.end().total, self._now)
 
     def run(self, reader: EventStreamReader, reads: EventStreamReader, start: dict[str, object]) -> dict[str, object]:
         """A micro-batch; ``reads`` is the reader as the tasks have it."""
@@ -53,6 +55,7 @@ class Job:
         changes = self._shard.fold(*rows)
         states = [state_rows(changes)] if changes else []
         self._progress.arrived(pa.Table.from_batches(states, STATES), 0)
+        self._counting.take(pa.Table.from_batches(states, STATES))
         reader.commit(end)
         return end
 
@@ -66,12 +69,12 @@ class Job:
 
 
 def test_what_is_planned_and_does_not_arrive_is_behind_until_it_does(
-    agent: Agent, log: PartitionLog, monkeypatch: pytest.MonkeyPatch
+    agent: Agent, log: PartitionLog, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(agent_connections, "PATIENCE_SECONDS", 0.0)
     with agent.served() as address:
-        reader, job = ready(reader_of(address)), Job(agent)
-        reader._takes_all, reader._targets, reader._backoff = False, None, agent_connections.Backoff(itertools.count(0, 1000).__next__)
+        reader, job = reader_of(address, counted=tmp_path / "counted"), Job(agent, tmp_path / "counted")
+        reader._backoff = agent_connections.Backoff(itertools.count(0, 1000).__next__)
         job.poll()
         end = job.run(reader, reader, {})
         assert job.lag == ([0], [0])
@@ -86,13 +89,14 @@ def test_what_is_planned_and_does_not_arrive_is_behind_until_it_does(
         assert job.lag == ([0], [0])
 
 
-def test_after_a_restart_it_is_known_as_soon_as_anything_arrives(agent: Agent, log: PartitionLog) -> None:
+def test_after_a_restart_it_is_known_as_soon_as_anything_arrives(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:
+    counted = tmp_path / "counted"
     with agent.served() as address:
-        reader = ready(reader_of(address))
-        end = Job(agent).run(reader, reader, {})
+        reader = reader_of(address, counted=counted)
+        end = Job(agent, counted).run(reader, reader, {})
         log.append(batch(2))
         agent_has_seen(agent, log)
-        again, job = reader_of(address), Job(agent)
+        again, job = reader_of(address, counted=counted), Job(agent, counted, recalls=1)
         job.poll()
         job.poll()
         assert job.lag == ([], [1.0])
@@ -110,7 +114,7 @@ def planned(batch: int, start: object, end: object) -> dict[str, object]:
 
 def test_a_query_has_delivered_when_all_that_it_planned_has_arrived(tmp_path: Path) -> None:
     def at(seq: int) -> dict[str, object]:
-        return {"journal": "j", "seq": seq, "total": 0, "turn": 0}
+        return {"journal": "j", "after": 0, "seq": seq, "total": 0, "turn": 0}
 
     def arrived(seq: int) -> pa.Table:
         return pa.Table.from_pylist([{"change": "arrived", "agent": "a", "topic_id": "j", "log_end_offset": seq}], schema=STATES)

@@ -8,7 +8,7 @@ from streaming.broker.protocol.status_messages import Status
 from streaming.common.state_row import STATES
 from streaming.spark.job.query_progress import Reached
 from streaming.spark.source.offsets import AgentOffset
-from tests.agents import CLUSTER_ID
+from tests.builders import CLUSTER_ID
 
 
 def arrived(agent: str, seq: int, journal: str = "j") -> pa.Table:
@@ -22,7 +22,7 @@ def status(agent: str, seq: int, *, caught_up: bool, journal: str = "j") -> Stat
 
 
 def at(seq: int, journal: str = "j") -> AgentOffset:
-    return AgentOffset(journal, seq, 0, 0)
+    return AgentOffset(journal, 0, seq, 0, 0)
 
 
 def test_an_agent_is_through_with_what_was_there_when_it_had_caught_up() -> None:

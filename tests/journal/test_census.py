@@ -24,7 +24,7 @@ def directory(tmp_path: Path) -> LogDir:
 def agent(directory: LogDir, tmp_path: Path) -> Iterator[Agent]:
     partition(directory, "orders", 0).append(batch(3))
     partition(directory, "orders", 1).append(batch(3))
-    made = Agent(directory.path, journal=tmp_path / "journal")
+    made = Agent(directory.path)
     yield made
     made.close()
 
@@ -55,35 +55,31 @@ def test_it_shows_keys_and_log_dirs_and_nothing_else(agent: Agent) -> None:
 
 
 def test_an_agent_without_logs_says_so(tmp_path: Path) -> None:
-    agent = Agent(log_dir(tmp_path).path, journal=tmp_path / "journal")
+    agent = Agent(log_dir(tmp_path).path)
     assert [row.kind for row in Reader(agent).begin().step()] == [Kind.CENSUS_END]
     agent.close()
 
 
-def test_it_is_written_for_a_beginning_a_start_and_for_what_was_missed_and_not_again(agent: Agent) -> None:
+def test_it_is_published_for_each_beginning_and_by_another_watcher_and_not_again(agent: Agent) -> None:
     Reader(agent).begin()
-    for written in (1, 2):
+    for published in (1, 2):
         for _ in range(3):
             agent.look()
-        assert censuses(agent) == written
-        agent.restart()  # its log dirs may have been another agent's
+        assert censuses(agent) == published
+        agent.replace_watcher()  # its log dirs may have been another agent's
     agent.look()
     Reader(agent, "second").begin()
     assert censuses(agent) == 4
-    published = agent.watcher.appear_again()
-    agent.look()
-    assert published.is_set()
-    assert censuses(agent) == 5
 
 
 def test_it_names_the_log_dirs_of_which_it_shows_nothing(agent: Agent, directory: LogDir, tmp_path: Path) -> None:
     other = log_dir(tmp_path, "d1")
     partition(other, "orders", 2).append(batch(3))
-    both = Agent(directory.path, other.path, journal=tmp_path / "both")
+    both = Agent(directory.path, other.path)
     assert census_of(Reader(both).begin().step())[-1].reason == ""
     away = other.path.with_name("away")
     other.path.rename(away)
-    both.lose_journal()  # and with it all that is known of the log in there
+    both.restart()  # and with it all that is known of the log in there
     rows = census_of(Reader(both).begin().step())
     assert sorted(row.partition for row in rows[:-1]) == [0, 1]
     assert rows[-1].reason == str(other.path)
@@ -93,16 +89,16 @@ def test_it_names_the_log_dirs_of_which_it_shows_nothing(agent: Agent, directory
     both.close()
 
 
-def lost_with_the_journal(directory: LogDir, other: LogDir, journal: Path) -> tuple[Agent, Shard, Reader, Path]:
+def lost_with_the_process(directory: LogDir, other: LogDir) -> tuple[Agent, Shard, Reader, Path]:
     """A log dir is away, and what was known of its only log; meanwhile that log is deleted. Where the log dir is now."""
     partition(other, "orders", 2).append(batch(3))
-    both, shard = Agent(directory.path, other.path, journal=journal), Shard()
+    both, shard = Agent(directory.path, other.path), Shard()
     reader = Reader(both)
     shard.fold(*reader.begin().step())
     gone(other, 2)
     away = other.path.with_name("away")
     other.path.rename(away)
-    both.lose_journal()
+    both.restart()
     shard.fold(*reader.begin().step())
     assert there(shard) == {0, 1, 2}  # nobody knows better
     return both, shard, reader, away
@@ -114,7 +110,7 @@ def there(shard: Shard) -> set[int]:
 
 def test_what_it_left_out_is_reported_once_by_the_next_one(agent: Agent, directory: LogDir, tmp_path: Path) -> None:
     other = log_dir(tmp_path, "d1")
-    both, shard, reader, away = lost_with_the_journal(directory, other, tmp_path / "both")
+    both, shard, reader, away = lost_with_the_process(directory, other)
     both.look()
     assert censuses(both) == 1
     away.rename(other.path)
@@ -128,12 +124,10 @@ def test_what_it_left_out_is_reported_once_by_the_next_one(agent: Agent, directo
 
 def test_what_that_of_an_earlier_process_left_out_is_reported_too(agent: Agent, directory: LogDir, tmp_path: Path) -> None:
     other = log_dir(tmp_path, "d1")
-    both, shard, reader, away = lost_with_the_journal(directory, other, tmp_path / "both")
-    reader.commit()
+    both, shard, reader, away = lost_with_the_process(directory, other)
     away.rename(other.path)
     both.restart()
-    both.look()
-    shard.fold(*reader.step())
+    shard.fold(*reader.begin().step())
     assert there(shard) == {0, 1}
     both.close()
 
@@ -153,13 +147,11 @@ def gone(directory: LogDir, number: int) -> None:
     (directory.path / f"orders-{number}").rmdir()
 
 
-def test_a_log_that_vanishes_while_no_agent_runs_is_reported_as_gone(agent: Agent, directory: LogDir) -> None:
+def test_a_log_that_vanishes_between_two_watchers_is_reported_as_gone(agent: Agent, directory: LogDir) -> None:
     shard, reader = Shard(), Reader(agent)
     shard.fold(*reader.begin().step())
-    reader.commit()
     gone(directory, 1)
-    agent.restart()
-    reader.register(resumed=True)
+    agent.replace_watcher()
     agent.look()
     rows = reader.step()
     assert [(row.kind, row.partition) for row in rows if row.kind == Kind.GONE] == [(Kind.GONE, 1)]
@@ -167,12 +159,11 @@ def test_a_log_that_vanishes_while_no_agent_runs_is_reported_as_gone(agent: Agen
     assert {key.partition for key, state in shard.states.items() if not state.departed} == {0}
 
 
-def test_a_log_whose_leaving_was_lost_with_the_journal_leaves_by_the_census(agent: Agent, directory: LogDir) -> None:
+def test_a_log_that_vanishes_while_no_agent_runs_leaves_by_the_census(agent: Agent, directory: LogDir) -> None:
     shard, reader = Shard(), Reader(agent)
     shard.fold(*reader.begin().step())
-    reader.commit()
     gone(directory, 1)
-    agent.lose_journal()
+    agent.restart()
     rows = reader.begin().step()
     assert Kind.GONE not in {row.kind for row in rows}
     shard.fold(*rows)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.broker.journal.joined_ranges import cut, overwritten_from
+from streaming.broker.journal.range_values import cut, overwritten_from
 from streaming.common.rows import TRANSACTION_STEPS
 from tests.events import Item, appended, range_of
 

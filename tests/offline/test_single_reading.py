@@ -11,7 +11,6 @@ import pytest
 
 from streaming.broker.disk.logdirs import Partition, open_log_dirs
 from streaming.broker.disk.segment_files import list_segments
-from streaming.broker.journal.journal import Journal
 from streaming.broker.protocol.listing_json import TransactionRow
 from streaming.broker.watcher.registry import EVERYTHING, Scope
 from streaming.common.settings import Settings
@@ -20,7 +19,7 @@ from streaming.rules.transaction_verdicts import GRACE_MS
 from streaming.simulator.batch_writer import end_transaction
 from streaming.terminal.offline.offline_agent import OfflineAgent
 from streaming.terminal.offline.single_reading import SingleReading
-from tests.builders import CLUSTER_ID, NOW, batch, log_dir, partition
+from tests.builders import NOW, batch, log_dir, partition
 from tests.clocks import Clock
 from tests.formats.dumped import columns
 from tests.formats.segments import written
@@ -59,13 +58,6 @@ def test_nothing_is_written(cluster: Frozen, tmp_path: Path, monkeypatch: pytest
     opened(cluster.log_dirs, SETTINGS, cluster.frozen_ms)
     kept(cluster.log_dirs, SETTINGS, cluster.frozen_ms)
     assert everything_below(tmp_path) == before
-
-
-def test_a_journal_in_memory_is_one_of_its_own() -> None:
-    journals = [Journal(None, CLUSTER_ID, lambda: NOW) for _ in range(2)]
-    assert len({journal.id for journal in journals}) == 2
-    for journal in journals:
-        journal.close()
 
 
 @pytest.fixture

@@ -138,8 +138,7 @@ class Cluster:
     def _agent(self, host: int) -> Service:
         dirs = ",".join(map(str, self.kafka.broker(host).log_dirs))
         listen = f"127.0.0.1:{self._ports[host]}"
-        journal = self._directory / f"journal-{host}"
-        arguments = ("agent", "--log-dirs", dirs, "--journal", journal, "--listen", listen, "--name", f"host-{host}")
+        arguments = ("agent", "--log-dirs", dirs, "--listen", listen, "--name", f"host-{host}")
         service = self._service(f"agent-{host}", arguments)
         until(f"the agent of host {host} listens", lambda: "agent listens" in service.running.stated)  # a job that is refused waits long
         return service

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streaming.broker.protocol.cluster_messages import Led
-from streaming.broker.protocol.consumer_messages import Committed, Plan, PlanRequest, Range, Register
+from streaming.broker.protocol.consumer_messages import Plan, PlanRequest, Range, Register
 from streaming.broker.protocol.excerpt_messages import Excerpt, Excerpts, ExcerptsRequest, ScanEnd, ScanRequest, UnavailableDir, UnreadPart
 from streaming.broker.protocol.json_message import Message
 from streaming.broker.protocol.json_values import MOST_VALUES
@@ -28,7 +28,6 @@ KINDS = [
     PlanRequest,
     Plan,
     Range,
-    Committed,
     Excerpt,
     ExcerptsRequest,
     Excerpts,

@@ -46,16 +46,6 @@ def test_a_token_that_is_there_twice_is_named_by_its_lines(tmp_path: Path) -> No
         read_tokens(written(tmp_path, b"# one\nshort"), "--token-file")
 
 
-@pytest.mark.parametrize("name", ["", "payments"])
-def test_behind_a_token_stand_the_jobs_that_it_may_take(tmp_path: Path, name: str) -> None:
-    ids = ("b0576f2c-0000-4000-8000-000000000001", "b0576f2c-0000-4000-8000-000000000002")
-    line = b" ".join([name.encode(), SECRET, *(f"takes={each}".encode() for each in ids)])
-    assert read_tokens(written(tmp_path, line), "--token-file") == (Token(name, SECRET, ids),)
-    for bad in (b" takes=job", b" takes=" + ids[0][:-1].encode(), b" takes= " + ids[0].encode()):
-        with pytest.raises(UsageError, match="takes=ID behind it"):
-            read_tokens(written(tmp_path, b"payments " + SECRET + bad), "--token-file")
-
-
 def test_a_token_opens_only_as_a_bearer_token_and_only_whole() -> None:
     name, value = header_of(OTHER)
     assert (name, accepted((TOKEN, OTHER), value)) == (HEADER, OTHER)

@@ -19,7 +19,7 @@ HISTORY = [
     row(Kind.APPEARED, 3, next_offset=0, topic="bills"),
     row(Kind.TRUNCATED, 4, next_offset=6, bytes=40),
     range_of(5, [Item(6, 9, 90, 3, codec=2)]),
-    row(Kind.SKIPPED, 6, topic="", partition=-1, bytes=5, reason="journal_trimmed"),
+    row(Kind.SKIPPED, 6, topic="bills", base_offset=0, next_offset=5, bytes=5, reason="deleted"),
     row(Kind.GONE, 7, topic="bills", reason="deleted"),
     row(Kind.FOUND, 8, settled=True, log_start_offset=1, leader=1, leader_epoch=2),
     row(Kind.CENSUS, 9),

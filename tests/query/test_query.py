@@ -17,6 +17,7 @@ from streaming.common.rows import Change
 from streaming.common.state_row import STATES
 from streaming.errors import AgentError
 from streaming.simulator.log import LogDir, PartitionLog
+from streaming.spark.job.counting import Counting
 from streaming.spark.job.query_progress import QueryProgress
 from streaming.spark.query.query import fold_events
 from tests.agents import Agent
@@ -41,6 +42,7 @@ class Sink:
     observer: Observer = field(default_factory=new_observer)
     looks: list[float] = field(default_factory=list)
     took: list[tuple[float, float]] = field(default_factory=list)
+    counting: Counting | None = None
 
     def __post_init__(self) -> None:
         self.progress = QueryProgress(self.observer, lambda: 5.0, lambda: self.looks.append(5.0), lambda *took: self.took.append(took))
@@ -50,6 +52,8 @@ class Sink:
         new_table(replicas="all", series_limit=1).apply(states)
         self.batches.append(number)
         self.progress.arrived(states, number)
+        assert self.counting is not None
+        self.counting.take(states)
         for row in states.to_pylist():
             if row["change"] == Change.RECALLED:
                 self.recalled.add(row["partition"])
@@ -59,7 +63,7 @@ class Sink:
     def lag(self, agent: Agent) -> dict[str, set[float]]:
         """Bytes and seconds, ten seconds after somebody looked at the agent."""
         self.observer.know([AgentStatus(name=agent.name, up=True, brokers=(1,))])
-        self.observer.published(agent.name, agent.consumers.journal("job"), agent.journal.end().total, at=0.0)
+        self.observer.published(agent.name, agent.jobs.journal("", "job"), agent.journal.end().total, at=0.0)
         return {
             name: set(named(new_table(), f"segtail_tail_lag_{name}", self.observer, now=10.0).values()) for name in ("bytes", "seconds")
         }
@@ -88,16 +92,17 @@ def logs(directory: LogDir) -> list[PartitionLog]:
 
 @pytest.fixture
 def agent(logs: list[PartitionLog], directory: LogDir, tmp_path: Path) -> Iterator[Agent]:
-    made = Agent(directory.path, journal=tmp_path / "journal")
+    made = Agent(directory.path)
     yield made
     made.close()
 
 
 def run_once(spark: SparkSession, address: str, checkpoint: Path, **options: Any) -> Sink:
     """One run of the query to the end of what is there."""
-    sink, looks = Sink(), checkpoint.with_name("checks")
+    sink, looks, counted = Sink(), checkpoint.with_name("checks"), checkpoint.with_name("counted")
     given = {"agents": address, "consumer": "job", "start_from": "earliest", "shards": SHARDS, **options}
-    given["checks"] = str(looks)
+    given |= {"checks": str(looks), "counted": str(counted)}
+    sink.counting = Counting(counted, SHARDS if checkpoint.exists() else 0)
     events = spark.readStream.format("segtail-job").options(**given).load()
     sink.progress.begins(looks)
     query = fold_events(events, sink.take).option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
@@ -176,13 +181,13 @@ def test_what_was_planned_and_did_not_arrive_is_behind(
         assert second.lag(agent) == {"bytes": {0}, "seconds": {0}}
 
 
-def test_a_journal_made_anew_between_two_runs_changes_no_number(
+def test_an_agent_that_is_started_anew_between_two_runs_changes_no_number(
     spark: SparkSession, agent: Agent, logs: list[PartitionLog], tmp_path: Path
 ) -> None:
     checkpoint = tmp_path / "checkpoint"
     with agent.served() as address:
         run_once(spark, address, checkpoint)
-    agent.lose_journal()
+    agent.restart()
     for log in logs:
         log.append(batch(3))
     with agent.served() as address:

@@ -163,7 +163,7 @@ def test_a_job_says_what_is_consumed(world: RecordedGroups, spark: "SparkSession
 @pytest.fixture(scope="module")
 def agent(world: RecordedGroups, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     """One that has read everything."""
-    made = Agent(*world.disk.log_dirs, journal=tmp_path_factory.mktemp("agent") / "journal")
+    made = Agent(*world.disk.log_dirs)
     Reader(made, start_from="active").begin()
     made.follow_groups()
     made.count()

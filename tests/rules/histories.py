@@ -73,8 +73,6 @@ OTHERS: Mapping[str, Callable[[int, int, Random], dict[str, Any]]] = {
         "next_offset": end,
         "reason": random.choice(["", "1", "1,2"]),
     },
-    "missed": lambda *_: {"kind": Kind.MISSED},
-    "nobody's": lambda *_: {"kind": Kind.SKIPPED, "topic": "", "bytes": 7, "reason": "journal_trimmed"},
     "unknown kind": lambda *_: {"kind": "hummed"},
 }
 """What else is published of a log that ends there now."""

@@ -51,7 +51,6 @@ def folded(*rows: EventRow) -> LogState:
 
 
 START = (begins(1, 0), reported(2, 0, 5, ("a", 1, "Ongoing"), ("b", 4, "Empty")))
-TRIMMED = {"topic": TOPIC, "base_offset": 5, "next_offset": 9, "bytes": 10, "reason": "journal_trimmed"}
 
 
 def test_the_newest_entry_counts_and_others_stay() -> None:
@@ -63,11 +62,6 @@ def test_the_newest_entry_counts_and_others_stay() -> None:
 def test_ranges_without_entries_and_offsets_that_were_cleaned_away_are_no_gap() -> None:
     state = folded(*START, reported(3, 7, 9, follows=5), reported(4, 20, 30, ("a", 22, "Empty"), follows=9))
     assert (kept(state)["a"], state.coordinator_upto) == ((22, "Empty"), 30)
-
-
-def test_what_was_lost_still_shows_its_entries() -> None:
-    lost = row(Kind.SKIPPED, 3, coordinator=entries(("a", 8, "Empty")), follows=5, **TRIMMED)
-    assert (kept(folded(*START, lost))["a"], folded(*START, lost).coordinator_upto) == ((8, "Empty"), 9)
 
 
 def test_what_has_expired_is_gone() -> None:
@@ -87,10 +81,8 @@ def test_a_range_that_was_counted_changes_nothing() -> None:
         reported(3, 7, 9, ("a", 8, "Empty"), follows=7),  # a row before it never came
         reported(3, 5, 9, ("a", 8, "Empty"), follows=-1),  # of an agent that does not say what came before
         row(Kind.SKIPPED, 3, topic=TOPIC, base_offset=5, next_offset=9, bytes=10, reason="deleted", follows=5),
-        row(Kind.SKIPPED, 3, follows=7, **(TRIMMED | {"base_offset": 7})),
         row(Kind.CORRUPT, 3, topic=TOPIC, start_position=50, base_offset=5, next_offset=5, follows=5),
         row(Kind.TRUNCATED, 3, topic=TOPIC, next_offset=3, bytes=20, follows=5),
-        row(Kind.MISSED, 3, topic=TOPIC),
         goes_on(3, 9, 7),
     ],
 )

@@ -169,8 +169,6 @@ def reported(number: int, seq: int, agent: str, kind: str, log: int) -> list[Eve
         case "census":
             rest = [row(Kind.CENSUS, **{**where, "partition": each, "part": each}) for each in range(3) if each != log]
             return [*rest, census_end(f"{agent[1:]}:/data", **{**where, "part": 9})]
-        case "nobody's":
-            return [row(Kind.SKIPPED, **{**where, "topic": "", "bytes": 7, "reason": "journal_trimmed"})]
         case "append":
             return [appended(base_offset=number * 10, next_offset=number * 10 + 5, leads=1, **where)]
         case "skip":
@@ -183,7 +181,7 @@ def reported(number: int, seq: int, agent: str, kind: str, log: int) -> list[Eve
             return [row(Kind.GONE, reason=kind, **where)]
 
 
-kinds = st.sampled_from(["appear", "append", "append", "append", "skip", "truncate", "deleted", "moved", "census", "nobody's"])
+kinds = st.sampled_from(["appear", "append", "append", "append", "skip", "truncate", "deleted", "moved", "census"])
 histories = st.lists(st.tuples(st.sampled_from(["a1", "a2"]), kinds, st.integers(0, 2)), max_size=25)
 
 
@@ -223,7 +221,7 @@ def test_a_deleted_log_is_removed_and_its_losses_stay_with_its_broker() -> None:
     assert {each.change for each in changes} == {Change.REMOVED, Change.RESIDUE}
     assert [each.state.key for each in changes if each.change is Change.REMOVED] == [LogKey(1, "orders", 0, "")]
     assert [each.state for each in changes if each.change is Change.RESIDUE] == [
-        LogState(agent="a1", broker=1, topic="", partition=7, topic_id="", skipped_bytes=(50, 0, 0, 0))
+        LogState(agent="a1", broker=1, topic="", partition=7, topic_id="", skipped_bytes=(50, 0, 0))
     ]
     assert shard.fold(gone) == []
 
@@ -238,8 +236,8 @@ def test_what_a_replica_left_behind_goes_with_its_topic_and_its_losses_stay() ->
     changes = shard.fold(row(Kind.GONE, 3, reason="deleted", log_dir="", **elsewhere))
     assert {each.state.key for each in changes if each.change is Change.REMOVED} == {LogKey(1, "orders", 0, ""), LogKey(2, "orders", 0, "")}
     assert {key: state.skipped_bytes for key, state in shard.states.items()} == {
-        LogKey(1, "", 7, ""): (50, 0, 0, 0),
-        LogKey(2, "orders", 0, "anew"): (0, 0, 0, 0),
+        LogKey(1, "", 7, ""): (50, 0, 0),
+        LogKey(2, "orders", 0, "anew"): (0, 0, 0),
     }
 
 
@@ -250,7 +248,7 @@ def test_rows_of_a_deleted_log_that_come_again_do_not_bring_it_back() -> None:
     before = dict(shard.states)
     shard.fold(*rows[:2])
     assert shard.states == before
-    assert [state.skipped_bytes for state in shard.states.values()] == [(50, 0, 0, 0)]
+    assert [state.skipped_bytes for state in shard.states.values()] == [(50, 0, 0)]
 
 
 def test_a_topic_made_anew_under_its_name_is_another_log() -> None:
@@ -335,7 +333,8 @@ def test_a_recall_says_all_values_again_with_what_is_large_however_often_it_come
     """After a restart of the driver its table is empty: only the states know what it held."""
     shard = Shard()
     shard.fold(APPEARED, appended(2, 0, 10), row(Kind.FOUND, 3, segments=LISTED), row(Kind.APPEARED, 4, next_offset=0, partition=1))
-    shard.fold(row(Kind.GONE, 5, partition=1, reason="moved"), row(Kind.SKIPPED, 6, topic="", partition=-1, bytes=5, reason="deleted"))
+    shard.fold(row(Kind.SKIPPED, 5, partition=2, base_offset=0, next_offset=3, bytes=5, reason="deleted"))
+    shard.fold(row(Kind.GONE, 6, partition=1, reason="moved"), row(Kind.GONE, 6, part=1, partition=2, reason="deleted"))
     before = (dict(shard.states), dict(shard.marks))
     for _ in range(2):
         changes = shard.fold(RECALL)
@@ -371,14 +370,6 @@ def test_what_a_census_lacks_stays_where_its_log_dir_could_not_be_looked_into() 
     assert shard.log().departed
 
 
-def test_a_loss_that_no_log_can_be_named_for_is_counted_once() -> None:
-    shard = Shard()
-    loss = row(Kind.SKIPPED, 40, topic="", partition=-1, bytes=1000, reason="journal_trimmed")
-    shard.fold(loss)
-    (change,) = shard.fold(loss, row(Kind.SKIPPED, 41, topic="", partition=-1, bytes=1, reason="journal_trimmed"))
-    assert (change.change, change.state.skipped_bytes) == (Change.RESIDUE, (0, 0, 1001, 0))
-
-
 def test_an_event_of_a_kind_of_the_future_is_passed_over() -> None:
     shard = Shard()
     later = replace(appended(3, 10, 20), kind="levitated")
@@ -411,9 +402,8 @@ def test_that_all_has_arrived_is_handed_on_and_changes_nothing() -> None:
 
 def test_bytes_that_are_skipped_for_a_reason_of_a_later_version_are_skipped() -> None:
     shard = Shard()
-    named, unnamed = row(Kind.SKIPPED, 1, base_offset=0, next_offset=3, bytes=10), row(Kind.SKIPPED, 2, topic="", partition=-1, bytes=5)
-    shard.fold(*(replace(each, reason="eaten") for each in (named, unnamed)))
-    assert sum(sum(state.skipped_bytes) for state in shard.states.values()) == 15
+    shard.fold(row(Kind.SKIPPED, 1, base_offset=0, next_offset=3, bytes=10, reason="eaten"))
+    assert sum(shard.log().skipped_bytes) == 10
 
 
 def test_an_event_of_unknown_kind_is_passed_over_whether_or_not_it_names_a_log() -> None:

@@ -35,13 +35,13 @@ def test_only_a_replica_that_is_known_to_follow_has_no_share_of_its_topic(leads:
 def test_a_log_that_is_first_seen_in_the_middle_counts_from_there() -> None:
     shard = Shard()
     shard.fold(appended(9, 500, 510))
-    assert (shard.log().appended_records, shard.log().log_end_offset, shard.log().skipped_bytes) == (10, 510, (0,) * 4)
+    assert (shard.log().appended_records, shard.log().log_end_offset, shard.log().skipped_bytes) == (10, 510, (0,) * 3)
 
 
 def test_a_gap_that_compaction_left_is_no_loss() -> None:
     shard = Shard()
     shard.fold(APPEARED, appended(2, 0, 10), appended(3, 50, 60))
-    assert (shard.log().appended_records, shard.log().skipped_bytes) == (20, (0,) * 4)
+    assert (shard.log().appended_records, shard.log().skipped_bytes) == (20, (0,) * 3)
 
 
 def test_what_another_journal_no_longer_has_is_lost_by_its_mean_size() -> None:
@@ -91,7 +91,7 @@ def test_offsets_that_a_log_never_held_are_no_loss() -> None:
     shard = Shard()
     anew = row(Kind.SKIPPED, 3, base_offset=10, next_offset=60, bytes=0, reason="deleted")
     shard.fold(APPEARED, appended(2, 0, 10), anew, appended(4, 60, 70))
-    assert (shard.log().appended_records, shard.log().log_end_offset, shard.log().skipped_bytes) == (20, 70, (0,) * 4)
+    assert (shard.log().appended_records, shard.log().log_end_offset, shard.log().skipped_bytes) == (20, 70, (0,) * 3)
     again = row(Kind.SKIPPED, 2, journal="j2", base_offset=80, next_offset=100, bytes=0, reason="deleted")
     shard.fold(row(Kind.APPEARED, 1, journal="j2", next_offset=80), again, appended(3, 100, 110, journal="j2"))
     assert (lost(shard.log(), "agent_lost"), lost(shard.log(), "deleted")) == (100, 0)
@@ -104,14 +104,14 @@ def test_a_range_that_straddles_what_was_counted_is_cut_between_its_batches() ->
     shard.fold(range_of(1, again, detailed=True, journal="j2"))
     log = shard.log()
     assert (log.appended_bytes, log.appended_batches, log.appended_records, log.log_end_offset) == (1290, 3, 13, 13)
-    assert (log.share_codec_bytes, log.max_timestamp_ms, log.skipped_bytes) == ((500, 700, 0, 90, 0), 77, (0,) * 4)
+    assert (log.share_codec_bytes, log.max_timestamp_ms, log.skipped_bytes) == ((500, 700, 0, 90, 0), 77, (0,) * 3)
 
 
 def test_a_gap_behind_the_cut_is_no_loss_even_from_another_journal() -> None:
     shard = Shard()
     shard.fold(APPEARED, appended(2, 0, 10))
     shard.fold(range_of(1, [Item(0, 10, 100, 10), Item(40, 50, 100, 10)], detailed=True, journal="j2"))
-    assert (shard.log().appended_records, shard.log().skipped_bytes) == (20, (0,) * 4)
+    assert (shard.log().appended_records, shard.log().skipped_bytes) == (20, (0,) * 3)
 
 
 @pytest.mark.parametrize("detail", [None, b"\x02nonsense"])
@@ -132,7 +132,7 @@ def test_a_truncation_sets_the_log_back_and_what_was_counted_stays_counted() -> 
 def test_a_log_that_was_dropped_as_a_whole_goes_on_where_it_begins_anew() -> None:
     shard = Shard()
     shard.fold(APPEARED, appended(2, 0, 10), row(Kind.TRUNCATED, 3, next_offset=100, bytes=100))
-    assert (shard.log().log_end_offset, shard.log().skipped_bytes) == (100, (0,) * 4)
+    assert (shard.log().log_end_offset, shard.log().skipped_bytes) == (100, (0,) * 3)
     assert (shard.log().truncations, shard.log().truncated_bytes) == (1, 100)
 
 
@@ -175,6 +175,17 @@ def test_what_another_agent_has_counted_and_is_gone_shows_with_the_next_append()
     shard.fold(
         appended(2, 0, 6, log_epoch=3, **other), row(Kind.TRUNCATED, 3, next_offset=6, **other), appended(4, 6, 9, log_epoch=4, **other)
     )
+    assert (shard.log().log_end_offset, shard.log().appended_records, shard.log().truncations) == (9, 13, 1)
+
+
+def test_what_two_agents_see_cut_off_is_cut_off_once() -> None:
+    """Both watch the log: the first one has published the truncation and what replaces the rest."""
+    shard, second = Shard(), {"agent": "a2", "journal": "j2"}
+    shard.fold(APPEARED, appended(2, 0, 10, log_epoch=3), row(Kind.APPEARED, 1, next_offset=0, **second))
+    shard.fold(appended(2, 0, 10, log_epoch=3, **second))
+    cut = {"next_offset": 6, "bytes": 40, "leader_epoch": 4}
+    shard.fold(row(Kind.TRUNCATED, 3, **cut), appended(4, 6, 9, log_epoch=4))
+    shard.fold(row(Kind.TRUNCATED, 3, **cut, **second), appended(4, 6, 9, log_epoch=4, **second))
     assert (shard.log().log_end_offset, shard.log().appended_records, shard.log().truncations) == (9, 13, 1)
 
 
@@ -223,8 +234,8 @@ def test_bytes_that_were_deleted_unread_are_skipped_once() -> None:
 
 def test_of_a_loss_that_was_counted_in_part_the_rest_is_skipped() -> None:
     shard = Shard()
-    shard.fold(APPEARED, appended(2, 0, 10), row(Kind.SKIPPED, 3, base_offset=0, next_offset=40, bytes=400, reason="journal_trimmed"))
-    assert (shard.log().log_end_offset, lost(shard.log(), "journal_trimmed")) == (40, 300)
+    shard.fold(APPEARED, appended(2, 0, 10), row(Kind.SKIPPED, 3, base_offset=0, next_offset=40, bytes=400, reason="deleted"))
+    assert (shard.log().log_end_offset, lost(shard.log(), "deleted")) == (40, 300)
 
 
 def test_what_lies_behind_a_flaw_is_skipped_as_it_grows_and_once_for_all_journals() -> None:

@@ -5,8 +5,8 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.common.log_positions import MOST_EPOCHS, Position
-from streaming.rules.position_rule import Resumed, epochs_below, resume
+from streaming.common.log_positions import MOST_EPOCHS, KnownEnd, Position
+from streaming.rules.position_rule import Resumed, epochs_below, goes_on_at, resume
 from tests.tables import each_row
 
 
@@ -78,3 +78,49 @@ def test_a_reader_goes_on_where_its_history_and_that_of_the_log_part(steps: list
     found = resume(position, epochs, 0, len(log))
     if read_after < len(steps):
         assert (found.offset, found.cut_off) == (common, len(read) - common)
+
+
+@each_row(
+    ("end", "epochs", "start", "expected"),
+    [
+        (KnownEnd(100, 3), [(3, 0)], 0, 100),
+        (KnownEnd(100, 3), [(3, 0), (4, 100)], 0, 100),  # under the next leader
+        (KnownEnd(100, 3), [(3, 0), (4, 80)], 0, 80),  # cut off, and it may have grown past that again
+        (KnownEnd(100, 3), [(3, 0), (4, 120)], 0, 100),
+        (KnownEnd(100, 5), [(3, 0), (6, 60)], 0, None),  # they parted somewhere
+        (KnownEnd(100, -1), [(3, 0)], 0, None),
+        (KnownEnd(100, 3), [(3, 100)], 0, None),  # of its epoch the log has nothing that was counted
+        (KnownEnd(100, 3), [(5, 130)], 130, 130),  # what lay between is deleted
+        (KnownEnd(130, 3), [(5, 130)], 130, 130),
+        (KnownEnd(100, -1), [], 0, 100),  # nothing says otherwise
+        (KnownEnd(100, -1), [], 120, 120),
+    ],
+)
+def test_where_somebody_goes_on_who_sees_by_epochs_what_was_overwritten(
+    end: KnownEnd, epochs: list[tuple[int, int]], start: int, expected: int | None
+) -> None:
+    assert goes_on_at(end, [Epoch(*each) for each in epochs], start) == expected
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 6)), max_size=20), st.integers(0, 20), st.integers(0, 12))
+def test_below_where_it_goes_on_the_log_has_nothing_that_was_not_counted(
+    steps: list[tuple[bool, int]], read_after: int, deleted: int
+) -> None:
+    """Each step appends in the present epoch, or cuts off some offsets, after which there is another leader."""
+    log: list[tuple[int, int]] = []  # the epoch of each offset, and which of its batches that is
+    epoch, read = 0, list[tuple[int, int]]()
+    for number, (cuts, count) in enumerate(steps):
+        if number == read_after:
+            read = log.copy()
+        if cuts:
+            del log[max(0, len(log) - count) :]
+            epoch += 1
+        else:
+            log += [(epoch, number)] * count
+    start = min(deleted, len(log))
+    kept = [(max(start, log.index(each)), each[0]) for each in dict.fromkeys(log[start:])]
+    first = {epoch: offset for offset, epoch in reversed(kept)}
+    epochs = [Epoch(each, offset) for each, offset in sorted(first.items())]
+    found = goes_on_at(KnownEnd(len(read), read[-1][0] if read else -1), epochs, start)
+    if found is not None and epochs and found > start:
+        assert log[start:found] == read[start:found]

@@ -139,7 +139,7 @@ def test_the_losses_of_what_goes_with_its_topic_stay_with_the_broker() -> None:
     skipped = row(Kind.SKIPPED, 2, base_offset=0, next_offset=5, bytes=50, reason="deleted", topic_id="deleted")
     shard.fold(row(Kind.APPEARED, 1, next_offset=0, topic_id="deleted"), skipped, row(Kind.GONE, 3, reason="moved", topic_id="deleted"))
     shard.fold(census_end("1:/data", seq=4, topics=[]))
-    assert {key: state.skipped_bytes for key, state in shard.states.items()} == {LogKey(1, "", 7, ""): (50, 0, 0, 0)}
+    assert {key: state.skipped_bytes for key, state in shard.states.items()} == {LogKey(1, "", 7, ""): (50, 0, 0)}
 
 
 def test_a_deleted_log_takes_departed_replicas_along_only_if_the_topic_is_known_to_be_no_more() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from streaming.common.rows import StartSource, Step
 from streaming.errors import FormatError
 from streaming.kafka.scan.headers import Batches, read_headers
-from streaming.kafka.scan.transaction_steps import NO_STEPS, AppendTimes, Steps, merge_steps, steps_from, steps_of
+from streaming.kafka.scan.transaction_steps import NO_STEPS, AppendTimes, Steps, steps_from, steps_of
 from streaming.simulator.batch_writer import Batch, MarkerKind, Record, control_key
 from tests.builders import NOW, abort, batch, commit
 from tests.formats.segments import Content, written
@@ -149,17 +149,6 @@ transactional = st.one_of(
     st.builds(batch, st.integers(1, 3)),
 )
 logs = st.lists(transactional, max_size=25)
-
-
-@given(logs, st.data())
-def test_two_neighbouring_ranges_merged_are_reported_as_one(batches: list[Batch], draw: st.DataObject) -> None:
-    content = written(batches)
-    every = headers(content)
-    split = draw.draw(st.integers(0, len(every)))
-    times = AppendTimes.recorded(NOW - 50, NOW + 50)
-    first, later = (steps_of(every.take(part), content.buffer, times) for part in (slice(0, split), slice(split, None)))
-    first_bytes = int(every.size[:split].sum())
-    assert merge_steps(first, later, first_bytes).tolist() == steps_of(every, content.buffer, times).tolist()
 
 
 @given(logs, st.data())

@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -9,7 +10,11 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from streaming.common.event_row import EVENTS, EventRow
 from streaming.common.rows import ROWS, Kind, unpack_rows
+from streaming.common.state_row import STATES
+from streaming.rules.shard import state_rows
 from streaming.simulator.log import PartitionLog
+from streaming.spark.job.counting import Counting
+from streaming.spark.source.counted_file import NOTHING_COUNTED
 from streaming.spark.source.job_options import parse_options
 from streaming.spark.source.stream import ARROW_SCHEMA, EventStreamReader
 from tests.agents import Agent, event_rows
@@ -55,17 +60,31 @@ def agent_has_seen(agent: Agent, log: PartitionLog) -> None:
 def ready(reader: EventStreamReader) -> EventStreamReader:
     """One that takes all that the agents have, which is there now."""
     reader.prepareForTriggerAvailableNow()
-    reader._targets = reader._everything({})
+    reader._targets = reader._everything(NOTHING_COUNTED)
     return reader
 
 
 class Stream:
-    """A query over the agents, by hand: what it has folded is what it has counted."""
+    """A query over the agents, by hand: what it has folded is what it has counted.
 
-    def __init__(self, *addresses: str, **options: object) -> None:
-        self.reader: EventStreamReader = reader_of(*addresses, **options)
+    Args:
+        counted: where it says that.
+    """
+
+    def __init__(self, *addresses: str, counted: Path, **options: object) -> None:
+        self.counted = counted
         self.shard = Shard()
         self.end: dict[str, Any] = {}
+        self.start(*addresses, **options)
+
+    def start(self, *addresses: str, **options: object) -> None:
+        """Begin another run, which recalls what there is."""
+        self.reader: EventStreamReader = reader_of(*addresses, counted=self.counted, **options)
+        self._counting = Counting(self.counted, recalls=1 if self.end else 0)
+
+    def keep(self) -> None:
+        """What the job does again and again."""
+        self._counting.keep()
 
     def step(self) -> None:
         """A micro-batch, if there is anything to do."""
@@ -75,9 +94,14 @@ class Stream:
 
     def take(self, following: dict[str, Any]) -> None:
         """The micro-batch that was planned."""
-        self.shard.fold(*read(self.reader, self.end, following))
+        self.fold(read(self.reader, self.end, following))
         self.reader.commit(following)
         self.end = following
+
+    def fold(self, rows: list[EventRow]) -> None:
+        """What the sink gets of these rows."""
+        changes = self.shard.fold(*rows)
+        self._counting.take(pa.Table.from_batches([state_rows(changes)] if changes else [], STATES))
 
     def until(self, check: Callable[[dict[str, int]], bool]) -> None:
         while not check(self.records):

@@ -36,11 +36,12 @@ from streaming.spark.source.agent_connections import (
     unwelcome,
     write_unanswered,
 )
+from streaming.spark.source.counted_file import NOTHING_COUNTED, Arrived
 from tests.agents import Agent, served
 from tests.builders import batch, log_dir, partition
 from tests.clocks import Clock
 from tests.limits import SECONDS
-from tests.source.event_reading import ALL, Stream, agent_has_seen, read
+from tests.source.event_reading import ALL, Stream, agent_has_seen
 
 _Answer = TypeVar("_Answer")
 
@@ -59,7 +60,12 @@ class Host:
     def __init__(self, tmp_path: Path, number: int, name: str = "") -> None:
         self.log: PartitionLog = partition(log_dir(tmp_path, f"d{number}", broker=number), f"t{number}", topic_id=number)
         self.log.append(batch(3))
-        self.agent = Agent(self.log.directory.parent, journal=tmp_path / f"j{number}", name=name or f"a{number}")
+        self.agent = Agent(self.log.directory.parent, name=name or f"a{number}")
+
+
+@pytest.fixture
+def counted(tmp_path: Path) -> Path:
+    return tmp_path / "counted"
 
 
 @pytest.fixture
@@ -70,19 +76,19 @@ def hosts(tmp_path: Path) -> Iterator[list[Host]]:
         host.agent.close()
 
 
-def test_all_agents_are_planned_and_read_together(hosts: list[Host]) -> None:
+def test_all_agents_are_planned_and_read_together(hosts: list[Host], counted: Path) -> None:
     with ExitStack() as stack:
-        stream = Stream(*(stack.enter_context(host.agent.served()) for host in hosts))
+        stream = Stream(*(stack.enter_context(host.agent.served()) for host in hosts), counted=counted)
         stream.until(lambda records: records == {"t1": 3, "t2": 3, "t3": 3})
         assert sorted(stream.end) == ["a1", "a2", "a3"]
 
 
-def test_one_that_is_down_holds_up_nobody_and_its_rows_come_when_it_is_back(hosts: list[Host]) -> None:
+def test_one_that_is_down_holds_up_nobody_and_its_rows_come_when_it_is_back(hosts: list[Host], counted: Path) -> None:
     two = hosts[1]
     with ExitStack() as stack:
         with ExitStack() as first:
             served = [(first if host is two else stack).enter_context(host.agent.served()) for host in hosts]
-            stream = Stream(*served)
+            stream = Stream(*served, counted=counted)
             stream.until(lambda records: records == {"t1": 3, "t2": 3, "t3": 3})
         for host in hosts:
             host.log.append(batch(2))
@@ -93,11 +99,11 @@ def test_one_that_is_down_holds_up_nobody_and_its_rows_come_when_it_is_back(host
     assert stream.skipped == 0
 
 
-def test_one_that_dies_between_planning_and_reading_delivers_later_and_once(hosts: list[Host]) -> None:
+def test_one_that_dies_between_planning_and_reading_delivers_later_and_once(hosts: list[Host], counted: Path) -> None:
     one, two = hosts[:2]
     with one.agent.served() as first:
         with two.agent.served() as second:
-            stream = Stream(first, second)
+            stream = Stream(first, second, counted=counted)
             stream.until(lambda records: records == {"t1": 3, "t2": 3})
             for host in (one, two):
                 host.log.append(batch(4))
@@ -105,9 +111,7 @@ def test_one_that_dies_between_planning_and_reading_delivers_later_and_once(host
             following = stream.reader.latestOffset(stream.end, ALL)
             assert following["a2"]["seq"] > stream.end["a2"]["seq"]
         two.agent.restart()
-        stream.shard.fold(*read(stream.reader, stream.end, following))
-        stream.reader.commit(following)
-        stream.end = following
+        stream.take(following)
         assert stream.records == {"t1": 7, "t2": 3}
         with two.agent.served(port=int(second.rpartition(":")[2])):
             stream.until(lambda records: records["t2"] == 7)
@@ -115,7 +119,7 @@ def test_one_that_dies_between_planning_and_reading_delivers_later_and_once(host
     assert (stream.records, stream.skipped) == ({"t1": 7, "t2": 7}, 0)
 
 
-def test_one_that_hangs_is_waited_for_once(hosts: list[Host], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_hangs_is_waited_for_once(hosts: list[Host], monkeypatch: pytest.MonkeyPatch, counted: Path) -> None:
     one, two = hosts[:2]
     hangs, go_on, waiting = threading.Event(), threading.Event(), []
     plan, status = Service.plan, Service.status
@@ -134,7 +138,7 @@ def test_one_that_hangs_is_waited_for_once(hosts: list[Host], monkeypatch: pytes
     monkeypatch.setattr(Service, "plan", hang)
     monkeypatch.setattr(Service, "status", hang_too)
     with one.agent.served() as first, two.agent.served() as second:
-        stream = Stream(first, second)
+        stream = Stream(first, second, counted=counted)
         stream.until(lambda records: records == {"t1": 3, "t2": 3})
         monkeypatch.setattr("streaming.spark.client.agent_client.ANSWER_SECONDS", 0.2)
         hangs.set()
@@ -151,8 +155,10 @@ def test_one_that_hangs_is_waited_for_once(hosts: list[Host], monkeypatch: pytes
     assert stream.skipped == 0
 
 
-@pytest.mark.parametrize("call", [Call.STATUS, Call.REGISTER, Call.PLAN, Call.EVENTS, Call.RECEIVED, Call.COMMITTED])
-def test_whatever_one_does_not_answer_the_others_rows_go_on(call: str, hosts: list[Host], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("call", [Call.STATUS, Call.REGISTER, Call.PLAN, Call.EVENTS])
+def test_whatever_one_does_not_answer_the_others_rows_go_on(
+    call: str, hosts: list[Host], monkeypatch: pytest.MonkeyPatch, counted: Path
+) -> None:
     one, two = hosts[:2]
     hangs, go_on = threading.Event(), threading.Event()
     known = answers(two.agent.service)
@@ -163,12 +169,13 @@ def test_whatever_one_does_not_answer_the_others_rows_go_on(call: str, hosts: li
         yield from known[call](body, principal)
 
     with one.agent.served() as first, two.agent.served(), served({**known, call: held}) as second:
-        stream = Stream(first, second)
+        stream = Stream(first, second, counted=counted)
         stream.until(lambda records: records == {"t1": 3, "t2": 3})
         monkeypatch.setattr(agent_connections, "REFUSED_SECONDS", 0.0)
         for module, name in (
             ("client.agent_client", "ANSWER_SECONDS"),
             ("client.agent_client", "CHECK_SECONDS"),
+            ("client.agent_client", "REGISTER_SECONDS"),
             ("source.agent_connections", "RANGE_SECONDS"),
         ):
             monkeypatch.setattr(f"streaming.spark.{module}.{name}", 0.2)
@@ -209,7 +216,7 @@ def test_a_call_that_does_not_even_end_costs_its_agent_alone(hosts: list[Host], 
         assert unanswered([first, second]) == {}
 
 
-def test_one_whose_rows_do_not_arrive_rests_between(hosts: list[Host], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_whose_rows_do_not_arrive_rests_between(hosts: list[Host], monkeypatch: pytest.MonkeyPatch, counted: Path) -> None:
     """It plans well and reads badly, as over a link that is too slow."""
     one, two = hosts[:2]
     reads: list[str] = []
@@ -224,7 +231,7 @@ def test_one_whose_rows_do_not_arrive_rests_between(hosts: list[Host], monkeypat
         return real_read(self, asked, agent, seconds)
 
     with one.agent.served() as first, two.agent.served() as second:
-        stream = Stream(first, second)
+        stream = Stream(first, second, counted=counted)
         now = [0.0]
         stream.reader._backoff = Backoff(lambda: now[0])
         stream.until(lambda records: records == {"t1": 3, "t2": 3})
@@ -242,14 +249,14 @@ def test_one_whose_rows_do_not_arrive_rests_between(hosts: list[Host], monkeypat
     assert stream.skipped == 0
 
 
-def test_one_of_another_cluster_is_not_even_registered(hosts: list[Host], tmp_path: Path) -> None:
-    strange = Agent(log_dir(tmp_path, "strange", cluster_id="ZZZZZZZZZZZZZZZZZZZZZZ").path, journal=tmp_path / "js", name="strange")
+def test_one_of_another_cluster_is_not_even_registered(hosts: list[Host], tmp_path: Path, counted: Path) -> None:
+    strange = Agent(log_dir(tmp_path, "strange", cluster_id="ZZZZZZZZZZZZZZZZZZZZZZ").path, name="strange")
     try:
         with hosts[0].agent.served() as first, strange.served() as other:
-            stream = Stream(first, other, cluster_id=hosts[0].agent.service.status().cluster_id)
+            stream = Stream(first, other, counted=counted, cluster_id=hosts[0].agent.service.status().cluster_id)
             stream.until(lambda records: records == {"t1": 3})
             assert list(stream.end) == ["a1"]
-            assert not strange.consumers.any()
+            assert strange.jobs.furthest() == -1
             error = line(other, NO_FILES).error
             assert error is not None
             assert error.reason == Reason.OTHER_CLUSTER
@@ -257,59 +264,60 @@ def test_one_of_another_cluster_is_not_even_registered(hosts: list[Host], tmp_pa
         strange.close()
 
 
-def test_of_two_with_one_name_the_one_whose_journal_the_job_knows_takes_part(hosts: list[Host], tmp_path: Path) -> None:
+def test_of_two_with_one_name_the_one_whose_journal_the_job_knows_takes_part(hosts: list[Host], tmp_path: Path, counted: Path) -> None:
     twin = Host(tmp_path, 9, name="a1")
     try:
         with hosts[0].agent.served() as first, twin.agent.served() as second:
             for addresses in ((first, second), (second, first)):
-                stream = Stream(*addresses)
-                stream.end = {"a1": {"journal": twin.agent.journal.id, "seq": 0, "total": 0, "turn": 0}}
-                stream.until(lambda records: records == {"t9": 3})
+                stream = Stream(*addresses, counted=counted)
+                counted_there = replace(NOTHING_COUNTED, arrived={"a1": Arrived(f"{twin.agent.journal.id}.7", 0)})
+                stream.reader._register(addresses, counted_there)
                 assert list(stream.reader._registered) == [second]
     finally:
         twin.agent.close()
 
 
-def test_whoever_wants_everything_gets_it_of_no_two_agents_with_one_name(hosts: list[Host], tmp_path: Path) -> None:
+def test_whoever_wants_everything_gets_it_of_no_two_agents_with_one_name(hosts: list[Host], tmp_path: Path, counted: Path) -> None:
     """What the second has would be left out without a word in the exit status. One agent at two addresses leaves nothing out."""
     twin = Host(tmp_path, 9, name="a1")
     try:
         with hosts[0].agent.served() as first, twin.agent.served() as second:
             with pytest.raises(AgentError, match=r"it has the name of another agent, .* start each agent with a name of its own"):
-                Stream(first, second).reader._everything({})
-            both = Stream(first, first.replace("127.0.0.1", "127.1"))  # of localhost, an agent of another test may have the IPv6 one
-            assert list(both.reader._everything({})) == ["a1"]
+                Stream(first, second, counted=counted).reader._everything(NOTHING_COUNTED)
+            both = Stream(
+                first, first.replace("127.0.0.1", "127.1"), counted=counted
+            )  # of localhost, an agent of another test may have the IPv6 one
+            assert list(both.reader._everything(NOTHING_COUNTED)) == ["a1"]
     finally:
         twin.agent.close()
 
 
-def test_an_agent_at_two_addresses_is_one_although_its_consumer_began_between_its_answers(hosts: list[Host]) -> None:
+def test_an_agent_at_two_addresses_is_one_although_its_consumer_began_between_its_answers(hosts: list[Host], counted: Path) -> None:
     service = hosts[0].agent.service
     before = service.status(StatusRequest(consumer="job"))
     with hosts[0].agent.served() as address:
-        Stream(address, consumer="job").until(lambda records: records == {"t1": 3})
+        Stream(address, counted=counted, consumer="job").until(lambda records: records == {"t1": 3})
         after = service.status(StatusRequest(consumer="job"))
     assert before.journal != after.journal
     found = unwelcome({"127.1:1": after}, {"127.0.0.1:1": before}, {}, "")
     assert [*map(type, found.values())] == [SameAgentError]
 
 
-def test_two_jobs_share_an_agent_and_each_gets_everything(hosts: list[Host]) -> None:
+def test_two_jobs_share_an_agent_and_each_gets_everything(hosts: list[Host], counted: Path) -> None:
     with hosts[0].agent.served() as address:
-        one, two = Stream(address, consumer="one"), Stream(address, consumer="two")
+        one, two = (Stream(address, counted=counted.with_name(name), consumer=name) for name in ("one", "two"))
         one.until(lambda records: records == {"t1": 3})
         hosts[0].log.append(batch(2))
         two.until(lambda records: records == {"t1": 5})
         one.until(lambda records: records == {"t1": 5})
-        assert None not in (hosts[0].agent.consumers.committed("one"), hosts[0].agent.consumers.committed("two"))
     assert one.skipped == two.skipped == 0
 
 
-def test_two_agents_on_one_log_dir_count_once(hosts: list[Host], tmp_path: Path) -> None:
-    second = Agent(hosts[0].log.directory.parent, journal=tmp_path / "again", name="again")
+def test_two_agents_on_one_log_dir_count_once(hosts: list[Host], tmp_path: Path, counted: Path) -> None:
+    second = Agent(hosts[0].log.directory.parent, name="again")
     try:
         with hosts[0].agent.served() as one, second.served() as two:
-            stream = Stream(one, two)
+            stream = Stream(one, two, counted=counted)
             stream.until(lambda records: records == {"t1": 3} and len(stream.end) == 2)
             hosts[0].log.append(batch(2))
             stream.until(lambda records: records == {"t1": 5})

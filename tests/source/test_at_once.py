@@ -47,7 +47,7 @@ def where(request: pytest.FixtureRequest, disk: LogDir, logs: list[PartitionLog]
     if request.param == "log_dirs":
         yield {"log_dirs": str(disk.path)}
         return
-    agent = Agent(disk.path, journal=tmp_path / "journal")
+    agent = Agent(disk.path)
     with agent.served() as address:
         yield {"agents": address}
     agent.close()
@@ -164,7 +164,7 @@ def test_what_is_not_there_is_a_row(where: dict[str, str], logs: list[PartitionL
 
 def test_a_log_dir_of_an_agent_that_cannot_be_used_is_a_row(disk: LogDir, logs: list[PartitionLog], tmp_path: Path) -> None:
     other = log_dir(tmp_path, "d1")
-    agent = Agent(disk.path, other.path, journal=tmp_path / "journal")
+    agent = Agent(disk.path, other.path)
     agent.log_dirs.bar(other.path, "does not answer")
     with agent.served() as address:
         for relation in READ:
@@ -232,7 +232,7 @@ def test_log_dirs_that_an_executor_does_not_see(disk: LogDir, logs: list[Partiti
 def test_agents_that_do_not_answer_or_watch_another_cluster(disk: LogDir, logs: list[PartitionLog], tmp_path: Path) -> None:
     with pytest.raises(AgentError, match=r"127\.0\.0\.1:1: nobody listens there: is it running\?"):
         reader({"agents": "127.0.0.1:1"}).partitions()
-    agent = Agent(disk.path, journal=tmp_path / "journal")
+    agent = Agent(disk.path)
     with agent.served() as address:
         with pytest.raises(AgentError, match=f"it watches cluster {CLUSTER_ID}, this job cluster other"):
             reader({"agents": address, "cluster_id": "other"}).partitions()

@@ -63,7 +63,7 @@ def found(request: pytest.FixtureRequest, disk: LogDir, orders: PartitionLog, tm
     if request.param == "log_dirs":
         yield lambda: read(log_dirs=str(disk.path))
         return
-    agent = Agent(disk.path, journal=tmp_path / "journal")
+    agent = Agent(disk.path)
     with agent.served() as address:
         yield lambda: read(agents=address)
     agent.close()
@@ -125,7 +125,7 @@ def test_an_agent_that_redacts_sends_a_hash_and_a_long_id_is_short(
     long = "x" * 300
     transact(coordinator, orders, begun(coordinator, long))
     for redact, name in ((None, short_name(long)), (lambda name: redacted(name, CLUSTER_ID), redacted(short_name(long), CLUSTER_ID))):
-        agent = Agent(disk.path, journal=tmp_path / f"journal{name}", redact=redact)
+        agent = Agent(disk.path, redact=redact)
         with agent.served() as address:
             made = rows({"agents": address, "relation": "transactions", "topics": "orders"})
         agent.close()
@@ -163,7 +163,7 @@ def test_a_stream_waits_a_moment_for_a_coordinators_log_that_is_behind(disk: Log
 def test_a_stream_that_begins_again_finds_the_same_ids(
     disk: LogDir, orders: PartitionLog, coordinator: Coordinator, tmp_path: Path
 ) -> None:
-    agent = Agent(disk.path, journal=tmp_path / "journal")
+    agent = Agent(disk.path)
     options = {"relation": "transactions", "topics": "orders"}
     state = transact(coordinator, orders, begun(coordinator, "app-1"))
     with agent.served() as address:

@@ -78,7 +78,7 @@ def test_an_agent_that_is_started_on_an_empty_directory_goes_on(agent: Agent, lo
         rows, at = step(address, {})
         log.append(batch(4))
         end = stream(address).latestOffset(at, ALL)
-    agent.lose_journal()
+    agent.restart()
     with agent.served() as address:
         rows += read(stream(address), at, end)
         log.append(batch(2))
@@ -104,7 +104,7 @@ def test_a_task_reads_from_its_agent_wherever_that_has_come_back_and_from_no_oth
 ) -> None:
     monkeypatch.setattr("streaming.spark.source.agent_stream.READ_SECONDS", 0.0)
     (later,) = free_ports(1)
-    other = Agent(*agent.paths, journal=tmp_path / "other", name="a2")
+    other = Agent(*agent.paths, name="a2")
     with agent.served() as address:
         reader = stream(f"{address},127.0.0.1:{later}")
         tasks = reader.partitions({}, reader.latestOffset({}, ALL))
@@ -147,7 +147,7 @@ def test_transactions_come_when_they_end_with_what_they_wrote_in_micro_batches_b
         rows, at = everything(stream(address, **options))
         log.append(batch(4, producer=8, transactional=True), batch(1, producer=7, sequence=2, transactional=True))
         more, at = everything(stream(address, **options), at)
-    agent.lose_journal()  # what is open is found on disk
+    agent.restart()  # what is open is found on disk
     with agent.served() as address:
         log.append(commit(7), abort(8))
         last, _ = everything(stream(address, **options), at)
@@ -220,7 +220,7 @@ def test_only_what_was_selected_comes_and_the_rest_makes_no_micro_batch(tmp_path
     log, other = partition(disk, unwanted), partition(disk, "payments", topic_id=2)
     log.append(batch(3))
     other.append(batch(2))
-    agent = Agent(disk.path, journal=tmp_path / "journal")
+    agent = Agent(disk.path)
     with agent.served() as address:
         rows, at = everything(stream(address, **selected))
         assert [(row["topic"], row["records"]) for row in rows] == [("payments", 2)]
@@ -235,7 +235,7 @@ def test_only_what_was_selected_comes_and_the_rest_makes_no_micro_batch(tmp_path
 def test_the_metadata_log_comes_if_it_is_named(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
     partition(disk, "__cluster_metadata").append(batch(3))
-    agent = Agent(disk.path, journal=tmp_path / "journal")
+    agent = Agent(disk.path)
     with agent.served() as address:
         assert counted(step(address, {}, topics="__cluster_metadata")[0])[0] == 3
     agent.close()
@@ -267,7 +267,7 @@ def test_a_query_begins_if_its_topics_may_be_where_nobody_answers(agent: Agent, 
 
 def test_a_pattern_waits_for_topics_and_misses_nothing_of_them(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
-    agent = Agent(disk.path, journal=tmp_path / "journal")
+    agent = Agent(disk.path)
     options = {"topicsPattern": "pay.*", "startingPosition": "latest"}
     with agent.served() as address:
         rows, at = step(address, {}, **options)
@@ -283,7 +283,7 @@ def test_available_now_ends_where_the_logs_ended_at_first(tmp_path: Path) -> Non
     for _ in range(3):
         log.append(batch(1))
         log.roll()
-    agent = Agent(disk.path, journal=tmp_path / "journal")
+    agent = Agent(disk.path)
     with agent.served() as address:
         reader = stream(address)
         reader.prepareForTriggerAvailableNow()
@@ -331,7 +331,7 @@ def halves(tmp_path: Path) -> Any:
     logs = [partition(each, topic, topic_id=1 + number) for number, (each, topic) in enumerate(zip(disks, "tu", strict=True))]
     for each in logs:
         each.append(batch(3))
-    agents = [Agent(each.path, journal=tmp_path / f"journal-{each.path.name}", name=each.path.name) for each in disks]
+    agents = [Agent(each.path, name=each.path.name) for each in disks]
     yield disks, logs, agents
     for agent in agents:
         agent.close()
@@ -362,7 +362,7 @@ def test_agents_that_share_a_broker_answer_for_what_each_has(halves: Any) -> Non
 
 
 def test_two_agents_on_the_same_log_dirs_are_read_once(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:
-    other = Agent(*agent.paths, journal=tmp_path / "other", name="a2")
+    other = Agent(*agent.paths, name="a2")
     with agent.served() as first, other.served() as second:
         rows, at = step(f"{first},{second}", {})
         log.append(batch(2))
@@ -376,7 +376,7 @@ def test_an_agent_with_the_log_dirs_of_several_brokers_has_a_position_for_each(t
     logs = [partition(each, "t") for each in disks]
     for number, each in enumerate(logs):
         each.append(batch(2 + number))
-    agent = Agent(*(each.path for each in disks), journal=tmp_path / "journal")
+    agent = Agent(*(each.path for each in disks))
     with agent.served() as address:
         rows, at = step(address, {})
         assert sorted((row["broker"], row["records"]) for row in rows) == [(1, 2), (2, 3)]
@@ -390,7 +390,7 @@ def test_an_agent_that_comes_later_begins_where_the_query_begins(tmp_path: Path)
     disks = [log_dir(tmp_path, f"d{broker}", broker=broker) for broker in (1, 2)]
     for each in disks:
         partition(each, "t").append(batch(2))
-    agents = [Agent(each.path, journal=tmp_path / f"j{each.path.name}", name=each.path.name) for each in disks]
+    agents = [Agent(each.path, name=each.path.name) for each in disks]
     with ExitStack() as stack:
         first = stack.enter_context(agents[0].served())
         _, at = step(first, {}, startingPosition="latest")

@@ -6,25 +6,28 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 
+from streaming.broker.agent import jobs as jobs_module
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Plan
 from streaming.common.event_row import EVENTS
 from streaming.common.pace import WorkCheck, last_check
 from streaming.common.rows import ROWS, Kind, unpack_rows
 from streaming.errors import AgentError
-from streaming.rules.log_state import LogState
 from streaming.simulator.log import PartitionLog
+from streaming.spark.job.counting import Counting
 from streaming.spark.source import agent_connections as agents_module
-from streaming.spark.source import stream
+from streaming.spark.source import stream as stream_module
+from streaming.spark.source.counted_file import LogColumns, write_counted
 from streaming.spark.source.job_options import parse_options
 from streaming.spark.source.stream import EventStreamReader, Hurry, Turns
 from tests.agents import Agent
 from tests.builders import batch, log_dir, partition
 from tests.events import Shard
 from tests.ports import free_ports
-from tests.source.event_reading import ALL, SHARDS, agent_has_seen, next_batch, read, reader_of, ready, records
+from tests.source.event_reading import ALL, SHARDS, Stream, agent_has_seen, next_batch, read, reader_of, ready, records
 from tests.tables import each_row
 
 
@@ -86,7 +89,7 @@ def test_a_consumer_that_registers_is_asked_for_again_soon_and_one_that_has_all_
         reader = reader_of(address, schedule=tmp_path / "schedule")
         waits = Waits(reader, tmp_path / "schedule")
         end = next_batch(reader, {})
-        assert set(waits.asked) == {Hurry.SOON}
+        assert waits.asked[0] is Hurry.SOON
         read(reader, {}, end)
         reader.commit(end)
         waits.asked.clear()
@@ -125,16 +128,15 @@ def test_a_plan_that_was_cut_is_followed_by_the_next_one_at_once(agent: Agent, l
 @each_row(
     ("plan", "budget", "hurry"),
     [
-        (Plan("a1", "j", 9, 500, again=False, more=True), 1000, Hurry.NOW),
-        (Plan("a1", "j", 9, 900, again=False, more=False), 1000, Hurry.NOT),
-        (Plan("a1", "j", 9, 5000, again=False, more=True), None, Hurry.NOT),
-        (Plan("a1", "j", 9, 100, again=True, missed=True, more=False), 1000, Hurry.SOON),
-        (Plan("a1", "j", NOT_BEGUN, 0, again=False), 1000, Hurry.SOON),
+        (Plan("a1", "j", 4, 9, 500, more=True), 1000, Hurry.NOW),
+        (Plan("a1", "j", 4, 9, 900), 1000, Hurry.NOT),
+        (Plan("a1", "j", 4, 9, 5000, more=True), None, Hurry.NOT),
+        (Plan("a1", "j", -1, NOT_BEGUN, 0), 1000, Hurry.SOON),
     ],
 )
 def test_what_a_plan_asks_of_the_next_look(plan: Plan, budget: int | None, hurry: Hurry) -> None:
-    assert stream._hurry([plan], budget, met=False) is hurry
-    assert stream._hurry([plan], budget, met=True) is (Hurry.NOW if hurry is Hurry.NOW else Hurry.SOON)
+    assert stream_module._hurry([plan], budget, waits=False) is hurry
+    assert stream_module._hurry([plan], budget, waits=True) is (Hurry.NOW if hurry is Hurry.NOW else Hurry.SOON)
 
 
 def test_a_run_that_ends_by_itself_never_waits(agent: Agent, tmp_path: Path) -> None:
@@ -190,17 +192,19 @@ def test_a_limit_is_shared_and_without_one_everything_comes(agent: Agent, log: P
 
 
 def test_rows_that_did_not_arrive_are_planned_again_only_of_an_agent_that_still_answers(
-    agent: Agent, monkeypatch: pytest.MonkeyPatch
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A task waits for planned rows: each of one that plans and then stalls would hold up a micro-batch."""
+    counting = Counting(tmp_path / "counted", 0)
+    counting.keep()
 
     def stall(_: object) -> None:
         raise AgentError("it does not answer")
 
     with agent.served() as address:
-        reader = ready(reader_of(address))
-        reader._takes_all, reader._targets = False, None
+        reader = reader_of(address, counted=tmp_path / "counted")
         end = next_batch(reader, {})
+        reader._recalls = False
         again = reader.latestOffset(end, ALL)
         assert again["a1"]["turn"] == end["a1"]["turn"] + 1, "it answers, and its rows did not arrive"
         monkeypatch.setattr(reader, "_status", stall)
@@ -220,15 +224,15 @@ def test_an_agent_that_never_answers_holds_nobody_up(agent: Agent) -> None:
 
 @pytest.mark.usefixtures("soon")
 def test_without_any_answer_the_start_stays_and_nothing_is_raised() -> None:
-    reader, start = reader_of("127.0.0.1:1"), {"a1": {"journal": "j", "seq": 1, "total": 1, "turn": 0}}
+    reader, start = reader_of("127.0.0.1:1"), {"a1": {"journal": "j", "after": 0, "seq": 1, "total": 1, "turn": 0}}
     recalled = reader.latestOffset(start, ALL)
     assert reader.latestOffset(recalled, ALL) is recalled
     reader.commit(recalled)
-    end = recalled | {"a1": {"journal": "j", "seq": 2, "total": 1, "turn": 0}}
+    end = recalled | {"a1": {"journal": "j", "after": 1, "seq": 2, "total": 1, "turn": 0}}
     assert read(reader, recalled, end) == []
 
 
-START = {"a1": {"journal": "j", "seq": 1, "total": 1, "turn": 0}}
+START = {"a1": {"journal": "j", "after": 0, "seq": 1, "total": 1, "turn": 0}}
 
 
 def test_a_run_that_goes_on_recalls_every_shard_before_its_first_rows_though_no_agent_answers() -> None:
@@ -286,7 +290,6 @@ def test_an_agent_that_comes_back_at_another_address_is_found_there(agent: Agent
         def come_back(_: float) -> None:
             pauses.append(1)
             if len(pauses) == 2:
-                agent.restart()
                 file.write_text(stack.enter_context(agent.served()))
 
         # of this module alone: other threads of the process sleep too
@@ -296,24 +299,17 @@ def test_an_agent_that_comes_back_at_another_address_is_found_there(agent: Agent
 
 
 @pytest.mark.usefixtures("soon")
-def test_a_read_that_dies_is_delivered_with_the_next_one(agent: Agent, log: PartitionLog) -> None:
-    shard = Shard()
+def test_a_read_that_dies_is_delivered_with_the_next_one(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:
     with agent.served() as address:
-        reader = ready(reader_of(address))
-        first = next_batch(reader, {})
-    shard.fold(*read(reader, {}, first))
-    assert shard.states == {}
+        stream = Stream(address, counted=tmp_path / "counted")
+        first = next_batch(stream.reader, {})
+    stream.take(first)
+    assert stream.records == {}
     log.append(batch(2))
     with agent.served() as address:
-        again = reader_of(address)
-        second = next_batch(again, first)
-        again.commit(first)
-        shard.fold(*read(again, first, second))
-        while not any(state.appended_records == 5 for state in shard.states.values()):
-            third = next_batch(again, second)
-            again.commit(second)
-            shard.fold(*read(again, second, third))
-            second = third
+        stream.start(address)
+        stream.until(lambda records: records == {"orders": 5})
+    assert stream.skipped == 0
 
 
 @pytest.mark.usefixtures("soon")
@@ -322,7 +318,7 @@ def test_a_second_attempt_at_a_task_fails_rather_than_go_without_rows(agent: Age
     with agent.served() as address:
         reader = ready(reader_of(address))
         end = next_batch(reader, {})
-    monkeypatch.setattr(stream, "_attempt", lambda: 1)
+    monkeypatch.setattr(stream_module, "_attempt", lambda: 1)
     with pytest.raises(AgentError, match="agent a1 does not answer"):
         [list(reader.read(task)) for task in reader.partitions({}, end)]
 
@@ -335,19 +331,10 @@ def test_a_run_of_the_query_is_named_by_the_reader_that_plans(agent: Agent) -> N
     assert len(runs) == 2
 
 
-def test_a_commit_lets_the_agent_forget(agent: Agent) -> None:
-    with agent.served() as address:
-        reader = ready(reader_of(address))
-        end = next_batch(reader, {})
-        read(reader, {}, end)
-        reader.commit(end)
-        assert agent.consumers.committed("job") == end["a1"]["seq"]
-
-
 def test_two_agents_share_the_tasks(agent: Agent, tmp_path: Path) -> None:
     other_dir = log_dir(tmp_path, "d1")
     partition(other_dir, "bills").append(batch(2))
-    other = Agent(other_dir.path, journal=tmp_path / "other", name="a2")
+    other = Agent(other_dir.path, name="a2")
     with agent.served() as first, other.served() as second:
         reader = ready(reader_of(first, second))
         end = next_batch(reader, {})
@@ -359,90 +346,127 @@ def test_two_agents_share_the_tasks(agent: Agent, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("soon")
 def test_one_of_two_agents_that_is_away_for_several_micro_batches_loses_nothing(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:
-    other_dir = log_dir(tmp_path, "d1", broker=2)
-    bills = partition(other_dir, "bills")
-    other = Agent(other_dir.path, journal=tmp_path / "other", name="a2")
-    file, shard = tmp_path / "address", Shard()
+    bills = partition(log_dir(tmp_path, "d1", broker=2), "bills")
+    other, file = Agent(bills.directory.parent, name="a2"), tmp_path / "address"
     with other.served() as second:
-        reader, end = reader_of(second, address_file=file), {}
-
-        def fold_until(topic: str, count: int) -> None:
-            nonlocal end
-            while not any(state.topic == topic and state.appended_records == count for state in shard.states.values()):
-                following = next_batch(reader, end)
-                reader.commit(end)
-                shard.fold(*read(reader, end, following))
-                end = following
-
+        stream = Stream(second, counted=tmp_path / "counted", address_file=file)
         with agent.served() as address:
             file.write_text(address)
-            fold_until("orders", 3)
+            stream.until(lambda records: records.get("orders") == 3)
         log.append(batch(4))
         for count in (1, 2, 3):
             bills.append(batch(1))
-            fold_until("bills", count)
+            stream.until(lambda records, count=count: records.get("bills") == count)
         agent.restart()
         with agent.served() as address:
             file.write_text(address)
-            fold_until("orders", 7)
+            stream.until(lambda records: records["orders"] == 7)
     other.close()
-    assert all(not any(state.skipped_bytes) for state in shard.states.values())
+    assert stream.skipped == 0
 
 
-def test_a_journal_that_is_made_anew_under_a_living_stream_is_registered_and_counted_once(agent: Agent, log: PartitionLog) -> None:
-    shard = Shard()
+def test_an_agent_that_is_started_anew_under_a_living_stream_reads_on_where_the_job_has_counted(
+    agent: Agent, log: PartitionLog, tmp_path: Path
+) -> None:
     with agent.served() as address:
-        reader = ready(reader_of(address))
-        reader._takes_all, reader._targets = False, None  # a stream that does not end
-        end = next_batch(reader, {})
-        shard.fold(*read(reader, {}, end))
-    agent.lose_journal()
+        stream = Stream(address, counted=tmp_path / "counted", start_from="latest")
+        stream.until(lambda records: "orders" in records)
+        log.append(batch(1))
+        stream.until(lambda records: records == {"orders": 1})
+    agent.restart()
     log.append(batch(2))
     with agent.served(port=int(address.partition(":")[2])):
-        while not any(state.appended_records == 5 for state in shard.states.values()):
-            following = next_batch(reader, end)
-            reader.commit(end)
-            shard.fold(*read(reader, end, following))
-            end = following
-    assert all(not any(state.skipped_bytes) for state in shard.states.values())
+        stream.until(lambda records: records == {"orders": 3})
+        log.append(batch(4))
+        stream.until(lambda records: records == {"orders": 7})
+    assert stream.skipped == 0
 
 
-def test_an_agent_that_is_renamed_at_its_address_is_met_anew(agent: Agent, log: PartitionLog) -> None:
+def test_each_run_reads_on_where_the_states_are_whatever_was_planned_before(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:
+    """What was planned and is not in the states of the run that follows is counted, and what is there is not counted again."""
+    with agent.served() as address:
+        stream = Stream(address, counted=tmp_path / "counted")
+        for count in range(2, 7):
+            stream.until(lambda records, count=count: records.get("orders") == count + 1)
+            log.append(batch(1))
+            agent_has_seen(agent, log)
+            following = next_batch(stream.reader, stream.end)
+            if count % 2:
+                read(stream.reader, stream.end, following)  # in a micro-batch that was not committed
+            stream.start(address)
+            if count % 3:
+                stream.take(following)  # it is run again, by a run that the agent does not know
+    assert stream.skipped == 0
+
+
+@pytest.mark.parametrize("damage", [None, b"", b"nonsense"])
+def test_without_what_is_counted_nothing_is_planned_and_nothing_is_lost(
+    agent: Agent, log: PartitionLog, tmp_path: Path, damage: bytes | None
+) -> None:
+    with agent.served() as address:
+        stream = Stream(address, counted=tmp_path / "counted")
+        stream.until(lambda records: records == {"orders": 3})
+        log.append(batch(2))
+        agent_has_seen(agent, log)
+        for begins_anew in (False, True):
+            if begins_anew:
+                stream.start(address)
+                while stream.reader.latestOffset(stream.end, ALL) is not stream.end:
+                    stream.step()  # it recalls
+            if damage is None:
+                stream.counted.unlink(missing_ok=True)
+            else:
+                stream.counted.write_bytes(damage)
+            assert stream.reader.latestOffset(stream.end, ALL) is stream.end
+            assert stream.reader._latest(stream.end, ALL)[1] is Hurry.SOON
+        stream.keep()
+        stream.until(lambda records: records == {"orders": 5})
+    assert stream.skipped == 0
+
+
+def test_an_older_file_brings_rows_twice_and_counts_them_once(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:
+    with agent.served() as address:
+        stream = Stream(address, counted=tmp_path / "counted")
+        stream.until(lambda records: records == {"orders": 3})
+        older = stream.counted.read_bytes()
+        log.append(batch(2))
+        stream.until(lambda records: records == {"orders": 5})
+        stream.counted.write_bytes(older)
+        log.append(batch(1))
+        agent_has_seen(agent, log)
+        following = next_batch(stream.reader, stream.end)
+        assert records(read(stream.reader, stream.end, following)) == 3
+        stream.take(following)
+        assert stream.records == {"orders": 6}
+        stream.start(address)
+        stream.step()
+        stream.counted.write_bytes(older)  # of a registration, too: it begins before what is counted
+        log.append(batch(1))
+        stream.until(lambda records: records == {"orders": 7})
+    assert stream.skipped == 0
+
+
+def test_an_agent_that_is_renamed_at_its_address_is_met_anew(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:
     """It is met anew: by the plans of one and the addresses of the other, nothing of it would ever arrive."""
-    shard = Shard()
     (port,) = free_ports(1)
     with agent.served(port=port) as address:
-        reader = ready(reader_of(address))
-        reader._takes_all, reader._targets = False, None  # a stream that does not end
-        at = next_batch(reader, {})
-        at = next_batch(reader, {})
-        shard.fold(*read(reader, {}, at))
-
-    def counted() -> LogState:
-        return next(state for key, state in shard.states.items() if key.topic == "orders")
-
-    def go_on_until(records: int) -> None:
-        nonlocal at
-        with agent.served(port=port):
-            while counted().appended_records < records:
-                following = next_batch(reader, at)
-                reader.commit(at)
-                shard.fold(*read(reader, at, following))
-                at = following
-
+        stream = Stream(address, counted=tmp_path / "counted")
+        stream.until(lambda records: records == {"orders": 3})
     log.append(batch(2))
     agent.look()
     log.truncate(3)
     agent.look()
     log.append(batch(4))
     agent.look()
-    go_on_until(3 + 2 + 4)
+    with agent.served(port=port):
+        stream.until(lambda records: records == {"orders": 3 + 2 + 4})
     agent.name = "a2"
     agent.restart()
     log.append(batch(1))
-    agent.look()
-    go_on_until(3 + 2 + 4 + 1)
-    assert (counted().appended_records, counted().truncations) == (10, 1)
+    with agent.served(port=port):
+        stream.until(lambda records: records == {"orders": 3 + 2 + 4 + 1})
+    (counted,) = (state for key, state in stream.shard.states.items() if key.topic == "orders")
+    assert (counted.truncations, stream.skipped) == (1, 0)
 
 
 # --- everything there is
@@ -458,6 +482,22 @@ def test_available_now_ends_where_everything_was_when_it_began(agent: Agent, log
         assert reader.latestOffset(end, ALL) is end
 
 
+def test_available_now_reads_what_an_agent_has_no_more_room_for(
+    agent: Agent, log: PartitionLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads no further before the job has what is published: who waits for all of it first would wait for ever."""
+    monkeypatch.setattr(jobs_module, "FULL_BYTES", 1)
+    for _ in range(3):
+        log.roll()
+        log.append(batch(2))
+    with agent.served() as address:
+        stream = Stream(address, counted=tmp_path / "counted")
+        stream.reader.prepareForTriggerAvailableNow()
+        while (following := stream.reader.latestOffset(stream.end, ALL)) != stream.end:
+            stream.take(following)
+    assert stream.records == {"orders": 3 + 6}
+
+
 @pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize("options", [{"agents": "127.0.0.1:1"}, {"address_file": "/nowhere/address"}])
 def test_everything_there_is_cannot_be_had_from_an_agent_that_is_away(options: dict[str, str]) -> None:
@@ -468,53 +508,33 @@ def test_everything_there_is_cannot_be_had_from_an_agent_that_is_away(options: d
 def test_an_agent_that_was_started_anew_before_it_was_ready_is_registered_again(
     agent: Agent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody had read its journal yet, so that the new process does not know that anybody waits."""
-    monkeypatch.setattr(stream, "REGISTER_AGAIN_SECONDS", 0.0)
+    """The new process does not know that anybody waits."""
+    monkeypatch.setattr(stream_module, "REGISTER_AGAIN_SECONDS", 0.0)
     with agent.served() as address:
         reader = reader_of(address)
         reader._registered = {address: agent.service.status()}
         ready(reader)
-        assert agent.consumers.committed("job") is not None
+        assert agent.jobs.place("", "job", reader._run) is not None
 
 
 # --- who is new and who resumes
 
 
-def until_appeared(reader: EventStreamReader, start: dict[str, Any]) -> tuple[list[int], dict[str, Any]]:
-    """Where logs begin that have appeared, and the end of the micro-batch with them."""
-    appeared: list[int] = []
-    while not appeared:
-        end = next_batch(reader, start)
-        appeared = [row.next_offset for row in read(reader, start, end) if row.kind == Kind.APPEARED]
-        start = end
-    return appeared, end
-
-
-@pytest.mark.parametrize(("known", "begins"), [(False, 3), (True, 0)])
-def test_an_agent_with_a_new_journal_publishes_from_the_first_byte_for_those_that_know_its_logs(
-    agent: Agent, log: PartitionLog, known: bool, begins: int
+@pytest.mark.parametrize(("brokers", "begins"), [([], 3), ([7], 3), ([1], 0), ([7, 1], 0)])
+def test_an_agent_begins_where_the_job_says_unless_something_of_its_brokers_is_counted(
+    agent: Agent, log: PartitionLog, brokers: list[int], begins: int, tmp_path: Path
 ) -> None:
+    """A log of these brokers that is not among the positions is one that came since, and all of it is wanted."""
     log.roll()
     log.append(batch(2))
-    start = {"a1": {"journal": "an earlier one", "seq": 5, "total": 9, "turn": 0}} if known else {}
+    counted = tmp_path / "counted"
+    write_counted(counted, {}, brokers, LogColumns([]).rows(np.empty(0, np.int64), np.empty(0, np.int64)))
+    start = {"other": {"journal": "j", "after": 0, "seq": 5, "total": 9, "turn": 0}}
     with agent.served() as address:
-        reader = reader_of(address, start_from="active")
-        appeared, _ = until_appeared(reader, start)
+        reader = reader_of(address, start_from="active", counted=counted)
+        appeared: list[int] = []
+        while not appeared:
+            end = next_batch(reader, start)
+            appeared = [row.next_offset for row in read(reader, start, end) if row.kind == Kind.APPEARED]
+            start = end
     assert appeared == [begins]
-
-
-@pytest.mark.parametrize("once", [False, True])
-@pytest.mark.parametrize(("brokers", "begins"), [([7], 3), ([1], 0)])
-def test_an_agent_that_a_job_meets_later_begins_where_the_job_says_unless_its_brokers_are_known(
-    agent: Agent, log: PartitionLog, brokers: list[int], begins: int, once: bool
-) -> None:
-    log.roll()
-    log.append(batch(2))
-    start = {"other": {"journal": "j", "seq": 5, "total": 9, "turn": 0, "brokers": brokers}}
-    with agent.served() as address:
-        reader = reader_of(address, start_from="active")
-        if once:
-            reader.prepareForTriggerAvailableNow()
-        appeared, end = until_appeared(reader, start)
-    assert appeared == [begins]
-    assert end["a1"]["brokers"] == [1]

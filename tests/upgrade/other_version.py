@@ -28,7 +28,7 @@ class OtherVersion:
         for number, counts in enumerate(((3, 2, 7), (11,))):
             partition(disk, "orders", number).append(*map(batch, counts))
         partition(disk, "bare", topic_id=2)
-        agent = Agent(disk.path, journal=directory / "journal of the other")
+        agent = Agent(disk.path)
         reader = Reader(agent)
         reader.register()
         agent.look()
@@ -37,27 +37,20 @@ class OtherVersion:
         self.rows: pa.Table = read_range(agent.service, self.asked)
         self.says: dict[str, Any] = json.loads(agent.service.status(StatusRequest()).encode())
         agent.close()
-        self.received: list[dict[str, Any]] = []
         self.address = ""
         self.answers = {
             Call.STATUS: self._say,
             Call.REGISTER: self._say,
             Call.PLAN: self._plan,
             Call.EVENTS: self._events,
-            Call.RECEIVED: self._receive,
-            Call.COMMITTED: lambda *_: iter([b"{}"]),
         }
 
     def _say(self, _: bytes, principal: str) -> Iterator[bytes]:
         yield json.dumps(self.says).encode()
 
     def _plan(self, body: bytes, principal: str) -> Iterator[bytes]:
-        missed = json.loads(body)["journal"] == self.plan.journal and not self.received
-        yield replace(self.plan, missed=missed, again=missed).encode()
-
-    def _receive(self, body: bytes, principal: str) -> Iterator[bytes]:
-        self.received.append(json.loads(body))
-        yield b"{}"
+        asked = json.loads(body)
+        yield replace(self.plan, after=asked["after"] if asked["journal"] == self.plan.journal else self.plan.after).encode()
 
     def _events(self, body: bytes, principal: str) -> Iterator[bytes | pa.Buffer]:
         rows = self.rows if json.loads(body)["journal"] == self.plan.journal else self.rows.slice(0, 0)

@@ -63,7 +63,6 @@ def test_rows_of_another_version_are_read(client: AgentClient, agent: OtherVersi
         ("orders", 1): (11, 11),
         ("bare", 0): (0, 0),
     }
-    assert [asked["upto"] for asked in agent.received] == [agent.asked.upto]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +117,6 @@ def test_rows_that_cannot_be_used_are_refused_and_have_not_arrived(
         client.read(agent.asked)
     assert raised.value.reason == Reason.PROTOCOL
     assert all(word in str(raised.value) for word in (agent.address, "segtail 0.0.9", f"segtail {streaming.__version__}", "upgrade"))
-    assert agent.received == []
 
 
 @pytest.mark.parametrize("name", sorted({*EVENTS.names} - {*MISSING}))
@@ -143,14 +141,14 @@ def test_an_agent_of_another_protocol_is_refused(client: AgentClient, agent: Oth
 def test_an_agent_refuses_a_job_that_would_misread_it(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
     partition(disk, "orders").append(batch(3))
-    agent = Agent(disk.path, journal=tmp_path / "journal")
+    agent = Agent(disk.path)
     with agent.served() as address:
         client = AgentClient(address)
         client.check(client.status())
         calls: list[Callable[[], object]] = [
             lambda: client.register(Register("job", "earliest", resumed=False, protocol=OLDEST_JOB - 1)),
             lambda: client.plan(PlanRequest("job", "run", "", -1, None, 0, protocol=OLDEST_JOB - 1)),
-            lambda: client.read(Range("job", "run", agent.journal.id, -1, 0, 1, protocol=OLDEST_JOB - 1)),
+            lambda: client.read(Range("job", "run", agent.journal.id, -1, 1, protocol=OLDEST_JOB - 1)),
         ]
         for call in calls:
             with pytest.raises(AgentError, match=f"speaks protocol {OLDEST_JOB - 1}, this agent is segtail .*: upgrade the job"):

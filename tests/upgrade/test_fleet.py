@@ -35,11 +35,12 @@ class Fleet:
     """One of another version and one of this version, which watches the log."""
 
     def __init__(self, tmp_path: Path, stack: ExitStack) -> None:
+        self.counted = tmp_path / "counted"
         disk = log_dir(tmp_path, broker=2)
         self.log: PartitionLog = partition(disk, "bills", topic_id=9)
         self.log.append(batch(3))
         self.other: OtherVersion = stack.enter_context(other_version(tmp_path))
-        new = Agent(disk.path, journal=tmp_path / "journal", name="a2")
+        new = Agent(disk.path, name="a2")
         stack.callback(new.close)
         self.addresses = (self.other.address, stack.enter_context(new.served()))
         self.observer, self.table = new_observer(), new_table()
@@ -67,7 +68,7 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
 
 
 def test_one_of_another_version_takes_part(fleet: Fleet) -> None:
-    stream = Stream(*fleet.addresses)
+    stream = Stream(*fleet.addresses, counted=fleet.counted)
     stream.until(lambda records: records == RECORDS | {"bills": 3})
     assert sorted(stream.end) == ["a1", "a2"]
     poll_until(fleet.watch, lambda: fleet.up == {("a1", "1"): 1, ("a2", "2"): 1})
@@ -96,7 +97,7 @@ def test_one_that_cannot_be_read_is_put_aside_and_the_others_go_on(
         fleet.other.says["protocol"] = protocol
     if missing is not None:
         fleet.other.rows = fleet.other.rows.drop_columns([missing])
-    stream = Stream(*fleet.addresses)
+    stream = Stream(*fleet.addresses, counted=fleet.counted)
     stream.until(lambda records: records == {"bills": 3})
     fleet.log.append(batch(4))
     stream.until(lambda records: records == {"bills": 7})
@@ -112,7 +113,7 @@ def test_one_that_cannot_be_read_is_put_aside_and_the_others_go_on(
 
 def test_one_that_is_replaced_under_a_running_query_by_one_that_cannot_be_read(fleet: Fleet) -> None:
     """Its plan is made by then: the read goes without its rows at once, and from then on it is planned no more."""
-    stream = Stream(*fleet.addresses)
+    stream = Stream(*fleet.addresses, counted=fleet.counted)
     while "a1" not in (following := stream.reader.latestOffset(stream.end, ReadAllAvailable())):
         pass
     sound, fleet.other.rows = fleet.other.rows, fleet.other.rows.drop_columns(["kind"])
@@ -123,7 +124,6 @@ def test_one_that_is_replaced_under_a_running_query_by_one_that_cannot_be_read(f
     while fleet.other.address in stream.reader._registered:
         stream.step()
     poll_until(fleet.watch, lambda: fleet.problems == {("a1", "protocol")})
-    assert fleet.other.received == []
 
     fleet.other.rows, fleet.other.says["version"] = sound, "0.1.0"
     stream.until(lambda records: records == RECORDS | {"bills": 7})
@@ -134,4 +134,4 @@ def test_everything_there_is_cannot_be_had_from_one_that_cannot_be_read(fleet: F
     monkeypatch.setattr(agent_connections, "PATIENCE_SECONDS", 0.0)
     fleet.other.says["protocol"] = PROTOCOL + 1
     with pytest.raises(AgentError, match=f"speaks protocol {PROTOCOL + 1}"):
-        ready(Stream(*fleet.addresses).reader)
+        ready(Stream(*fleet.addresses, counted=fleet.counted).reader)

@@ -156,11 +156,11 @@ def test_two_agents_of_one_broker_make_no_series_twice() -> None:
 def test_a_broker_that_has_skipped_nothing_says_so_from_the_first_poll_on() -> None:
     observer = new_observer()
     observer.know([agent(brokers=(7,))])
-    found = named(new_table(log(broker=8, skipped_bytes=[0, 3, 0, 0])), "segtail_skipped_bytes_total", observer)
+    found = named(new_table(log(broker=8, skipped_bytes=[0, 3, 0])), "segtail_skipped_bytes_total", observer)
     by_place = {
         (dict(labels)["broker"], dict(labels)["reason"]): value for labels, value in found.items() if ("copy", "exported") in labels
     }
-    reasons = ("deleted", "corrupt", "journal_trimmed", "agent_lost")
+    reasons = ("deleted", "corrupt", "agent_lost")
     assert by_place == {(broker, reason): 3.0 * (broker == "8" and reason == "corrupt") for broker in ("7", "8") for reason in reasons}
 
 

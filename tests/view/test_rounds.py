@@ -51,3 +51,13 @@ def test_a_journal_that_is_no_more_is_not_waited_for() -> None:
 
 def test_what_is_no_answer_of_a_journal_speaks_at_once() -> None:
     assert stated(Rounds().updated(Round(decisions(1), None)).speaks) == 1
+
+
+def test_an_agent_that_begins_anew_is_as_far_as_its_new_beginning() -> None:
+    """In the same process under another number, or in another process from 0 on."""
+    rounds = Rounds().arrived(End("r.1", 50))
+    for end in (End("r.2", 30), End("s.1", 2)):
+        rounds = rounds.updated(Round(decisions(7), End(end.journal, end.seq + 1))).arrived(end)
+        assert (rounds.reached, stated(rounds.ahead[-1] if rounds.ahead else None)) == (end, 7)
+        rounds = rounds.arrived(End(end.journal, end.seq + 1))
+        assert stated(rounds.speaks) == 7

@@ -53,7 +53,7 @@ def test_the_columns_may_come_in_the_types_that_another_engine_writes() -> None:
         pa.field(field.name, pa.list_(pa.field("element", pa.int64())) if pa.types.is_list(field.type) else field.type) for field in STATES
     ]
     table = new_table()
-    table.apply(pa.Table.from_pylist([log(appended_bytes=10, skipped_bytes=[1, 2, 3, 4])], schema=pa.schema(elements)))
+    table.apply(pa.Table.from_pylist([log(appended_bytes=10, skipped_bytes=[1, 2, 3])], schema=pa.schema(elements)))
     assert named(table, BYTES) == {partition(1): 10}
 
 
@@ -241,34 +241,34 @@ def test_a_topic_s_counters_count_every_broker_s_share_whoever_leads_now() -> No
 
 def test_skipped_bytes_are_summed_over_everything_a_broker_had() -> None:
     table = new_table(
-        log(settled=False, skipped_bytes=[1, 0, 0, 0]),
-        departed(partition=1, skipped_bytes=[0, 20, 0, 0]),
-        residue(0, [300, 0, 0, 4000]),
-        residue(1, [50000, 0, 0, 0]),
-        log(broker=2, skipped_bytes=[0, 0, 7, 0]),
+        log(settled=False, skipped_bytes=[1, 0, 0]),
+        departed(partition=1, skipped_bytes=[0, 20, 0]),
+        residue(0, [300, 0, 4000]),
+        residue(1, [50000, 0, 0]),
+        log(broker=2, skipped_bytes=[0, 0, 7]),
     )
-    expected = {"deleted": 50301, "corrupt": 20, "journal_trimmed": 0, "agent_lost": 4000}
+    expected = {"deleted": 50301, "corrupt": 20, "agent_lost": 4000}
     found = named(table, SKIPPED)
     assert {reason: found[labels(broker=1, reason=reason, copy="exported")] for reason in expected} == expected
-    assert found[labels(broker=2, reason="journal_trimmed", copy="exported")] == 7
+    assert found[labels(broker=2, reason="agent_lost", copy="exported")] == 7
 
 
 @pytest.mark.parametrize(("replicas", "exported", "follower"), [("leaders", 5, 2), ("all", 7, 0)])
 def test_what_is_skipped_of_a_follower_s_copy_is_told_from_what_is_exported(
     replicas: Literal["leaders", "all"], exported: int, follower: int
 ) -> None:
-    table = new_table(log(skipped_bytes=[7, 0, 0, 0], follower_skipped_bytes=[2, 0, 0, 0]), replicas=replicas)
+    table = new_table(log(skipped_bytes=[7, 0, 0], follower_skipped_bytes=[2, 0, 0]), replicas=replicas)
     found = named(table, SKIPPED)
     assert [found[labels(broker=1, reason="deleted", copy=copy)] for copy in ("exported", "follower")] == [exported, follower]
 
 
 def test_residue_makes_no_series_of_a_topic() -> None:
-    assert 'topic=""' not in page(new_table(residue(0, [1, 0, 0, 0]), log()))
+    assert 'topic=""' not in page(new_table(residue(0, [1, 0, 0]), log()))
 
 
 def test_skipped_bytes_of_a_removed_log_move_to_the_residue_in_one_step() -> None:
-    table = new_table(log(skipped_bytes=[0, 9, 0, 0]))
-    table.apply(states(removed(), residue(0, [0, 9, 0, 0])))
+    table = new_table(log(skipped_bytes=[0, 9, 0]))
+    table.apply(states(removed(), residue(0, [0, 9, 0])))
     assert named(table, SKIPPED)[labels(broker=1, reason="corrupt", copy="exported")] == 9
 
 
@@ -320,7 +320,7 @@ def _life(draw: Any, batch: int) -> list[Row]:
         row = draw(st.sampled_from((log, log, departed, removed)))(topic, partition, broker=broker, topic_id=topic_id)
         if row["change"] != "removed":
             value = draw(st.integers(0, 1000))
-            row |= {"appended_bytes": value, "share_codec_bytes": [value] * 5, "skipped_bytes": [value] * 4, "last_append_ms": number}
+            row |= {"appended_bytes": value, "share_codec_bytes": [value] * 5, "skipped_bytes": [value] * 3, "last_append_ms": number}
             row |= {"settled": draw(st.booleans()), "leader": leaders[topic, partition], "leader_epoch": batch, "log_end_offset": number}
         rows.append(row)
     return rows

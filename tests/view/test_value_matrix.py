@@ -37,9 +37,9 @@ def test_a_log_never_starts_behind_what_was_read_of_it() -> None:
 
 
 def test_what_a_row_does_not_fill_counts_as_0() -> None:
-    columns = read_values(states(residue(5, [1, 2, 3, 4]), departed(share_records=9), log(skipped_bytes=[])))
+    columns = read_values(states(residue(5, [1, 2, 3]), departed(share_records=9), log(skipped_bytes=[])))
     assert columns["kind"].tolist() == [RESIDUE, DEPARTED, LOG]
-    assert columns["skipped_bytes"].T.tolist() == [[1, 2, 3, 4], [0] * 4, [0] * 4]
+    assert columns["skipped_bytes"].T.tolist() == [[1, 2, 3], [0] * 3, [0] * 3]
     assert columns["share_records"].tolist() == [0, 9, 0]
 
 
@@ -55,9 +55,9 @@ def test_columns_grow_by_free_slots() -> None:
 
 
 def test_selected_slots_are_those_of_the_whole_in_the_order_given_and_are_not_written() -> None:
-    columns = read_values(states(*(log(partition=number, skipped_bytes=[number] * 4) for number in range(4))))
+    columns = read_values(states(*(log(partition=number, skipped_bytes=[number] * 3) for number in range(4))))
     some = columns.select(np.array([3, 1, 2])).select(np.array([2, 0]))
-    assert (len(some), some["partition"].tolist(), some["skipped_bytes"].tolist()) == (2, [2, 3], [[2, 3]] * 4)
+    assert (len(some), some["partition"].tolist(), some["skipped_bytes"].tolist()) == (2, [2, 3], [[2, 3]] * 3)
     with pytest.raises(ValueError, match="read-only"):
         some["partition"][0] = 7
     assert len(columns.select(np.array([], np.int64))["partition"]) == 0

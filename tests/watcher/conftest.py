@@ -32,7 +32,7 @@ def disk(tmp_path: Path) -> LogDir:
 @pytest.fixture
 def station(disk: LogDir, tmp_path: Path) -> Iterator[Station]:
     """A station whose first reader wants everything."""
-    made = Station(disk.path, journal=tmp_path / "journal")
+    made = Station(disk.path)
     made.begin("earliest")
     yield made
     made.close()
@@ -45,6 +45,6 @@ def two(tmp_path: Path) -> tuple[LogDir, LogDir]:
 
 @pytest.fixture
 def station_of_two(two: tuple[LogDir, LogDir], tmp_path: Path) -> Station:
-    made = Station(*[disk.path for disk in two], journal=tmp_path / "journal")
+    made = Station(*[disk.path for disk in two])
     made.begin("earliest")
     return made

@@ -15,7 +15,7 @@ is first named, or by ``new2`` (with topic id 2; ``new0`` without one; ``new1,50
   at its log dir, ``all`` at everything; ``turn``: once, ``turn0`` with a budget.
 - ``(`` and ``)``: what stands between them happens in the middle of the next turn: the log dirs are listed, and nothing is read yet; or
   from ``(12`` on at its 12th call of the disk.
-- ``wait700``: so many milliseconds; ``restart``, ``kill``, ``lose`` (the journal); ``shut``: the watcher's files.
+- ``wait700``: so many milliseconds; ``restart``: another process, ``replace``: another watcher; ``shut``: the watcher's files.
 - ``flaw``: bytes that are no batch; ``x100``: so many more.
 """
 
@@ -90,7 +90,7 @@ class Scene:
     def __init__(self, root: Path, dirs: int = 1, start_from: str = "earliest") -> None:
         self.root, self.start_from = root, start_from
         self.disks = [log_dir(root, f"d{number}") for number in range(dirs)]
-        self.station = Station(*[disk.path for disk in self.disks], journal=root / "journal")
+        self.station = Station(*[disk.path for disk in self.disks])
         self.logs: dict[str, PartitionLog] = {}
         self.made: list[PartitionLog] = []
         self.besides: Counter[tuple[str, UUID | None]] = Counter()  # bytes of flaws, and of logs that were removed
@@ -290,8 +290,7 @@ _OF_STATION: dict[str, Callable[..., Any]] = {
     "turn": lambda scene, topic, budget=None: scene.turn(budget=budget),
     "wait": lambda scene, topic, passed_ms: scene.station.clock.__setattr__("now", scene.station.clock.now + passed_ms),
     "restart": lambda scene, topic: scene.station.restart(),
-    "kill": lambda scene, topic: scene.station.restart(killed=True),
-    "lose": lambda scene, topic: scene.station.lose_journal(),
+    "replace": lambda scene, topic: scene.station.replace_watcher(),
     "shut": lambda scene, topic: [tail.close() for tail in scene.station.watcher.tails()],
 }
 

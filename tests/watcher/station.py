@@ -1,25 +1,25 @@
 """A watcher with all that it needs, turned by hand: a clock that stands still, leaders that are set, a journal, a reader that folds."""
 
-import shutil
 from collections import Counter
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.journal.census import members
-from streaming.broker.journal.consumer_states import Registration
-from streaming.broker.journal.consumers import Consumers, JournalBounds
+from streaming.broker.journal.journal import Begun as BeginningOf
 from streaming.broker.journal.journal import Journal
+from streaming.broker.journal.scan_cache import ScanCache
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.broker.watcher.cluster_knowledge import Leads
 from streaming.broker.watcher.watcher import RESCAN_MS, Watcher
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
+from streaming.common.log_positions import KnownEnd
 from streaming.common.rows import Kind
 from streaming.kafka.formats.metadata_partitions import Begun, PartitionState, UncleanElection
 from streaming.kafka.scan.sums import Sums, first_offset_above, sums_from
 from streaming.rules.limits import Limits, limits_of
-from tests.builders import CLUSTER_ID, NOW
+from tests.builders import NOW
 from tests.clocks import Clock
 from tests.watcher.journalled import events_of
 
@@ -117,7 +117,11 @@ class Fold:
     def __init__(self) -> None:
         self.logs: dict[LogKey, Counted] = {}
 
-    def take(self, event: Event) -> None:
+    def ends(self) -> dict[LogKey, KnownEnd]:
+        """Up to where it has counted each log."""
+        return {log: KnownEnd(counted.next_offset, counted.log_epoch) for log, counted in self.logs.items()}
+
+    def apply(self, event: Event) -> None:
         if event.kind is Kind.FOUND:
             return
         if event.kind is Kind.CENSUS:
@@ -181,84 +185,77 @@ class Fold:
 class Station:
     """One agent's inside. ``looks`` are whole: turned until there is nothing more to do, and everything published is folded."""
 
-    def __init__(self, *log_dirs: Path, journal: Path, clock: Clock | None = None, few_logs: int = 0) -> None:
+    def __init__(self, *log_dirs: Path, clock: Clock | None = None, few_logs: int = 0, cache: Path | None = None) -> None:
         self.few_logs = few_logs  # by default every log that can be is read as columns
         self.clock = clock or Clock(NOW)
         self.cluster = Leaders()
         self.paths = log_dirs
-        self.directory = journal
         self.events: list[Event] = []
         self.folds: dict[str, Fold] = {}
         self.asked = 0  # how often the watcher asked whether to stop
         self.stop_at = -1  # at which of these it has to stop
         self._starts: dict[str, str] = {}
+        self._begun: dict[str, BeginningOf] = {}
         self._read: dict[str, int] = {}
+        self.journal = Journal()
+        self._cache, self.cache = cache, ScanCache(cache)
         self._open()
 
     def _open(self) -> None:
         dirs = open_log_dirs(self.paths)
-        self.journal = Journal(self.directory, CLUSTER_ID, self.clock)
-        self.consumers = Consumers(self.journal, self.journal.now_ms)
         self.watcher = Watcher(
             dirs,
             self.journal,
             self.cluster,
             self.clock,
             producers_limit=PRODUCERS_LIMIT,
-            attached=self.consumers.any(),
+            attached=self.journal.begun,
             should_stop=self._should_stop,
             few_logs=self.few_logs,
+            cache=self.cache,
         )
 
     def _should_stop(self) -> bool:
         self.asked += 1
         return self.asked == self.stop_at
 
-    def trim(self, bounds: JournalBounds) -> None:
-        while self.consumers.trim(bounds):
-            pass
-
     def close(self) -> None:
         self.watcher.close()
-        self.journal.close()
+        self.cache.close()
 
-    def restart(self, *, killed: bool = False) -> None:
-        """Another process on the same journal; ``killed``: the one before had no chance to keep its places."""
-        self.leave(killed=killed)
-        self.come_back()
-
-    def leave(self, *, killed: bool = False) -> None:
-        """The process ends, and nobody looks."""
-        if killed:
-            for tail in self.watcher.tails():
-                tail.close()
-            self.journal.close()
-        else:
-            self.close()
-
-    def come_back(self) -> None:
-        """Another process goes on with the journal."""
+    def replace_watcher(self) -> None:
+        """Another watcher goes on from what is published, as where a call of the first one does not return; who waits begins again."""
+        self.watcher.close()
         self._open()
-        for name in self.folds:
-            if self.consumers.note_seen(name):
-                self.watcher.note_consumer()
-            else:
+        for name, begun in self._begun.items():
+            if not begun.done.is_set():
                 self.begin(self._starts[name], name, resumed=bool(self.folds[name].logs))
 
-    def lose_journal(self) -> None:
-        """The journal is deleted while nothing runs; every reader comes back and knows its logs."""
+    def restart(self) -> None:
+        """Another process, which knows nothing; every reader begins at what it has counted."""
+        self.leave()
+        self.come_back()
+
+    def leave(self) -> None:
+        """The process ends, and nobody looks."""
         self.close()
-        shutil.rmtree(self.directory)
+        self.journal = Journal()
+        self._begun.clear()
         self._read.clear()
+
+    def come_back(self) -> None:
+        """Another process."""
+        self.cache = ScanCache(self._cache)
         self._open()
         for name in self.folds:
             self.begin(self._starts[name], name, resumed=bool(self.folds[name].logs))
 
     def begin(self, start_from: str, name: str = "first", *, resumed: bool = False) -> None:
-        """A new reader registers; the next look publishes its beginning."""
-        self.folds.setdefault(name, Fold())
+        """A run of a reader registers; the next look publishes its beginning."""
+        fold = self.folds.setdefault(name, Fold())
         self._starts.setdefault(name, start_from)
-        self.watcher.begin(Beginning(start_from, resumed), Registration(name))  # type: ignore[arg-type]
+        self._read.pop(name, None)
+        self._begun[name] = self.watcher.begin(Beginning(start_from, resumed, name, fold.ends() if resumed else {}))  # type: ignore[arg-type]
 
     def turn(self, hints: set[Path] | None = None, *, budget: int | None = None) -> bool:
         more = self.watcher.poll(hints or set(), budget)
@@ -287,12 +284,11 @@ class Station:
 
     def _fold(self) -> None:
         for number, (name, fold) in enumerate(self.folds.items()):
-            begun = self.consumers.committed(name)
-            if begun is not None:
-                self._read.setdefault(name, begun)
-                upto = self.journal.reach(self._read[name], None).seq
-                for _, event in events_of(self.journal, self._read[name], upto):
-                    fold.take(event)
+            begun = self._begun.get(name)
+            if begun is not None and begun.done.is_set():
+                after, upto = self._read.get(name, begun.seq), self.journal.end().seq
+                for _, event in events_of(self.journal, after, upto):
+                    fold.apply(event)
                     if number == 0:
                         self.events.append(event)
                 self._read[name] = upto

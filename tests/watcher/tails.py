@@ -4,7 +4,7 @@ from streaming.broker.disk.availability import LogDir
 from streaming.broker.disk.locate import beginning
 from streaming.broker.disk.logdirs import Partition
 from streaming.broker.disk.segment_files import list_segments
-from streaming.broker.journal.producer_pages import KnownProducers
+from streaming.broker.journal.known_producers import KnownProducers
 from streaming.broker.watcher.cursors import cursor_at, log_id
 from streaming.broker.watcher.log_listing import Listing
 from streaming.broker.watcher.tail import Tail

@@ -1,18 +1,15 @@
 """Where a new reader begins, and what that means for those that are there already."""
 
-import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from itertools import product
 from pathlib import Path
 
 import pytest
 
-from streaming.broker.journal.consumer_states import Registration
+from streaming.broker.journal.journal import Begun
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.common.rows import Kind
-from streaming.errors import JournalError
 from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import batch, log_dir, partition
 from tests.limits import SECONDS
@@ -26,7 +23,7 @@ from tests.watcher.station import Station
 @pytest.fixture
 def bare(disk: LogDir, tmp_path: Path) -> Iterator[Station]:
     """A station that nobody reads yet."""
-    made = Station(disk.path, journal=tmp_path / "journal")
+    made = Station(disk.path)
     yield made
     made.close()
 
@@ -65,7 +62,7 @@ def test_before_anybody_reads_nothing_is_published(bare: Station, disk: LogDir) 
     ("why", "start_from", "script"),
     [
         *[("a log that appears later", start_from, f"look new1,3 {THREE} look") for start_from in ("earliest", "active", "latest")],
-        ("while the agent was away", "latest", f"look restart new1,3 {THREE} look"),
+        ("while the agent was away", "latest", f"look replace new1,3 {THREE} look"),
     ],
 )
 def test_what_is_read_whole(why: str, start_from: str, script: str) -> None:
@@ -137,13 +134,13 @@ def test_a_range_that_is_reported_again_ends_where_what_was_reported_before_does
     assert [(each.base_offset, each.next_offset, each.detail is not None) for each in reported] == [(9, 12, True), (12, 14, False)]
 
 
-def test_a_reader_that_resumes_by_another_journal_is_reported_everything_with_its_batches(station: Station, disk: LogDir) -> None:
+def test_a_reader_that_resumes_gets_what_comes_after_its_end_and_no_more(station: Station, disk: LogDir) -> None:
     log = three_segments(disk)
     station.look()
     log.append(batch(2))
-    station.lose_journal()
+    station.restart()
     appended = [event for event in station.look() if event.kind is Kind.APPENDED]
-    assert all(event.detail is not None for event in appended)
+    assert [(event.base_offset, event.detail) for event in appended] == [(12, None)]
     log.append(batch(2))
     assert [event.detail for event in station.look()] == [None]
     assert station.fold_of("t").records == 13
@@ -188,84 +185,36 @@ def test_the_reader_stands_right_before_its_beginning(bare: Station, disk: LogDi
     three_segments(disk)
     bare.begin("earliest")
     bare.look()
-    published = bare.watcher.begin(Beginning("earliest", resumed=False), Registration("second"))
-    assert not published.is_set()
+    begun = bare.watcher.begin(Beginning("earliest", resumed=False))
+    assert not begun.done.is_set()
     assert not bare.watcher.caught_up
-    assert bare.consumers.committed("second") is None
     before = bare.journal.end().seq
     bare.look()
-    assert published.is_set()
-    assert bare.consumers.committed("second") == before
+    assert begun.done.is_set()
+    assert begun.seq == before
     assert events_of(bare.journal, before, before + 1)[0][1].kind is Kind.APPEARED
     assert bare.watcher.caught_up
 
 
-def refuse(monkeypatch: pytest.MonkeyPatch, station: Station, which: int) -> None:
-    """The journal's disk is full at one of the transactions from now on."""
-    transaction, count = station.journal.database.transaction, 0
-
-    @contextmanager
-    def counted() -> Iterator[sqlite3.Connection]:
-        nonlocal count
-        count += 1
-        with transaction() as run:
-            yield run
-            if count == which + 1:
-                raise JournalError("disk full")
-
-    monkeypatch.setattr(station.journal.database, "transaction", counted)
-
-
-BEGINNINGS = [("second", "earliest", False), ("second", "latest", False), ("second", "active", False), ("second", "earliest", True)]
-
-
-@pytest.mark.parametrize(("name", "start_from", "resumed"), [("first", "earliest", False), ("first", "latest", False), *BEGINNINGS])
-@pytest.mark.parametrize("goes_on", [True, False])
-@pytest.mark.parametrize("which", range(5))
-def test_a_beginning_is_whole_whatever_write_of_it_fails(
-    bare: Station, disk: LogDir, monkeypatch: pytest.MonkeyPatch, name: str, start_from: str, resumed: bool, goes_on: bool, which: int
-) -> None:
-    """The process dies there, and the reader registers to the next one; or the same one tries again."""
-    log = three_segments(disk)
-    if name == "second":
-        bare.begin("latest")
-        bare.look()
-        log.append(batch(4))
-        bare.look()
-    bare.begin(start_from, name, resumed=resumed)
-    with monkeypatch.context() as broken, suppress(JournalError):
-        refuse(broken, bare, which)
-        bare.look()
-    if not goes_on:
-        bare.restart(killed=True)
-    bare.look()
-    log.append(batch(6))
-    bare.look()
-    before = {"earliest": 9, "active": 3, "latest": 0}[start_from] + (4 if name == "second" and start_from != "latest" else 0)
-    assert bare.fold_of("t", name=name).records == before + 6
-    if name == "second":
-        assert bare.fold_of("t").records == 10
-
-
 def test_a_beginning_from_another_thread_is_done_in_the_next_turn(bare: Station, disk: LogDir) -> None:
     three_segments(disk)
-    done: list[threading.Event] = []
+    done: list[Begun] = []
     thread = threading.Thread(target=lambda: done.append(bare.watcher.begin(Beginning("earliest", resumed=False))))
     thread.start()
     thread.join(SECONDS)
     bare.turn()
-    assert done[0].wait(SECONDS)
+    assert done[0].done.wait(SECONDS)
     assert len(bare.watcher.tails()) == 1
 
 
 def test_a_new_log_dir_among_others_brings_its_logs_whole(tmp_path: Path) -> None:
     first, second = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
-    station = Station(first.path, journal=tmp_path / "journal")
+    station = Station(first.path)
     station.begin("latest")
     station.look()
     partition(second, "t").append(batch(3))
     station.paths = (first.path, second.path)
-    station.restart()
+    station.replace_watcher()
     station.look()
     assert station.fold_of("t").records == 3
     station.close()

@@ -58,11 +58,11 @@ def test_the_copy_that_the_metadata_names_counts_at_once(worlds: Scene, named: i
 
 def test_a_process_that_starts_takes_the_one_that_goes_further(worlds: Scene) -> None:
     live, _ = live_and_stale(worlds)
-    assert worlds.result("4 restart look") == "3-7"
+    assert worlds.result("4 replace look") == "3-7"
     assert worlds.watched() == live
 
 
-@pytest.mark.parametrize("restarted", ["", "restart"])
+@pytest.mark.parametrize("restarted", ["", "replace"])
 def test_an_old_copy_does_not_stand_in_for_one_in_a_log_dir_that_is_away(worlds: Scene, restarted: str) -> None:
     live, stale = live_and_stale(worlds)
     assert worlds.play(f"4 look look unmount {restarted} look look") == "- | 3-7 | - | -"

@@ -69,7 +69,7 @@ EMPTY = 61
                 ("in the file that is open", "( 1*50 roll 1*50 roll 1*9 from107 unlink ) look", "7-57 | skip57-107(deleted) 107-116/107"),
                 (
                     "and twice it was listed in part",
-                    "restart roll 1 turn0 1*9 roll 1 from17 unlink wait60000 turn0 1*9 roll 1*5 from27 unlink",
+                    "replace roll 1 turn0 1*9 roll 1 from17 unlink wait60000 turn0 1*9 roll 1*5 from27 unlink",
                     "- | - | skip7-27(deleted) 27-32/27",
                 ),
             )
@@ -79,15 +79,15 @@ EMPTY = 61
             "pre 1*7 look roll 1 ( 1*50 roll 1*50 roll 1*9 from108 unlink ) look",
             "at0 0-7 | skip7-108(deleted) 108-117/108",
         ),
-        ("deleted while no agent ran", "2*2 look restart 2*4 roll 2*6 from12 look", "at0 0-4 | skip4-12(deleted) 12-24/12"),
+        ("deleted while no agent ran", "2*2 look replace 2*4 roll 2*6 from12 look", "at0 0-4 | skip4-12(deleted) 12-24/12"),
         (
             "compaction puts other files under the same names and nothing is read twice",
-            "2*3 roll 2*3 look keep2 look roll 1 keep6/6 look restart look",
+            "2*3 roll 2*3 look keep2 look roll 1 keep6/6 look replace look",
             "at0 0-6 6-12/6 | - | 12-13/12 | -",
         ),
         (
             "a backlog goes on behind what compaction left of it",
-            "2 2 look restart 2 2 2 roll 2 keep0,6 look",
+            "2 2 look replace 2 2 2 roll 2 keep0,6 look",
             f"at0 0-4 | 6-10 10-12/10; {2 * size(2) - EMPTY} missing",
         ),
         (
@@ -306,7 +306,7 @@ def test_old_messages_shorter_than_a_header_are_followed(station: Station, disk:
         for _ in range(count):
             log.append(Messages(magic=0, records=(Record(value=b"v", timestamp=NOW),)))
         station.look()
-    station.restart()
+    station.replace_watcher()
     log.append(batch(1))
     station.look()
     assert totals(station, log) == facts(log)
@@ -315,7 +315,7 @@ def test_old_messages_shorter_than_a_header_are_followed(station: Station, disk:
 
 def test_logs_of_several_dirs_and_brokers_are_distinguished(tmp_path: Path) -> None:
     disks = [log_dir(tmp_path, "d0", broker=1), log_dir(tmp_path, "d1", broker=1), log_dir(tmp_path, "d2", broker=2)]
-    station = Station(*[disk.path for disk in disks], journal=tmp_path / "journal")
+    station = Station(*[disk.path for disk in disks])
     station.begin("earliest")
     for number, one in enumerate(disks):
         partition(one, "t", number // 2).append(*[batch()] * (number + 1))
@@ -349,6 +349,6 @@ def test_for_an_epoch_that_the_metadata_lacks_it_is_read_once_more_before_anythi
 def test_what_came_and_went_while_nobody_looked_is_told_by_what_was_read_before() -> None:
     """The segment that is read is empty, and all others are gone."""
     with scene() as world:
-        world.play("1*4 roll look kill 1*20 roll from24 unlink")
+        world.play("1*4 roll look replace 1*20 roll from24 unlink")
         (skipped,) = world.look()
     assert (skipped.kind, skipped.base_offset, skipped.next_offset, skipped.bytes) == (Kind.SKIPPED, 4, 24, 20 * size(1))

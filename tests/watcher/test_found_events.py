@@ -16,8 +16,6 @@ from streaming.common.rows import SEGMENTS, Kind
 from streaming.simulator.log import LogDir, PartitionLog
 from streaming.simulator.segment_writer import LogConfig
 from tests.builders import NOW, batch, partition
-from tests.watcher.joined import join
-from tests.watcher.journalled import events_of
 from tests.watcher.scene import Scene
 from tests.watcher.station import Station
 
@@ -59,23 +57,17 @@ def test_the_first_look_shows_the_facts_of_every_log(station: Station, log: Part
     station.look()
     (reported,) = [event for event in station.events if event.kind is Kind.FOUND]
     assert listed(reported)["size"].tolist() == [log.active.size]
-    station.restart()
+    station.replace_watcher()
     begun = len(station.events)
     station.look()
     (again,) = [event for event in station.events[begun:] if event.kind is Kind.FOUND]
     assert replace(again, seen_at=reported.seen_at) == reported
 
 
-@pytest.mark.parametrize("missed", [False, True])
-def test_the_facts_of_every_log_are_reported_again_where_somebody_has_not_had_them(
-    station: Station, log: PartitionLog, missed: bool
-) -> None:
+def test_the_facts_of_every_log_are_reported_again_where_somebody_has_not_had_them(station: Station, log: PartitionLog) -> None:
     station.look()
     begun = len(station.events)
-    if missed:
-        station.watcher.appear_again()
-    else:
-        station.begin("latest", "second")
+    station.begin("latest", "second")
     station.look()
     reported = [event for event in station.events[begun:] if event.kind in (Kind.CENSUS, Kind.FOUND)]
     assert [event.kind for event in reported] == [Kind.CENSUS, Kind.FOUND]
@@ -248,15 +240,14 @@ def test_without_metadata_nobody_is_stated_to_lead(station: Station, log: Partit
     assert (tail.last_found.leader, tail.last_found.leader_epoch) == (-2, -1)
 
 
-@pytest.mark.parametrize("killed", [True, False])
 def test_after_a_restart_the_same_is_reported_without_reading_the_active_segment_again(
-    station: Station, log: PartitionLog, killed: bool, monkeypatch: pytest.MonkeyPatch
+    station: Station, log: PartitionLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log.append(batch(1, timestamp=NOW + 3))
     station.look()
     (tail,) = station.watcher.tails()
     before = tail.last_found
-    station.restart(killed=killed)
+    station.replace_watcher()
     monkeypatch.setattr("streaming.broker.disk.segment_times.scan_on", None)
     station.look()
     (tail,) = station.watcher.tails()
@@ -268,7 +259,7 @@ def test_after_a_restart_the_same_is_reported_without_reading_the_active_segment
 def test_where_reading_began_at_the_end_the_active_segment_is_looked_through_all_the_same(
     disk: LogDir, tmp_path: Path, log: PartitionLog
 ) -> None:
-    station = Station(disk.path, journal=tmp_path / "journal")
+    station = Station(disk.path)
     station.begin("latest")
     station.look()
     (tail,) = station.watcher.tails()
@@ -293,12 +284,3 @@ def test_a_log_that_cannot_be_looked_at_holds_up_nobody(station: Station, log: P
     monkeypatch.setattr("streaming.broker.disk.log_inventory.Inventory.look", gone)
     station.look()
     assert station.watcher.caught_up
-
-
-def test_lists_that_nobody_has_read_become_one(station: Station, log: PartitionLog) -> None:
-    (event,) = [replace(Event(kind=Kind.FOUND, broker=1, topic="t", partition=0, topic_id="x", leader=5), segments=b"f")]
-    alone = replace(event, segments=None, high_watermark=9)
-    station.journal.publish([event, alone])
-    join(station.journal)
-    (kept,) = [event for _, event in events_of(station.journal, 0, station.journal.end().seq) if event.kind is Kind.FOUND]
-    assert (kept.segments, kept.high_watermark, kept.leader) == (b"f", 9, 5)

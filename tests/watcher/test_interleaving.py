@@ -86,7 +86,7 @@ class WatchedBroker:
     def __init__(self, root: Path) -> None:
         self.directory: LogDir = log_dir(root)
         self.other: LogDir = log_dir(root, "d1")
-        self.station = Station(self.directory.path, self.other.path, journal=root / "journal")
+        self.station = Station(self.directory.path, self.other.path)
         self.expected: dict[str, dict[int, Expected]] = {"first": {}}
         self.logs: list[PartitionLog | None] = []
         self._epoch = 0
@@ -217,12 +217,12 @@ class WatchedBroker:
             for one in ones:
                 one.glanced()
 
-    def restart(self, *, killed: bool) -> None:
-        self.station.restart(killed=killed)
+    def replace(self) -> None:
+        self.station.replace_watcher()
         self._let_go()
 
-    def lose_journal(self) -> None:
-        self.station.lose_journal()
+    def restart(self) -> None:
+        self.station.restart()
         self._let_go()
 
     def _let_go(self) -> None:
@@ -251,15 +251,15 @@ class WatchedBroker:
         away.rename(self.directory.path)
         self._let_go()
 
-    def unmount(self, *, restarted: bool, killed: bool) -> None:
+    def unmount(self, *, replaced: bool) -> None:
         """The log dir is there and empty for a while, as a mount point is."""
         self.look(hinted=True)
         away = self.directory.path.with_name("away")
         self.directory.path.rename(away)
         self.directory.path.mkdir()
         self.station.look()
-        if restarted:
-            self.station.restart(killed=killed)
+        if replaced:
+            self.station.replace_watcher()
         self.station.look({self.directory.path, *(self.directory.path / path.name for path in away.iterdir())})
         self.directory.path.rmdir()
         away.rename(self.directory.path)
@@ -297,11 +297,11 @@ steps = st.one_of(
     step("look", hinted=st.booleans()),
     step("look", hinted=st.booleans()),
     step("look_quickly"),
-    step("restart", killed=st.booleans()),
-    step("lose_journal"),
+    step("replace"),
+    step("restart"),
     step("second_reader", st.sampled_from(["earliest", "active", "latest"])),
     step("disk_away"),
-    step("unmount", restarted=st.booleans(), killed=st.booleans()),
+    step("unmount", replaced=st.booleans()),
 )
 
 

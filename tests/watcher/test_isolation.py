@@ -85,11 +85,11 @@ def test_reading(world: Scene, breaks: Breaks, monkeypatch: pytest.MonkeyPatch, 
     breaks(reading, name, of_bad_tail)
     world.play(BAD_GROWS)
     assert_stopped(world, caplog)
-    world.play("restart look")
+    world.play("replace look")
     assert len([event for event in world.station.events if event.kind is Kind.CORRUPT]) == 2  # another process tries once
     assert world.station.fold_of("t").corrupt_at == [0]
     monkeypatch.undo()
-    world.play("restart look")
+    world.play("replace look")
     assert world.station.fold_of("t").next_offset == 9
 
 

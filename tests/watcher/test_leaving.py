@@ -73,7 +73,7 @@ def test_a_backlog_is_read_within_the_budget_while_its_files_are_there(world: Sc
     assert reported(world) == (size_of(log), 0)
 
 
-@pytest.mark.parametrize("ended", ["restart", "kill"])
+@pytest.mark.parametrize("ended", ["replace"])
 def test_an_agent_that_is_started_meanwhile_goes_on_with_it(world: Scene, monkeypatch: pytest.MonkeyPatch, ended: str) -> None:
     log = big(world, monkeypatch)
     leave(world)

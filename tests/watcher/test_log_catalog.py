@@ -112,7 +112,7 @@ def test_checkpoints_are_reported_for_each_log_as_they_are_replaced(asker: Asker
 
 def test_another_process_shows_all_there_is(asker: Asker, station: Station) -> None:
     asker.changes(LOG)
-    station.restart()
+    station.replace_watcher()
     station.look()
     assert len(asker.changes(LOG)) == 1
     assert asker.whole

@@ -27,7 +27,7 @@ from streaming.simulator.batch_writer import encode
 from tests.builders import batch
 from tests.watcher.station import Station
 resource.setrlimit(resource.RLIMIT_NOFILE, ({limit}, {limit}))
-station = Station(Path(sys.argv[1]), journal=Path(sys.argv[2]))
+station = Station(Path(sys.argv[1]))
 station.begin("earliest")
 for round in range(4):
     station.look()

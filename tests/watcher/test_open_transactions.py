@@ -7,11 +7,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streaming.broker.journal.consumer_states import Registration
-from streaming.broker.journal.consumers import JournalBounds
+from streaming.broker.journal.journal import Begun
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.common.event_row import Event, EventRow
+from streaming.common.log_positions import KnownEnd
 from streaming.common.rows import TRANSACTIONS, Kind
+from streaming.common.start_from import StartFrom
 from streaming.simulator.batch_writer import Batch
 from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import NOW, abort, batch, commit, log_dir, partition
@@ -34,13 +35,13 @@ class TransactionalLog:
     def __init__(self, root: Path) -> None:
         self.directory: LogDir = log_dir(root)
         self.log: PartitionLog = partition(self.directory, "t", segment_bytes=SEGMENT_BYTES, retention_bytes=0)
-        self.station = Station(self.directory.path, journal=root / "journal")
+        self.station = Station(self.directory.path)
         self.shards: dict[str, Shard] = {}
         self.seqs: dict[str, int] = {}
         self.starts: dict[str, str] = {}
         self.epoch = 0
         self.cut = False
-        self.retold = False
+        self.begun: dict[str, Begun] = {}
         self.reader("first", "earliest")
 
     def close(self) -> None:
@@ -86,26 +87,31 @@ class TransactionalLog:
     def look(self) -> None:
         self.station.look(self.station.everything())
         self._fold()
-        self.retold = False
 
     def look_quickly(self) -> None:
         """Look, and let nobody read: neighbouring ranges become one."""
         self.station.watcher.poll(self.station.everything())
 
-    def restart(self, killed: bool) -> None:
-        self.station.restart(killed=killed)
+    def replace_watcher(self) -> None:
+        """Another watcher goes on; beginnings that nobody has published yet are asked for again."""
+        self.station.replace_watcher()
         for name, shard in self.shards.items():
-            if not self.station.consumers.note_seen(name):  # nobody has turned the agent since it was asked
+            if not self.begun[name].done.is_set():
                 self._begin(name, self.starts[name], resumed=bool(shard.states))
 
-    def lose_journal(self) -> None:
-        """The journal is deleted while nothing runs; every reader comes back and knows its logs."""
+    def restart(self) -> None:
+        """Another process; every reader begins at what it has."""
         self._fold()
-        self.station.lose_journal()
+        self.station.restart()
         self.seqs.clear()
-        self.retold = True
         for name, shard in self.shards.items():
             self._begin(name, self.starts[name], resumed=bool(shard.states))
+
+    def begin_again(self, name: str) -> None:
+        """Another run of a reader."""
+        if name in self.shards:
+            self._fold()
+            self._begin(name, self.starts[name], resumed=bool(self.shards[name].states))
 
     def reader(self, name: str, start_from: str) -> None:
         if name not in self.shards:
@@ -115,29 +121,33 @@ class TransactionalLog:
             self._begin(name, start_from, resumed=False)
             self.look_quickly()
 
-    def trim(self) -> None:
-        """A reader is so slow that what it has not had is forgotten."""
-        if self.retold:  # the batches that show where the log was cut off while no journal was there must arrive
-            self.look()
-        self.station.trim(JournalBounds(max_bytes=0, max_age_ms=10**15, consumer_expiry_ms=10**15))
+    def drop(self) -> None:
+        """What readers have not had is dropped: they begin again."""
+        self.station.journal.clear()
+        for name, shard in self.shards.items():
+            self._begin(name, self.starts[name], resumed=bool(shard.states))
 
     def _begin(self, name: str, start_from: str, *, resumed: bool) -> None:
-        self.station.watcher.begin(Beginning(start_from, resumed), Registration(name))  # type: ignore[arg-type]
+        states = self.shards[name].states.items() if resumed else ()
+        ends = {key: KnownEnd(state.log_end_offset, state.log_epoch) for key, state in states if not state.departed}
+        self.begun[name] = self.station.watcher.begin(Beginning(StartFrom(start_from), resumed, name, ends))
+        self.seqs.pop(name, None)
 
     def _fold(self) -> None:
         journal = self.station.journal
         for name, shard in self.shards.items():
-            begun = self.station.consumers.committed(name)
-            if begun is not None:
-                self.seqs.setdefault(name, begun)
+            begun = self.begun[name]
+            if begun.done.is_set():
+                self.seqs.setdefault(name, begun.seq)
                 upto = journal.reach(self.seqs[name], None).seq
-                rows = [self._row(seq, event) for seq, event in events_of(journal, self.seqs[name], upto) if event.kind is not Kind.CENSUS]
+                events = events_of(journal, self.seqs[name], upto)
+                rows = [self._row(name, seq, event) for seq, event in events if event.kind is not Kind.CENSUS]
                 shard.fold(*rows)
                 self.seqs[name] = upto
-                self.station.consumers.note_committed(name, upto)
 
-    def _row(self, seq: int, event: Event) -> EventRow:
-        return EventRow(agent="a1", journal=self.station.journal.id, seq=seq, **{name: getattr(event, name) for name in _OF_EVENT})
+    def _row(self, name: str, seq: int, event: Event) -> EventRow:
+        journal = f"{self.station.journal.id}.{self.begun[name].seq}"
+        return EventRow(agent="a1", journal=journal, seq=seq, **{name: getattr(event, name) for name in _OF_EVENT})
 
     def check(self) -> None:
         self.plain()  # a hole before the first byte of another journal shows with what is appended behind it
@@ -168,9 +178,10 @@ steps = st.one_of(
     step("look"),
     step("look"),
     step("look_quickly"),
-    step("restart", st.booleans()),
-    step("lose_journal"),
-    step("trim"),
+    step("replace_watcher"),
+    step("restart"),
+    step("drop"),
+    step("begin_again", st.sampled_from(["first", "second"])),
     step("reader", st.sampled_from(["second", "third"]), st.sampled_from(["earliest", "active", "latest"])),
 )
 

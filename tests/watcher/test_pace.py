@@ -9,7 +9,6 @@ import pytest
 from streaming.broker.agent.polling_thread import BacklogPace
 from streaming.broker.watcher import grown_logs, watcher
 from streaming.broker.watcher.reading import LEAST_WINDOW_BYTES
-from streaming.common.event_row import Event
 from streaming.common.rows import Kind
 from streaming.simulator.log import LogDir, PartitionLog
 from tests.builders import batch, partition
@@ -41,7 +40,7 @@ def test_nothing_is_published_while_nothing_happens(world: Scene) -> None:
     world.play("3 u:3 v:3 look")
     end = world.station.journal.end().seq
     assert set(ends(world.station)) == {end}
-    world.play("restart")  # the facts of each log and a census: a process knows not what was published before it
+    world.play("replace")  # the facts of each log and a census: a process knows not what was published before it
     assert set(ends(world.station)[1:]) == {end + 4}
 
 
@@ -51,11 +50,11 @@ def test_a_clock_that_is_set_back_does_not_stop_the_rescans(world: Scene) -> Non
     assert world.play("3 turn") == "at0 0-3"
 
 
-def test_a_reader_that_registers_waits_for_a_look_and_brings_no_event(station: Station, disk: LogDir) -> None:
+def test_what_is_to_be_checked_waits_for_a_look_and_brings_no_event(station: Station, disk: LogDir) -> None:
     partition(disk, "t").append(batch(3))
     station.look()
     end = station.journal.end()
-    station.watcher.note_consumer()
+    station.watcher.check_all()
     assert not station.watcher.caught_up
     station.turn()
     assert station.watcher.caught_up
@@ -73,9 +72,9 @@ def published_by(station: Station, monkeypatch: pytest.MonkeyPatch, noted: Calla
     monkeypatch.setattr(station.journal, "publish", watched)
 
 
-def test_a_greeting_that_comes_while_a_turn_publishes_waits_for_the_next_one(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_that_is_asked_for_while_a_turn_publishes_waits_for_the_next_one(station: Station, monkeypatch: pytest.MonkeyPatch) -> None:
     def registered_meanwhile(*_: object) -> None:
-        station.watcher.note_consumer()
+        station.watcher.check_all()
         monkeypatch.undo()
 
     published_by(station, monkeypatch, registered_meanwhile)
@@ -265,30 +264,16 @@ def test_the_watcher_asks_between_the_slices_of_a_backlog_whether_to_stop(
     assert station.asked == 5
     records = station.fold_of("t").records
     assert 0 < records < 16
-    station.restart()
+    station.replace_watcher()
     station.look()
     assert station.fold_of("t").records == 16
 
 
-def test_many_logs_and_places_are_kept_only_when_they_change(world: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: list[int] = []
-
-    def count(_: list[Event], cursors: list[object], *rest: Any) -> None:
-        moved = rest[-1]  # cursors of logs that are read together
-        kept.append(len(cursors) + (0 if moved is None else len(moved.cursors)))
-
-    world.play(" ".join(f"t{number}:1" for number in range(20)) + " look")
-    published_by(world.station, monkeypatch, count)
-    world.play("t7:1 look")
-    assert sum(kept) == 1
-
-
-@pytest.mark.parametrize("ended", ["restart", "kill"])
-def test_places_survive_the_process(world: Scene, ended: str) -> None:
+def test_another_watcher_goes_on_where_logs_stand(world: Scene) -> None:
     world.play("2 look")
     before = world.station.journal.cursors()
     assert [cursor.next_offset for cursor in before] == [2]
-    world.play(ended)
+    world.play("replace")
     assert world.station.journal.cursors() == before
     assert world.play("look") == "-"
 

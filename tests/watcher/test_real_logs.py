@@ -58,7 +58,7 @@ def test_a_real_log_dir_is_counted_as_kafka_shows_it(station: Station, disk: Log
         assert counted.settled
         assert not counted.skipped
         assert not counted.corrupt_at
-    station.restart()
+    station.replace_watcher()
     assert station.look() == []
 
 

@@ -11,7 +11,7 @@ import pytest
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.disk.locate import window
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.journal.producer_pages import KnownProducers
+from streaming.broker.journal.known_producers import KnownProducers
 from streaming.broker.watcher import watcher
 from streaming.broker.watcher.beginnings import HALF_MADE_MS
 from streaming.broker.watcher.departures import HOLD_MS
@@ -163,7 +163,7 @@ def test_a_directory_without_a_segment_is_no_log_yet(world: Scene) -> None:
 # --- moves between log dirs
 
 
-@pytest.mark.parametrize("restarted", ["", "restart"])
+@pytest.mark.parametrize("restarted", ["", "replace"])
 def test_a_log_that_moves_to_another_log_dir_is_counted_once(worlds: Scene, restarted: str) -> None:
     new = worlds.disks[1]
     worlds.play("3 4 roll 1 look")
@@ -218,14 +218,14 @@ def test_a_topic_id_that_cannot_be_read_for_a_while_is_no_reason_to_let_a_log_go
     metadata = world.log().directory / "partition.metadata"
     content = metadata.read_bytes()
     metadata.write_bytes(b"half")
-    assert world.play("look restart look") == "- | -"
+    assert world.play("look replace look") == "- | -"
     metadata.write_bytes(content)
     assert world.result("2 look") == "3-5"
 
 
 def test_a_log_that_cannot_be_taken_up_at_the_start_is_in_the_picture_all_the_same(world: Scene, caplog: pytest.LogCaptureFixture) -> None:
     """A reader drops what is reported as gone."""
-    assert world.play("3 look restart hide look") == "at0 0-3 | -"
+    assert world.play("3 look replace hide look") == "at0 0-3 | -"
     assert world.names() == {"t-0"}
     assert "log cannot be taken up now" in caplog.text
     assert world.station.fold_of("t").records == 3

@@ -8,7 +8,7 @@ import pytest
 
 from streaming.broker.disk.opening import bytes_read
 from streaming.broker.journal.cursor import Replays
-from streaming.broker.journal.joined_ranges import decode_steps
+from streaming.broker.journal.range_values import decode_steps
 from streaming.broker.watcher import replaying
 from streaming.broker.watcher.replaying import REPLAY_BYTES
 from streaming.common.event_row import Event
@@ -31,7 +31,7 @@ def data(producer: int, *, sequence: int = 0) -> Batch:
 @pytest.fixture
 def bare(disk: LogDir, tmp_path: Path) -> Iterator[Station]:
     """A station that nobody reads yet."""
-    made = Station(disk.path, journal=tmp_path / "journal")
+    made = Station(disk.path)
     yield made
     made.close()
 
@@ -86,14 +86,13 @@ def test_a_latest_beginning_is_paced_and_the_log_appears_once_it_is_known_what_i
     assert [tail.cursor.replay for tail in bare.watcher.tails()] == [Replays.NOT]
 
 
-@pytest.mark.parametrize("killed", [True, False])
-def test_a_restart_in_the_midst_of_a_latest_beginning(bare: Station, disk: LogDir, killed: bool) -> None:
+def test_a_restart_in_the_midst_of_a_latest_beginning(bare: Station, disk: LogDir) -> None:
     log = half_full(disk)
     end = log.log_end_offset
     bare.begin("latest")
     assert bare.turn(budget=MEGABYTE)
     for starts in (2, 3):
-        bare.restart(killed=killed)
+        bare.replace_watcher()
         assert bare.turn(budget=MEGABYTE)
         assert [event.kind for event in bare.events] == [Kind.CENSUS] * starts
         assert not bare.watcher.caught_up
@@ -111,7 +110,7 @@ def test_a_log_that_is_replayed_first_may_be_cut_off_meanwhile(bare: Station, di
     log.append(batch(2), leader_epoch=1)
     bare.look()
     assert bare.fold_of("t").next_offset == log.log_end_offset
-    bare.restart(killed=True)
+    bare.replace_watcher()
     log.append(batch(2), leader_epoch=1)
     bare.look()
     assert bare.fold_of("t").next_offset == log.log_end_offset
@@ -130,7 +129,7 @@ def test_a_log_whose_segments_are_deleted_while_it_is_replayed(bare: Station, di
     log.delete_old_segments(0)
     log.unlink_deleted(10**15)
     if restarted:
-        bare.restart(killed=True)
+        bare.replace_watcher()
     bare.look()
     counted = bare.fold_of("t")
     assert (counted.records, counted.next_offset) == (2, log.log_end_offset)
@@ -154,24 +153,14 @@ def test_a_second_consumer_is_given_what_is_open_while_the_log_is_read_on(statio
     assert station.watcher.caught_up
 
 
-@pytest.mark.parametrize("killed", [True, False])
-def test_what_a_second_consumer_is_owed_outlives_the_process(station: Station, disk: LogDir, killed: bool) -> None:
+def test_what_a_second_consumer_is_owed_outlives_the_watcher(station: Station, disk: LogDir) -> None:
     log = half_full(disk)
     station.look()
     station.begin("latest", "second")
     assert station.turn(budget=1)
-    station.restart(killed=killed)
+    station.replace_watcher()
     rest(station, budget=MEGABYTE)
     assert appearances(station)[-1] == (log.log_end_offset, [(P, 0), (Q, 6)])
-
-
-def test_what_a_reader_missed_is_reported_again_in_pieces(station: Station, disk: LogDir) -> None:
-    log = half_full(disk)
-    station.look()
-    station.watcher.appear_again()
-    assert station.turn(budget=1)
-    rest(station, budget=MEGABYTE)
-    assert appearances(station)[-2:] == [(log.log_end_offset, None), (log.log_end_offset, [(P, 0), (Q, 6)])]
 
 
 def test_a_consumer_that_wants_more_than_one_whose_beginning_is_not_through(bare: Station, disk: LogDir) -> None:
@@ -242,7 +231,7 @@ def two_dirs(start_from: str) -> Iterator[Scene]:
 
 @each_row(
     ("start_from", "records", "restarted"),
-    [(*row, restarted) for row in (("earliest", 5), ("active", 3), ("latest", 0)) for restarted in ("", "kill")],
+    [(*row, restarted) for row in (("earliest", 5), ("active", 3), ("latest", 0)) for restarted in ("", "replace")],
 )
 def test_a_log_dir_that_cannot_be_read_when_a_consumer_begins(start_from: str, records: int, restarted: str) -> None:
     with two_dirs("latest") as worlds:

@@ -24,7 +24,7 @@ def appended(world: Scene) -> int:
     return sum(event.records for event in world.station.events if event.kind is Kind.APPENDED)
 
 
-@pytest.mark.parametrize("restarted", ["", "restart"])
+@pytest.mark.parametrize("restarted", ["", "replace"])
 def test_a_directory_without_its_topic_id_holds_the_log_that_it_held(world: Scene, restarted: str) -> None:
     world.play("3 look")
     kept = metadata(world.log()).read_bytes()
@@ -43,17 +43,15 @@ def test_files_under_another_topic_id_are_read_on(world: Scene, seen_without: st
     metadata(world.log()).write_bytes(encode_partition_metadata(NEW))
     assert world.play("4 hint") == "gone(moved,d0) at3 3-7"
     assert (appended(world), world.station.fold_of("t").next_offset) == (7, 7)
-    assert world.play("kill 1 look") == "7-8"
+    assert world.play("replace 1 look") == "7-8"
 
 
-@pytest.mark.parametrize("restarted", [False, True])
-def test_a_log_from_before_topics_had_ids_goes_on_when_it_gets_one(world: Scene, restarted: bool) -> None:
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_log_from_before_topics_had_ids_goes_on_when_it_gets_one(world: Scene, replaced: bool) -> None:
     world.play("new0 3 look")
-    if restarted:
-        world.station.leave()
     metadata(world.log()).write_bytes(encode_partition_metadata(NEW))
-    if restarted:
-        world.station.come_back()
+    if replaced:
+        world.station.replace_watcher()
     world.play("4 look")
     assert appended(world) == 7
     assert [tail.cursor.log.topic_id for tail in world.station.watcher.tails()] == ["AAAAAAAAAAAAAAAAAAAATQ"]
@@ -68,7 +66,7 @@ def test_topic_counters_neither_fall_nor_double_when_a_topic_id_is_lost_and_come
     disk = log_dir(tmp_path)
     log = partition(disk, "t")
     log.append(batch(100))
-    agent, shard = Agent(disk.path, journal=tmp_path / "journal"), Shard()
+    agent, shard = Agent(disk.path), Shard()
     reader = Reader(agent).begin()
     shard.fold(*reader.step())
     kept = metadata(log).read_bytes()

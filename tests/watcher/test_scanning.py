@@ -27,7 +27,7 @@ def without_times(disk: LogDir, *, segments: int = 4, megabytes: int = 5) -> Par
 
 @pytest.fixture
 def bare(disk: LogDir, tmp_path: Path) -> Station:
-    return Station(disk.path, journal=tmp_path / "journal")
+    return Station(disk.path, cache=tmp_path / "cache")
 
 
 def times(station: Station) -> list[list[int]]:
@@ -69,42 +69,40 @@ def test_a_turn_scans_no_more_than_it_may_and_the_picture_does_not_wait(bare: St
     bare.close()
 
 
-@pytest.mark.parametrize("killed", [True, False])
-def test_what_was_scanned_is_not_scanned_again_by_another_process(bare: Station, disk: LogDir, killed: bool) -> None:
+def test_what_was_scanned_is_not_scanned_again_by_another_watcher(bare: Station, disk: LogDir) -> None:
     log = without_times(disk)
     bare.begin("latest")
     bare.turn(budget=1)
-    while len(bare.journal.scanned()) < 2:
+    while len(bare.cache.times()) < 2:
         bare.turn(budget=1)
-    bare.restart(killed=killed)
+    bare.replace_watcher()
     assert rest(bare, budget=MEGABYTE) <= 2 * 5 * MEGABYTE + PIECE
     assert known(bare) == [-1] * 4 + [NOW]
-    bare.restart(killed=killed)
+    bare.replace_watcher()
     assert rest(bare, budget=MEGABYTE) <= PIECE
     assert known(bare) == [-1] * 4 + [NOW]
-    assert len(bare.journal.scanned()) == 4
+    assert len(bare.cache.times()) == 4
     delete(disk, log)
     bare.look()
     bare.clock.now += 1000
     bare.look()
-    assert bare.journal.scanned() == {}
+    assert bare.cache.times() == {}
     bare.close()
 
 
 def test_what_was_deleted_while_no_agent_ran_is_forgotten(tmp_path: Path) -> None:
     disk = log_dir(tmp_path)
     log = without_times(disk)
-    station = Station(disk.path, journal=tmp_path / "journal")
+    station = Station(disk.path, cache=tmp_path / "cache")
     station.begin("latest")
     rest(station, budget=1 << 30)
-    station.close()
+    station.leave()
     log.delete_records(10)
     log.config = log.config.__class__(retention_ms=-1)
     log.delete_old_segments(0)
-    station._open()
-    station.watcher.note_consumer()
+    station.come_back()
     rest(station, budget=1)
-    assert sorted(key.base_offset for key in station.journal.scanned()) == [10, 15]
+    assert sorted(key.base_offset for key in station.cache.times()) == [10, 15]
     station.close()
 
 
@@ -126,7 +124,7 @@ def test_an_active_segment_is_not_read_in_one_look_for_its_times(bare: Station, 
     log.append(*[batch(1, timestamp=NOW + n, value_bytes=MEGABYTE) for n in range(20)])
     bare.begin("latest")
     bare.look()
-    bare.restart()
+    bare.replace_watcher()
     (cursor,) = bare.journal.cursors()
     assert cursor.largest_timestamp == NOW + 19
     bare.close()

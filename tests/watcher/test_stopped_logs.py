@@ -41,12 +41,12 @@ STOPPED = "at0 0-2 | flaw2 skip2-2(corrupt)"
                 f"2 flaw {STOP} {how} x100 look {how} look",
                 f"{STOPPED} | skip2-2(corrupt) | -; stopped at [2]",
             )
-            for how in ("restart", "kill")
+            for how in ("replace",)
         ],
         (
             "a journal made anew shows the flaw again and it is counted once",
-            f"2 flaw {STOP} lose x100 {STOP}",
-            f"{STOPPED} | {STOPPED}; stopped at [2]",
+            f"2 flaw {STOP} restart x100 {STOP}",
+            f"{STOPPED} | at2 | {STOPPED.partition(' | ')[2]}; stopped at [2]",
         ),
         (
             "a flaw that a recovery cuts off lets the log be read on",

@@ -143,7 +143,7 @@ CALLS: dict[str, Callable[..., None]] = {
     "stop": _then(lambda tail, asked, failed, _: tail.stop("a flaw", 7, failed=failed)),
     "read on": _then(lambda tail, *_: tail.forgive(), lambda tail, *_: tail.read_on()),
     "relist": _then(lambda tail, asked, *_: tail.relist(asked.segments, asked.now)),
-    "lose log dir": _then(lambda tail, *_: tail.lose_log_dir(barred=False)),
+    "restart log dir": _then(lambda tail, *_: tail.lose_log_dir(barred=False)),
     "leave": _then(lambda tail, asked, found, _: tail.leave((asked.where, asked.segments) if found else None, asked.now)),
     "come back": _then(lambda tail, asked, *_: tail.come_back(asked.where)),
     "let go": lambda asked, one, other: asked._ask(asked.tail.let_go) if one and other else None,

@@ -60,7 +60,7 @@ def reported_by_job(
     path: Path | Sequence[Path], scratch: Path, now_ms: int, tracker: GroupTracker | None = None, settings: Settings = SETTINGS
 ) -> dict[str, GroupDetail]:
     """What it says that has just begun, or has seen what its tracker has."""
-    agent = Agent(*([path] if isinstance(path, Path) else path), journal=scratch)
+    agent = Agent(*([path] if isinstance(path, Path) else path))
     job = OneAgentJob(agent, settings)
     agent.count()
     agent.follow_groups()

@@ -10,7 +10,7 @@ from streaming.broker.agent.excerpt_answers import ScanRoom, excerpt_messages, o
 from streaming.broker.agent.position_answers import PositionAnswers
 from streaming.broker.agent.service import POLL_SECONDS, Service
 from streaming.broker.protocol.agent_calls import Call
-from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
+from streaming.broker.protocol.consumer_messages import PlanRequest, Range, Register
 from streaming.broker.protocol.excerpt_messages import ExcerptsRequest, OwnersRequest, ScanRequest
 from streaming.broker.protocol.group_messages import BatchRequest, GroupsRequest, PositionsRequest, RecordsRequest
 from streaming.broker.protocol.group_stream import row_messages
@@ -61,8 +61,6 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
         Call.REGISTER: _one(Register, service.register),
         Call.PLAN: _one(PlanRequest, service.plan),
         Call.EVENTS: events,
-        Call.RECEIVED: _one(Range, service.received),
-        Call.COMMITTED: _one(Committed, service.committed),
         Call.REACH: _one(ReachRequest, positions.reached),
         Call.BETWEEN: lambda body, _: _few(positions.between(_decoded(BetweenRequest, body)), slow),
         Call.EXCERPTS: lambda body, _: _few(excerpt_messages(log_dirs, _decoded(ExcerptsRequest, body)), slow),
@@ -74,7 +72,7 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
             Call.BATCH: _one(BatchRequest, lambda request, _: about_groups.check_batch(request)),
             Call.POSITIONS: lambda body, _: _few(about_groups.positions(_decoded(PositionsRequest, body)), slow),
             Call.RECORDS: lambda body, _: _few(about_groups.records(_decoded(RecordsRequest, body)), room),
-            Call.GROUPS: lambda body, _: _few(about_groups.groups(_decoded(GroupsRequest, body)), room),
+            Call.GROUPS: lambda body, principal: _few(about_groups.groups(_decoded(GroupsRequest, body), principal), room),
         }
     return known
 

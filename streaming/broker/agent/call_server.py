@@ -18,7 +18,17 @@ from tornado.iostream import StreamClosedError
 from streaming.broker.agent.call_answers import Answer, Messages
 from streaming.broker.agent.health_server import AgentMetrics, HealthPages
 from streaming.broker.agent.security import OPEN, Security
-from streaming.broker.protocol.agent_calls import PATH, POSITIONS_BYTES, REQUEST_BYTES, Call, Reason, Refusal, end_of, head_of
+from streaming.broker.protocol.agent_calls import (
+    PATH,
+    POSITIONS_BYTES,
+    REGISTER_BYTES,
+    REQUEST_BYTES,
+    Call,
+    Reason,
+    Refusal,
+    end_of,
+    head_of,
+)
 from streaming.broker.protocol.tokens import HEADER, accepted
 from streaming.common.lanes import BusyError, Lane
 from streaming.common.logs import RareLog
@@ -27,7 +37,7 @@ from streaming.common.web.gate import is_foreign
 from streaming.common.web.messages import sentence
 from streaming.common.web.places import Bounds, ConnectionPlaces
 from streaming.common.web.port import Handler, Port, PortOptions, listen_at
-from streaming.errors import JournalError, SegtailError, UsageError
+from streaming.errors import SegtailError, UsageError
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +48,7 @@ CONNECTIONS, CONNECTIONS_OF_CLIENT = 256, 128
 """Connections without a call under way, of all and of one client: an address, or a network of 64 bits of IPv6."""
 
 THREADS = 64
-"""The most threads. At most one waits for the plan of each consumer (`streaming.broker.journal.consumers.MOST_CONSUMERS`), and for
+"""The most threads. At most one waits for the plan of each job (`streaming.broker.agent.jobs.MOST_JOBS`), and for
 a few plans by positions (`streaming.broker.agent.position_answers.WAITING`)."""
 
 CALLS = 2 * THREADS
@@ -73,7 +83,8 @@ TOLD_SECONDS = 0.1
 AT_ONCE_BYTES = 64 << 10
 """Messages are handed to the network together up to this size."""
 
-_POSITIONED = (Call.REACH, Call.BETWEEN)
+_LARGE_REQUESTS: dict[str, int] = {Call.REGISTER: REGISTER_BYTES, Call.REACH: POSITIONS_BYTES, Call.BETWEEN: POSITIONS_BYTES}
+"""Of calls with positions of many logs."""
 
 BOUNDS = Bounds(
     silent=CONNECTIONS,
@@ -175,7 +186,7 @@ class AgentServer:
         """What a caller is told of an error."""
         if isinstance(error, BusyError):
             return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "its threads are busy", Reason.BUSY)
-        if isinstance(error, SegtailError) and not isinstance(error, JournalError):
+        if isinstance(error, SegtailError):
             reason = getattr(error, "reason", "")
             if reason == Reason.UNAUTHORIZED:
                 self._metrics.unauthorized.inc()
@@ -214,8 +225,8 @@ class _Call(Handler):
                 self._refuse(Refusal(HTTPStatus.SERVICE_UNAVAILABLE, what, Reason.BUSY))
             else:
                 self._answer, self._principal = answer, principal
-                if self._call in _POSITIONED:  # whoever has no token sends no more than others
-                    self.request.connection.set_max_body_size(POSITIONS_BYTES)  # type: ignore[union-attr]
+                if (most := _LARGE_REQUESTS.get(self._call)) is not None:  # whoever has no token sends no more than others
+                    self.request.connection.set_max_body_size(most)  # type: ignore[union-attr]
 
     async def get(self) -> None:
         """What the agent tells about itself."""

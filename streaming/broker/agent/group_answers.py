@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from streaming.broker.agent.dir_threads import DirCalls
 from streaming.broker.agent.group_following import GroupFollowing
+from streaming.broker.agent.jobs import Jobs
 from streaming.broker.agent.laddered_log import LadderedLog
 from streaming.broker.agent.ladders import Ladders
 from streaming.broker.agent.next_batch import check_batch
@@ -20,7 +21,6 @@ from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.locate import batches_between, window
 from streaming.broker.disk.opening import bytes_read
 from streaming.broker.disk.segment_files import Segment, list_segments
-from streaming.broker.journal.consumers import Consumers
 from streaming.broker.journal.journal import Journal
 from streaming.broker.ladder.positions import Position, PositionState, positions
 from streaming.broker.ladder.stretch import OpenedBatches
@@ -223,7 +223,7 @@ class GroupAnswers:
     """
 
     journal: Journal
-    consumers: Consumers
+    jobs: Jobs
     log_dirs: LogDirs
     tails: Callable[[], list[Tail]]
     following: GroupFollowing
@@ -232,11 +232,11 @@ class GroupAnswers:
     clock: Callable[[], float] = time.time
     redact: Callable[[str], str] | None = None
 
-    def groups(self, request: GroupsRequest) -> Iterator[bytes | pa.Buffer]:
+    def groups(self, request: GroupsRequest, principal: str = "") -> Iterator[bytes | pa.Buffer]:
         """The messages of what has changed in the coordinators' logs."""
 
         def end() -> JournalEnd:
-            return JournalEnd(journal=self.consumers.journal(request.consumer), seq=self.journal.end().seq)
+            return JournalEnd(journal=self.jobs.journal(principal, request.consumer), seq=self.journal.end().seq)
 
         return groups_messages(map(self._redacted, self.following.changes(request.known)), end)
 

@@ -134,7 +134,7 @@ class ReplayReading:
 
 def published(tail: Tail) -> int:
     """Up to which offset the journal has a log, 0 if it has nothing of it."""
-    cursor = tail.stored_cursor
+    cursor = None if tail.published is None else tail.published.cursor
     return 0 if cursor is None else cursor.next_offset
 
 

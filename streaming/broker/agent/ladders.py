@@ -21,12 +21,12 @@ from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.opening import ReadingPace
 from streaming.broker.disk.scanning import kept_window
 from streaming.broker.disk.segment_files import SegmentKey
-from streaming.broker.journal.journal import Journal
+from streaming.broker.journal.scan_cache import ScanCache
 from streaming.broker.ladder.stretch import OpenedBatches
 from streaming.broker.protocol.group_messages import RECORDS, is_counted
 from streaming.broker.watcher.tail import Tail
 from streaming.common.log_key import KEY, LogKey, key_arrays
-from streaming.errors import FormatError, JournalError
+from streaming.errors import FormatError
 from streaming.kafka.scan.headers import Batches
 from streaming.kafka.scan.sums import Sums
 from streaming.kafka.scan.transaction_steps import Steps
@@ -147,7 +147,7 @@ class Ladders:
         self,
         log_dirs: LogDirs,
         tails: Callable[[], list[Tail]],
-        journal: Journal,
+        cache: ScanCache,
         clock_ms: Callable[[], int],
         *,
         rate: int,
@@ -157,7 +157,7 @@ class Ladders:
     ) -> None:
         self.opened = OpenedBatches()
         self._log_dirs = log_dirs
-        self._journal = journal
+        self._cache = cache
         self._clock_ms = clock_ms
         self._wait = wait
         self._pace = ReadingPace(rate, cpu_share)
@@ -180,11 +180,8 @@ class Ladders:
     def join(self, seconds: float) -> None:
         """Wait at most so long until the threads have ended, and store what was counted."""
         self._threads.join(seconds)
-        try:
-            for here in self._dirs.values():
-                self._store(here)
-        except JournalError as error:  # they will be counted again
-            log.warning("what was counted of logs is not stored", extra={"error": str(error)})
+        for here in self._dirs.values():
+            self._store(here)
 
     # --- the watcher's thread
 
@@ -223,11 +220,8 @@ class Ladders:
 
     def _keep(self, here: "_LadderDir") -> None:
         here.stored_at = self._clock()
-        try:
-            self._store(here)
-            self._sweep()
-        except JournalError as error:
-            log.warning("what was counted of logs cannot be stored now", extra={"error": str(error)})
+        self._store(here)
+        self._sweep()
 
     def _meet(self, here: "_LadderDir") -> None:
         """Take up the logs that have come, and let go of those that are not there any more, or not under a tail that goes on."""
@@ -314,7 +308,7 @@ class Ladders:
         return attentive
 
     def _stored(self, key: SegmentKey) -> bytes | None:
-        return self._journal.ladders([key]).get(key)
+        return self._cache.ladder(key)
 
     def _try(self, here: "_LadderDir", key: LogKey, what: Callable[[], object]) -> None:
         """Do something with a log. If that fails in any way, this log is left alone for a while."""
@@ -337,7 +331,7 @@ class Ladders:
         here.again_at[key] = self._clock() + (REST_SECONDS if isinstance(error, FileNotFoundError) else RETRY_SECONDS)
         here.left_alone[key] = str(error) or type(error).__name__
         extra = {"log": str(key), "error": str(error)}
-        if isinstance(error, (OSError, FormatError, JournalError)):
+        if isinstance(error, (OSError, FormatError)):
             log.info("a log cannot be counted now", extra=extra)
         else:
             log.error("an unexpected error keeps a log from being counted for a while", exc_info=error, extra=extra)
@@ -362,7 +356,7 @@ class Ladders:
         found = {key: ladder for each in logs for key, ladder in each.unsaved().items()}
         gone = here.gone - found.keys()
         if found or gone:
-            self._journal.keep_ladders(found, gone)
+            self._cache.keep_ladders(found, gone)
             for each in logs:
                 each.note_saved(found)
         here.gone = set()
@@ -373,9 +367,9 @@ class Ladders:
             return
         self._swept = self._clock()
         there = {SegmentKey.of(segment) for each in self.all() for segment in each.tail.segments}
-        gone = self._journal.laddered() - there
+        gone = self._cache.laddered() - there
         if gone:
-            self._journal.keep_ladders({}, gone)
+            self._cache.keep_ladders({}, gone)
 
     # --- any thread
 

@@ -10,15 +10,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from streaming.broker.agent.cluster_view import ClusterView
-from streaming.broker.agent.consumer_memory import ConsumerArrivals
 from streaming.broker.agent.dir_threads import DirCalls
 from streaming.broker.agent.group_answers import GroupAnswers
 from streaming.broker.agent.group_following import GroupFollowing
 from streaming.broker.agent.health_server import Pulse
 from streaming.broker.agent.host_status import HostStatus
+from streaming.broker.agent.jobs import Jobs, is_full
 from streaming.broker.agent.ladders import Ladders
 from streaming.broker.agent.polling_thread import HostWatch, PollingThread, Polls
 from streaming.broker.agent.security import ServerFiles
@@ -26,8 +27,8 @@ from streaming.broker.agent.service import Service
 from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.availability import FirstRead
 from streaming.broker.disk.logdirs import LogDir, LogDirs
-from streaming.broker.journal.consumers import Consumers, JournalBounds
 from streaming.broker.journal.journal import Journal
+from streaming.broker.journal.scan_cache import ScanCache
 from streaming.broker.protocol.status_messages import BlockedFile, CorruptBatch, CorruptLog, ScrubStatus, UnreadableFile
 from streaming.broker.scrub.scrub_progress import FoundSegment
 from streaming.broker.scrub.threads import Scrub, ScrubOptions, ScrubReport
@@ -265,16 +266,8 @@ class Blocking:
         self.current = self._start()
 
 
-TRIM_EVERY_SECONDS = 10.0
-
-TRIM_SECONDS = 0.5
-"""How long the journal is trimmed at a time."""
-
-TRIM_PAUSE_SECONDS = 0.005
-"""The pause after each slice: if a lock is taken again at once, those who wait for it do not get it."""
-
 END_SECONDS = 5.0
-"""How long the watcher has to store its cursors when the agent is stopped."""
+"""How long the watcher has to end when the agent is stopped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,7 +284,7 @@ class AgentOptions:
 
     name: str
     log_dirs: tuple[Path, ...]
-    journal: Path
+    cache: Path | None
     listen: Address
     files: ServerFiles
     metrics_listen: Address | None
@@ -301,7 +294,6 @@ class AgentOptions:
     ladder_rate: int
     producers_limit: int
     redact_ids: bool
-    bounds: JournalBounds
     scrub_rate: int
     scrub_every_ms: int
     child: bool
@@ -330,20 +322,19 @@ class Parts:
         self._options, self._log_dirs, self._journal = options, log_dirs, journal
         self._pulse, self._polls, self._ending, self._began_ms = pulse, polls, ending, now_ms()
         self._unknown = set[tuple[int, str]]()  # what was logged of processes of which it is not known whether they have ended
-        self._consumers, self._arrivals = Consumers(journal, journal.now_ms), ConsumerArrivals()
+        self._jobs, self._cache = Jobs(journal.id), ScanCache(options.cache)
         scrub = ScrubOptions(options.scrub_rate, options.scrub_every_ms)
-        self._scrub = Scrub(log_dirs, scrub, options.journal, now_ms) if scrub.rate else None
+        self._scrub = Scrub(log_dirs, scrub, options.cache, now_ms) if scrub.rate else None
         self.ladders = self._new_ladders() if options.ladder_rate else None
-        self.blocking = Blocking(log_dirs, self._start, journal.database.fence, silent)
+        self.blocking = Blocking(log_dirs, self._start, journal.fence, silent)
         self.following = GroupFollowing(log_dirs, self._tails, rate=options.read_rate, groups_limit=options.groups_limit)
 
     def _new_ladders(self) -> Ladders:
         rate, wait = self._options.ladder_rate, self._ending.event.wait
-        return Ladders(self._log_dirs, self._tails, self._journal, now_ms, rate=rate, wait=wait)
+        return Ladders(self._log_dirs, self._tails, self._cache, now_ms, rate=rate, wait=wait)
 
     def _start(self) -> PollingThread:
-        """Start a thread that polls the log dirs, from the cursors in the journal. Log dirs that do not answer are left alone."""
-        self._arrivals.forget_beginnings()  # beginnings that the earlier watcher had to publish are requested again
+        """Start a thread that polls the log dirs, from what is published. Log dirs that do not answer are left alone."""
         structure = Structure(self._log_dirs, self._polls.want, now_ms, lambda: self._log_dirs.barred)
         rate, stop = self._options.read_rate, self._ending.event
         thread = PollingThread(self._watch, structure, read_rate=rate, pulse=self._pulse, stop=stop, polls=self._polls)
@@ -360,30 +351,30 @@ class Parts:
             now_ms,
             producers_limit=self._options.producers_limit,
             redact=self._redact,
-            attached=self._consumers.any(),
+            attached=self._journal.begun,
             should_stop=should_stop,
             noting=self.ladders,
+            cache=self._cache,
+            is_full=partial(is_full, self._journal, self._jobs),
         )
         return HostWatch(watcher, cluster, HostStatus(self._log_dirs, cluster, watcher.tails, now_ms, watcher.recovery))
 
-    def service(self, takes: Callable[[str, str], bool]) -> Service:
+    def service(self) -> Service:
         """The agent's answers to jobs."""
         return Service(
             self._options.name,
             self._journal,
-            self._consumers,
+            self._jobs,
             lambda: self.blocking.current.host_watch,
             self._polls,
-            self._arrivals,
             self._pulse,
             self._blocked,
             scrubs=lambda: [] if self._scrub is None else scrub_statuses(self._scrub.reports()),
             redact=self._redact,
-            takes=takes,
             started_ms=self._began_ms,
             about_groups=GroupAnswers(
                 journal=self._journal,
-                consumers=self._consumers,
+                jobs=self._jobs,
                 log_dirs=self._log_dirs,
                 tails=self._tails,
                 following=self.following,
@@ -410,14 +401,11 @@ class Parts:
         resources.callback(self._ending.end)  # before they are waited for: an agent that cannot listen was ended by nobody
 
     def run(self) -> None:
-        """Do all periodic work except the watcher's, until the agent is stopped. Raises JournalError if the journal's files are gone."""
-        next_trim, stop = time.monotonic(), self._ending.event
+        """Do all periodic work except the watcher's, until the agent is stopped."""
+        stop = self._ending.event
         while not stop.is_set():
             self.blocking.poll()
             self._let_go()
-            if time.monotonic() >= next_trim and not self._trim():
-                self._journal.database.check_files()
-                next_trim = time.monotonic() + TRIM_EVERY_SECONDS
             stop.wait(POLL_SECONDS)
 
     def _let_go(self) -> None:
@@ -444,7 +432,7 @@ class Parts:
             self._ending.end()
 
     def end(self) -> None:
-        """Let the watcher store its cursors and end. If it waits in a call, it is left behind and ends with the process."""
+        """Let the watcher end. If it waits in a call, it is left behind and ends with the process."""
         self._ending.end()
         self.blocking.current.thread.join(END_SECONDS)
         if self.blocking.current.alive:
@@ -452,14 +440,6 @@ class Parts:
                 "the watcher waits in a call that does not return: the agent stops without it",
                 extra={"path": str(self.blocking.current.calls.path)},
             )
-
-    def _trim(self) -> bool:
-        """Trim the journal for a while; returns whether there is more. Between two slices, other threads can take the lock."""
-        ends = time.monotonic() + TRIM_SECONDS
-        while self._consumers.trim(self._options.bounds):
-            if self._ending.event.wait(TRIM_PAUSE_SECONDS) or time.monotonic() >= ends:
-                return True
-        return False
 
     def _blocked(self) -> list[BlockedFile]:
         calls = self.blocking.blocked

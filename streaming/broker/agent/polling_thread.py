@@ -192,10 +192,7 @@ class PollingThread:
 
     def _close(self) -> None:
         try:
-            if self._replaced.is_set():
-                self.host_watch.watcher.abandon()
-            else:
-                self.host_watch.watcher.close()
+            self.host_watch.watcher.close()
         except (SegtailError, OSError) as error:
             self.error = self.error or error
         self.structure.stop()

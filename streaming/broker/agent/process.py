@@ -26,7 +26,7 @@ from streaming.broker.protocol.group_messages import Following
 from streaming.broker.watcher.watcher import Doubt
 from streaming.common import whole_files
 from streaming.common.definitions import agent_metrics
-from streaming.errors import JournalBusyError, UsageError
+from streaming.errors import UsageError
 
 NEW_OBJECTS = 50_000
 """So many more objects than at the last look until the youngest are looked through: a poll makes thousands, and frees as many."""
@@ -42,19 +42,8 @@ log = logging.getLogger(__name__)
 RIGHTS_EVERY_SECONDS = 600.0
 """How often the rights to read are checked: a broker may have got another umask."""
 
-JOURNAL_WAIT_SECONDS = 10.0
-"""How long an agent waits for a journal that is in use, if its predecessor may need a moment to end: a child whose job was killed and
-started anew, and one that lets go, whose pod is replaced."""
-
 CLOSE_SECONDS = 2.0
 """How long running calls have to end."""
-
-_JOURNAL_POLL_SECONDS = 0.1
-
-
-def _running_ms() -> int:
-    """A monotonic clock, milliseconds since any beginning."""
-    return time.monotonic_ns() // 1_000_000
 
 
 def serve(options: AgentOptions) -> None:
@@ -62,17 +51,17 @@ def serve(options: AgentOptions) -> None:
 
     Raises:
         UsageError: the log dirs, an address, or a file of certificates, tokens or passwords cannot be used.
-        JournalError: the journal cannot be used.
     """
     began = time.monotonic()
     collect_rarely()
     security = open_security(options.files, options.listen)
-    refuse_taken(options.listen)  # before a journal is made
+    refuse_taken(options.listen)
     log_dirs, silent = open_answering(options.log_dirs)
     log_dirs.log_changes()
     if options.redact_ids and not log_dirs.cluster_id:
         raise UsageError("redact_ids needs the cluster's id as its key, and the log dirs do not have it: brokers before 2.4 write none")
-    refuse_inside(options.journal, log_dirs, "--journal")
+    if options.cache is not None:
+        refuse_inside(options.cache, log_dirs, "--cache")
     raise_limit(sum(map(count_directories, log_dirs.available)))
     polls = Polls()
     ending = Ending(polls)
@@ -87,15 +76,12 @@ def serve(options: AgentOptions) -> None:
             resources.callback(health.close)
             log.info("agent metrics are served", extra={"url": health.url})
         os.umask(whole_files.UMASK)
-        journal = _open_journal(options, log_dirs.cluster_id, ending.event)
-        if journal is None:
-            return
-        resources.callback(journal.close)
+        journal = Journal()
         agent = Parts(options, log_dirs, silent, journal, pulse, polls, ending)
         resources.callback(agent.end)
         pages.waits_for = lambda: [str(call.path) for call in agent.blocking.blocked]
         agent.start_background(resources)
-        service, rights = agent.service(security.takes), Rights(log_dirs)
+        service, rights = agent.service(), Rights(log_dirs)
         _show_metrics(metrics, service, security, rights, agent)
         on_calls = pages if options.metrics_listen is None else None
         try:
@@ -181,17 +167,3 @@ def _show_metrics(metrics: AgentMetrics, service: Service, security: Security, r
         metrics.show(agent_metrics.AGENT_DOUBTS, partial(lambda each: service.doubts()[each], doubt), service.name, doubt)
     metrics.show(agent_metrics.SECURITY_FAILURES, lambda: security.failures)
     metrics.show(agent_metrics.CERTIFICATE_END, lambda: None if certificates is None else certificates.get().pair.ends_at)
-
-
-def _open_journal(options: AgentOptions, cluster_id: str, stop: threading.Event) -> Journal | None:
-    """Open the journal; some agents wait if it is in use. None if the agent was stopped meanwhile."""
-    waits = options.child or options.let_go_after_ms > 0
-    deadline = time.monotonic() + (JOURNAL_WAIT_SECONDS if waits else 0.0)
-    while not stop.is_set():
-        try:
-            return Journal(options.journal, cluster_id, _running_ms)
-        except JournalBusyError:
-            if time.monotonic() >= deadline:
-                raise
-            stop.wait(_JOURNAL_POLL_SECONDS)
-    return None

@@ -37,10 +37,6 @@ class Security:
     certificates: Reloading[Certificates] | None
     tokens: Reloading[tuple[Token, ...]] | None
 
-    def takes(self, name: str, consumer: str) -> bool:
-        """Whether a line of this name in the token file lets it take the consumer, whose it may be."""
-        return self.tokens is not None and any(token.name == name and consumer in token.takes for token in self.tokens.get())
-
     @property
     def failures(self) -> int:
         """How many changes of the files could not be used."""

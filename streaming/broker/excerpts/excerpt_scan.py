@@ -14,7 +14,7 @@ from streaming.broker.disk.logdirs import LogDir
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.excerpts.excerpt_transactions import ENDED, Ended, end_transactions, open_at
 from streaming.broker.excerpts.excerpt_walk import OpenExcerpt, Unread, WalkedPart, name_of, opened, partition_of, parts_of
-from streaming.broker.journal.joined_ranges import decode_steps, encode_steps
+from streaming.broker.journal.range_values import decode_steps, encode_steps
 from streaming.broker.protocol.event_tables import events_table
 from streaming.broker.protocol.excerpt_messages import Excerpt, Scan, UnreadPart
 from streaming.common.arrays import Longs

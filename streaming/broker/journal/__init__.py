@@ -1,1 +1,1 @@
-"""The journal: events in order, with the cursors up to which logs are read, in one SQLite file. All SQL is in this room."""
+"""The journal: the last events in order, in memory, where logs stand, and what is kept of scans."""

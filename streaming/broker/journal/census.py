@@ -1,9 +1,9 @@
 """A census: the keys of all logs that an agent has, as one event of the journal.
 
-It is written when a consumer begins, and when a consumer has missed a part of the journal. If such a consumer has a log in the log dirs of
-this agent that the census lacks, this log is gone, whatever events the consumer has missed, and whichever agent watched these log dirs
-before. The census contains the keys of that moment: later events in the journal show which logs appear and leave. A log dir that cannot be
-listed at that moment is left out: once it can be, another census is written, because its logs may have left while no journal knew them.
+It is published when a job begins, and by another watcher. If a job has a log in the log dirs of this agent that the census lacks, this log
+is gone, whatever events the job has missed, and whichever agent watched these log dirs before. The census contains the keys of that moment:
+later events show which logs appear and leave. A log dir that cannot be listed at that moment is left out: once it can be, another census is
+published, because its logs may have left while no agent knew them.
 """
 
 import zlib

@@ -32,10 +32,10 @@ class Cursor(NamedTuple):
     - ``first_timestamp``, ``largest_timestamp``: of the segment's first batch, and of all batches before the cursor. Unix milliseconds,
       -1 none, `TIMES_UNKNOWN` where reading began inside the segment.
     - ``replay``: whether the log has to be replayed to know its open transactions.
-    - ``wanted``: the beginning that new consumers want of a log that could not be read when they began
+    - ``wanted``: the beginning that new jobs want of a log that could not be read when they began
       (`streaming.broker.watcher.beginnings.Beginning`), "" none.
     - ``entries_upto``: for a log of `__transaction_state`, the offset up to which the last event contains its entries; -1 not known.
-    - ``reread``: such a log has to be read again from its first byte, because a consumer may lack entries from before the cursor.
+    - ``reread``: such a log has to be read again from its first byte, because a job may lack entries from before the cursor.
     - ``offset_bytes``: the mean bytes of an offset in the segment that was read before this one; 0 if none was.
     """
 

@@ -1,21 +1,20 @@
-"""The journal: events in order with their cursors. Both are written together, so that neither can be ahead of the other.
+"""The last events of one agent, in order, in memory. Kafka's logs are what lasts: whoever lacks an event that was dropped reads them again.
 
-``seq`` is the position of an event. Events that are published together are a block. Later, events that wait may be joined or merged, but
-never across a position at which a consumer may be. Each event has the running total of the log bytes that were published up to it, so one
-query finds how far a byte budget reaches.
+``seq`` is the number of an event. Events that are published together are a block. Each event has the running total of the log bytes that
+were published up to it, so that one search finds how far a byte budget reaches.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import uuid
+import weakref
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from pathlib import Path
+from operator import attrgetter
 
 import numpy as np
 import pyarrow as pa
 
-from streaming.broker.disk.segment_files import SegmentKey
-from streaming.broker.journal import blocks, consumer_states, database, producer_pages, stored_logs
 from streaming.broker.journal.blocks import (
     BLOCK_BYTES,
     BLOCK_ROWS,
@@ -25,19 +24,24 @@ from streaming.broker.journal.blocks import (
     block_of,
     counted_bytes,
     longs,
+    pack,
     part,
+    unpack,
 )
 from streaming.broker.journal.cursor import Cursor
-from streaming.broker.journal.database import Database
-from streaming.broker.journal.producer_pages import Pages
-from streaming.broker.journal.published import PublishedEnd, PublishedEnds, with_differences
-from streaming.broker.journal.stored_logs import CursorMoves
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
+from streaming.errors import FencedError
 from streaming.kafka.scan.producer_states import Producers
 
+MOST_BYTES = 64 << 20
+"""About so many bytes of packed events are kept; 90 to 200 bytes are one range of a log."""
+
+FULL_BYTES = MOST_BYTES // 2
+"""No more is read of logs while the job that has come furthest has so many bytes of events before it: it reads no faster than that."""
+
 BLOCKS_AT_ONCE = 8
-"""So many blocks are in memory for one range, however long it is."""
+"""So many blocks are unpacked for one range, however long it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,245 +52,203 @@ class Point:
     total: int
 
 
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """How far a log is published, and its producers there, None if they are not known."""
+
+    cursor: Cursor
+    producers: Producers | None
+
+
+class Begun:
+    """The beginning of a job: everything that is published for it comes after ``seq``, once ``done`` is set."""
+
+    def __init__(self) -> None:
+        self.seq = -1
+        self.done = threading.Event()
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    first: int
+    last: int
+    total: int  # at its end
+    rows: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.rows)
+
+    @property
+    def batch(self) -> pa.RecordBatch:
+        return unpack(self.rows)
+
+
 class Journal:
-    """The events of one agent. Safe to use from several threads. Everything raises JournalError if the file cannot be used."""
+    """The events of one agent. Safe to use from several threads.
 
-    def __init__(self, directory: Path | None, cluster_id: str, clock_ms: Callable[[], int]) -> None:
-        """Open or make the journal in ``directory``; in memory if that is None. Raises JournalError as `Database` does.
+    Args:
+        most_bytes: about the most bytes of packed events. The oldest are dropped.
+    """
 
-        Args:
-            clock_ms: milliseconds of a clock that only goes forward, from any beginning; see `now_ms`.
-        """
-        self.database = Database(directory, cluster_id)
-        self.id = self.database.id
-        self._clock_ms = clock_ms
-        self._ahead_ms = 0  # how far the journal's own time is ahead of that clock
-        self._go_on_in_time()
-        self._published = threading.Condition()
-        cursors = self.cursors()
-        with self.database.reading() as run:
-            self._size = blocks.size(run)
-            self._ends = PublishedEnds(run, cursors)
-
-    def close(self) -> None:
-        """Close the file."""
-        self.database.close()
-
-    def now_ms(self) -> int:
-        """The journal's own time: it goes on from the time where an earlier process stopped, and only while an agent holds the journal.
-
-        So nothing becomes old because a clock was set, or because an agent was down.
-        """
-        return self._clock_ms() + self._ahead_ms
-
-    def _go_on_in_time(self) -> None:
-        with self.database.transaction() as run:
-            newest = blocks.last_head(run)
-            seen = [each.seen_ms for each in consumer_states.read_all(run)]
-            if newest is None and not seen:
-                return
-            # a time later than the last event was written by a clock that was ahead for a while
-            last_ms = max(seen) if newest is None else newest.at_ms
-            blocks.limit_times(run, last_ms)
-            consumer_states.limit_times(run, last_ms)
-            self._ahead_ms = last_ms - self._clock_ms()
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self.id = str(uuid.uuid4())
+        self._most_bytes = most_bytes
+        self._lock = threading.RLock()
+        self._published = threading.Condition(self._lock)
+        self._blocks: list[_Block] = []
+        self._size = 0
+        self._dropped = self._end = Point(0, 0)
+        self._stands: dict[LogKey, Stand] = {}
+        self.begun = False
+        """Whether any job has begun: where logs are read from is decided."""
+        self._fenced: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
 
     # --- writing
-
-    def cursors(self) -> list[Cursor]:
-        """The cursors of all logs, as of the last event."""
-        self._merge_moves()
-        with self.database.reading() as run:
-            return stored_logs.cursors(run)
-
-    def producers(self, log: LogKey, limit: int) -> Producers | None:
-        """The producers of a log as of its cursor, None if they are not known."""
-        self._merge_moves()
-        with self.database.reading() as run:
-            return producer_pages.read(run, log, limit)
 
     def publish(
         self,
         events: Sequence[Event],
-        cursors: Iterable[Cursor] = (),
-        gone: Sequence[LogKey] = (),
-        pages: Iterable[Pages] = (),
-        registers: consumer_states.Registration | None = None,
+        stands: Iterable[Stand] = (),
+        gone: Iterable[LogKey] = (),
+        begun: Begun | None = None,
         ranges: AppendedRanges | None = None,
-        moved: CursorMoves | None = None,
-        *,
-        merged: bool = False,
     ) -> None:
-        """Write events, the cursors after them, and the changed producers of the logs, durably: all of it or nothing.
+        """Append events, and take over how far the logs are published with them.
 
         Args:
+            gone: the logs that are not watched any more.
+            begun: of a job whose beginning these events are.
             ranges: further events, which come after the others.
-            moved: further cursors after them.
-            merged: every log that has moved is among ``cursors``.
-            registers: a consumer that begins with these events. It is registered at the seq right before them.
+
+        Raises:
+            FencedError: another thread has replaced this one.
         """
-        with self.database.reading():  # the lock is held until the values in memory agree with the file
-            cursors = list(cursors)
-            stand = [*cursors, *(moved.cursors if moved is not None else ())]
-            publication = self._ends.publish(events, stand, gone, ranges)
-            with self.database.transaction() as run:
-                at_ms, end, grown = self.now_ms(), self.end(), 0
-                if registers is not None:
-                    consumer_states.register(run, registers, end.seq, at_ms)
-                for block in _blocks(with_differences(run, publication.events), end):
-                    grown += blocks.insert(run, block_of(block), at_ms)
-                    end = Point(block[-1].seq, block[-1].total)
-                if ranges is not None:
-                    grown += blocks.insert(run, ranges.placed(end.seq, end.total, publication.ranges_upto), at_ms)
-                    end = Point(end.seq + len(ranges.logs), end.total + int(ranges.bytes.sum()))
-                database.note(run, seq=end.seq, published=end.total)
-                stored_logs.write_cursors(run, cursors)
-                stored_logs.forget_cursors(run, gone)
-                producer_pages.write(run, pages)
-                producer_pages.forget(run, gone)
-                publication.write(run)
-                if merged:
-                    stored_logs.forget_moves(run)
-                if moved is not None:
-                    stored_logs.write_moves(run, moved)
-            self._ends.take(publication)
-            self._size += grown
-        if events or ranges is not None:
-            with self._published:
+        with self._lock:
+            if threading.current_thread() in self._fenced:
+                raise FencedError("this thread was replaced by another one")
+            if begun is not None:
+                begun.seq, self.begun = self._end.seq, True
+            for placed in _blocks(events, self._end):
+                self._append(block_of(placed))
+            if ranges is not None:
+                self._append(ranges.placed(self._end.seq, self._end.total))
+            self._stands.update((stand.cursor.log, stand) for stand in stands)
+            for log in gone:
+                self._stands.pop(log, None)
+            self._drop()
+            if events or ranges is not None:
                 self._published.notify_all()
 
-    def _merge_moves(self) -> None:
-        with self.database.reading() as reading:
-            if stored_logs.moves_wait(reading):
-                with self.database.transaction() as run:
-                    stored_logs.merge_moves(run)
+    def _append(self, rows: pa.RecordBatch) -> None:
+        first, last, total = int(rows["seq"][0].as_py()), int(rows["seq"][-1].as_py()), int(rows["total"][-1].as_py())
+        block = _Block(first, last, total, pack(rows))
+        self._blocks.append(block)
+        self._size += block.size
+        self._end = Point(last, total)
 
-    def scanned(self) -> dict[SegmentKey, int]:
-        """The results of scans of closed segments: their largest timestamps, Unix milliseconds, -1 none."""
-        with self.database.reading() as run:
-            return stored_logs.scanned(run)
+    def _drop(self) -> None:
+        """Drop the oldest blocks, but never the last one."""
+        count = 0
+        while self._size > self._most_bytes and count < len(self._blocks) - 1:
+            self._size -= self._blocks[count].size
+            self._dropped = Point(self._blocks[count].last, self._blocks[count].total)
+            count += 1
+        del self._blocks[:count]
 
-    def keep_scanned(self, times: Iterable[tuple[SegmentKey, int]], gone: Iterable[SegmentKey]) -> None:
-        """Store the results of further scans, and forget segments that do not exist any more."""
-        with self.database.transaction() as run:
-            stored_logs.keep_scanned(run, times, gone)
+    def fence(self, thread: threading.Thread) -> None:
+        """Prevent all further publications of a thread. Waits until one in progress is done."""
+        with self._lock:
+            self._fenced.add(thread)
 
-    def laddered(self) -> set[SegmentKey]:
-        """The closed segments whose ladders are stored."""
-        with self.database.reading() as run:
-            return stored_logs.laddered(run)
+    def clear(self) -> None:
+        """Drop all events: nobody waits for them."""
+        with self._lock:
+            self._blocks.clear()
+            self._size, self._dropped = 0, self._end
 
-    def ladders(self, wanted: Iterable[SegmentKey]) -> dict[SegmentKey, bytes]:
-        """The packed ladders of those of the segments whose ladders are stored."""
-        with self.database.reading() as run:
-            return stored_logs.ladders(run, wanted)
+    # --- what a watcher that replaces another one goes on from
 
-    def keep_ladders(self, ladders: Mapping[SegmentKey, bytes], gone: Iterable[SegmentKey] = ()) -> None:
-        """Store the ladders of closed segments, and forget those of segments that do not exist any more."""
-        with self.database.transaction() as run:
-            stored_logs.keep_ladders(run, ladders, gone)
+    def cursors(self) -> list[Cursor]:
+        """How far each log is published."""
+        with self._lock:
+            return [stand.cursor for stand in self._stands.values()]
+
+    def producers(self, log: LogKey) -> Producers | None:
+        """The producers of a log where its cursor is, None if they are not known."""
+        with self._lock:
+            stand = self._stands.get(log)
+            return None if stand is None else stand.producers
 
     # --- reading
 
     def end(self) -> Point:
         """The point up to which events are published."""
-        with self.database.reading() as run:
-            found = database.totals(run)
-        return Point(found.seq, found.published)
+        return self._end
 
-    def published_ends(self) -> Mapping[LogKey, PublishedEnd]:
-        """Up to where each log is published, as of the last event. For whoever reads more at this moment: inside of `Database.reading`."""
-        return self._ends.all()
+    def dropped(self) -> Point:
+        """The point up to which events are dropped."""
+        return self._dropped
+
+    def size(self) -> int:
+        """About how many bytes the events take."""
+        return self._size
+
+    def size_after(self, seq: int) -> int:
+        """About how many bytes the events after a seq take."""
+        with self._lock:
+            return sum(block.size for block in self._blocks[self._with_row_after(seq) :])
 
     def reach(self, after: int, budget: int | None) -> Point:
         """How far ``budget`` bytes of logs reach after seq ``after`` (None: to the end).
 
-        At least one event is always included, or a consumer would never go on.
+        At least one event is always included, or a job would never go on.
         """
-        with self.database.reading() as run:
-            if budget is None:
-                return self.end()
+        with self._lock:
             begin = self.at(after)
+            if budget is None or self._end.total - begin.total <= budget:
+                return self._end
             limit = begin.total + budget
-            fits = blocks.last_head(run, "WHERE last > ? AND total <= ?", after, limit)
-            whole = None if fits is None else Point(fits.last, fits.total)
-            block = blocks.with_row_after(run, after if whole is None else whole.seq)
-            if block is None:
-                return whole or begin
-            rows = part(block.batch, after, block.last)
-            seqs, totals = longs(rows, "seq"), longs(rows, "total")
-            fitting = int(np.searchsorted(totals, limit, side="right"))
-            if fitting == 0 and whole is not None:
-                return whole
-            at = max(fitting - 1, 0)
-            return Point(int(seqs[at]), int(totals[at]))
+            first = self._with_row_after(after)
+            over = bisect_right(self._blocks, limit, lo=first, key=attrgetter("total"))  # the first block that does not fit as a whole
+            block = self._blocks[over]
+        rows = part(block.batch, after, block.last)
+        fitting = int(np.searchsorted(longs(rows, "total"), limit, side="right"))
+        if fitting == 0 and over > first:
+            return Point(block.first - 1, self._blocks[over - 1].total)
+        at = max(fitting - 1, 0)
+        return Point(int(longs(rows, "seq")[at]), int(longs(rows, "total")[at]))
 
     def at(self, seq: int) -> Point:
-        """The mark of an event that is in the journal, or that was forgotten last."""
-        with self.database.reading() as run:
-            trimmed, head = self.trimmed(), blocks.head_after(run, seq - 1)
-            if head is not None and head.last == seq > trimmed.seq:  # as nearly always
-                return Point(seq, head.total)
-            block = blocks.with_row_after(run, seq - 1)
-            rows = None if block is None else part(block.batch, trimmed.seq, seq)  # older events are held for another consumer
-            if rows is not None and len(rows):
-                return Point(seq, int(longs(rows, "total")[-1]))
-            before = blocks.last_head(run, "WHERE last > ? AND last < ?", trimmed.seq, seq)
-            return Point(seq, trimmed.total if before is None else before.total)
+        """The point of an event that is there, or that was dropped last."""
+        with self._lock:
+            if seq <= self._dropped.seq:
+                return self._dropped
+            if seq >= self._end.seq:
+                return self._end
+            block = self._blocks[self._with_row_after(seq - 1)]
+        rows = part(block.batch, seq - 1, seq)
+        return Point(seq, int(longs(rows, "total")[-1]))
 
     def blocks(self, after: int, upto: int, most: int | None = None) -> list[pa.RecordBatch]:
-        """The events with ``after < seq <= upto``, in order, as they are stored: columns of `streaming.broker.journal.blocks.BLOCK`.
+        """The events with ``after < seq <= upto``, in order: columns of `streaming.broker.journal.blocks.BLOCK`.
 
         Args:
             most: the most blocks, None for all of them.
         """
-        with self.database.reading() as run:
-            found = list(islice(blocks.blocks(run, after, upto), most))
+        with self._lock:
+            first = self._with_row_after(after)
+            found = self._blocks[first : bisect_right(self._blocks, upto, lo=first, key=attrgetter("first"))][:most]
         return [part(block.batch, after, upto) for block in found]
-
-    def has_been_at(self, seq: int, total: int) -> bool:
-        """Whether a consumer can have read this journal up to here; if not, this is an earlier copy of the journal that it has read.
-
-        True also if this cannot be decided: the event was forgotten or merged since, or ``total`` is not known (-1).
-        """
-        with self.database.reading() as run:
-            has = database.totals(run)
-            if seq > has.seq:
-                return False
-            if total < 0 or seq < has.trimmed_seq or seq <= has.merged_seq:
-                return True
-            if seq == has.trimmed_seq:
-                return total == has.trimmed_total
-            block = blocks.with_row_after(run, seq - 1)
-            rows = () if block is None else part(block.batch, seq - 1, seq)
-            return len(rows) > 0 and int(longs(rows, "total")[0]) == total
 
     def wait(self, seconds: float) -> bool:
         """Wait until something is published; returns False when ``seconds`` have passed without."""
         with self._published:
             return seconds > 0 and self._published.wait(seconds)
 
-    # --- forgetting
-
-    def trimmed(self) -> Point:
-        """The point up to which events have been forgotten for ever."""
-        with self.database.reading() as run:
-            found = database.totals(run)
-        return Point(found.trimmed_seq, found.trimmed_total)
-
-    def first_unchanged(self) -> int:
-        """The seq after which nothing was forgotten, joined or merged."""
-        with self.database.reading() as run:
-            found = database.totals(run)
-        return max(found.trimmed_seq, found.merged_seq)
-
-    def size(self) -> int:
-        """About how many bytes the events take."""
-        return self._size
-
-    def note_grown(self, grown: int) -> None:
-        """Note by about how many bytes the stored events have grown: for whoever holds the lock."""
-        self._size += grown
+    def _with_row_after(self, seq: int) -> int:
+        """The number of the block with the first row after a seq."""
+        return bisect_right(self._blocks, seq, key=attrgetter("last"))
 
 
 def _blocks(events: Iterable[Event], end: Point) -> Iterator[list[PlacedEvent]]:

@@ -20,6 +20,9 @@ PATH = "/calls/"
 REQUEST_BYTES = 2 << 20
 """The largest request: 4,096 offsets of topics with the longest names are 1.5 MB."""
 
+REGISTER_BYTES = 8 << 20
+"""The largest request to register: it says how far 200,000 logs are counted in 3 MB, if their topics' names are 30 characters long."""
+
 POSITIONS_BYTES = 6 << 20
 """The largest request with positions: those of 200,000 logs are 2 MB, and it may have them twice."""
 
@@ -42,8 +45,6 @@ class Call(StrEnum):
     REGISTER = "register"
     PLAN = "plan"
     EVENTS = "events"
-    RECEIVED = "received"
-    COMMITTED = "committed"
     EXCERPTS = "excerpts"
     SCAN = "scan"
     OWNERS = "owners"

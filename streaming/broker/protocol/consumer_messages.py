@@ -1,4 +1,4 @@
-"""The messages by which a job registers as a consumer, plans ranges of a journal, and commits them."""
+"""The messages by which a job, or a query of somebody, plans ranges of what an agent has read, and asks for them."""
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from streaming.broker.protocol.json_message import Message
-from streaming.broker.protocol.json_values import AnyName, Name, Natural
+from streaming.broker.protocol.json_values import AnyName, Name, Natural, Packed
 from streaming.broker.protocol.versions import PROTOCOL
 from streaming.kafka.formats.names import METADATA_TOPIC
 
@@ -68,10 +68,11 @@ def _fits(pattern: str, topic: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Register(Message):
-    """A consumer starts.
+    """A run of a job's query begins at an agent, or has to begin again: see `NOT_BEGUN`. The agent keeps only which run asked last.
 
-    ``start_from`` is used if the consumer is new to this agent's journal. ``resumed``: it has folded these logs before. ``run``: as in
-    `Range`, "" where the job sends none.
+    ``positions``: how far the job has counted each log of the agent's brokers, packed (`streaming.broker.protocol.known_ends`). There the
+    agent reads on. ``resumed``: the job has counted logs of these brokers before, so it is given all others from their first byte on; else
+    from ``start_from`` on. ``run``: as in `Range`, "" where the job sends none.
 
     ``protocol``: the protocol of its job, see `streaming.broker.protocol.versions`; the same in other messages.
     """
@@ -81,15 +82,15 @@ class Register(Message):
     resumed: bool
     protocol: int = PROTOCOL
     run: AnyName = ""
+    positions: Packed = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest(Message):
     """A request for how far a budget reaches.
 
-    ``run``: the run that received the last ranges (see `Range`); ``journal`` and ``after``: the end of the last plan ("" and -1 before the
-    first); ``budget``: bytes of logs, None for no limit; ``wait_ms``: how long to wait if there is nothing new; ``total``: of the last
-    plan, -1 before the first.
+    ``run``: as in `Range`; ``journal`` and ``after``: up to where the job has this agent's rows in its states, "" and -1 if it has none;
+    ``budget``: bytes of logs, None for no limit; ``wait_ms``: how long to wait if there is nothing new.
     """
 
     consumer: AnyName
@@ -99,54 +100,43 @@ class PlanRequest(Message):
     budget: int | None
     wait_ms: int
     protocol: int = PROTOCOL
-    total: Natural = -1
 
 
 NOT_BEGUN = -1
-"""``seq`` of a plan for a consumer whose beginning is not published yet: register, or send the request again."""
+"""``seq`` of a plan for a run whose beginning is not published yet: send the request again.
+
+The agent may also not know the run, or not have what follows any more: register, with the positions of now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan(Message):
-    """A plan up to ``seq`` of ``journal``, which is ``total`` bytes of logs since the journal's beginning.
+    """A plan of what comes after ``after`` in ``journal``, up to ``seq``, which is ``total`` bytes of logs since the agent's start.
 
-    ``again``: nothing is new, but something before it has not arrived; ``missed``: something has not arrived, whether or not there is more.
-    ``more``: there is more than the budget allows.
+    ``journal`` is of the agent's process and of the run's beginning in it. ``after`` is what was asked for if that is of this journal, else
+    where the beginning is. ``more``: there is more than the budget allows.
     """
 
     agent: Name
     journal: AnyName
+    after: Natural
     seq: Natural
     total: Natural
-    again: bool
-    missed: bool = False
     more: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Range(Message):
-    """A ticket for the events of ``journal`` after the seq ``after``, up to ``upto``. ``after_total`` is the bytes at ``after``.
+    """A ticket for the events of ``journal`` after the seq ``after``, up to ``upto``.
 
-    If ``after`` is -1, the range begins at the consumer's own beginning.
+    An agent that does not have all of them any more refuses it with a `streaming.errors.GoneError`. ``journal`` "": no rows are wanted, but
+    the columns of every answer.
 
-    ``run`` names one run of the consumer's query. Events that an earlier run received do not count, because they may never have been
-    committed.
+    ``run`` names one run of the consumer's query.
     """
 
     consumer: AnyName
     run: AnyName
     journal: AnyName
     after: Natural
-    after_total: Natural
     upto: Natural
     protocol: int = PROTOCOL
-
-
-@dataclass(frozen=True, slots=True)
-class Committed(Message):
-    """The micro-batch that ends at ``seq`` is committed. Events up to there that ``run`` received will not be requested again."""
-
-    consumer: AnyName
-    run: AnyName
-    journal: AnyName
-    seq: Natural

@@ -308,6 +308,7 @@ class Status(Message):
     first of them. ``twins``: ids that two jobs share. ``scrubs``: for each log dir, none where the scrub is off. ``pending``: for the
     requested transactions, those whose log is here and could be read. ``catalog``: a part of the catalog if it was requested, else none;
     it contains the decisions up to this end of the journal. ``started_ms``: when its process began, by its clock, -1 not known.
+    ``full``: it reads no further before a job has more of what is published.
     """
 
     agent: Name
@@ -336,3 +337,4 @@ class Status(Message):
     catalog: list[CatalogPart] = field(default_factory=list)
     unread: int = -1
     started_ms: int = -1
+    full: bool = False

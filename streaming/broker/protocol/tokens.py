@@ -1,7 +1,6 @@
 """Bearer tokens (RFC 6750). The agent's file holds those that it accepts, the job's file the one that it sends.
 
-A token may have a name. A consumer that registers with it belongs to that name, and no other token can do anything in its place. An
-operator moves a consumer: ``takes=ID`` behind a token lets its name take the consumer with this id from another one.
+A token may have a name: what its owner does counts for that name alone, and disturbs no other.
 """
 
 import hmac
@@ -17,17 +16,15 @@ LEAST_CHARACTERS = 16
 """Shorter ones can be guessed."""
 
 _TOKEN = re.compile(rb"[A-Za-z0-9._~+/=-]+")  # the characters that a header may hold: b64token of RFC 6750, section 2.1
-_TAKES = re.compile(rb"takes=([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 _NAME = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token and its name, "" without one. ``takes``: the consumers that it may take, whose they may be."""
+    """A token and its name, "" without one."""
 
     name: str
     secret: bytes = field(repr=False)
-    takes: tuple[str, ...] = ()
 
 
 def read_tokens(path: Path, option: str) -> tuple[Token, ...]:
@@ -53,19 +50,16 @@ def read_tokens(path: Path, option: str) -> tuple[Token, ...]:
 
 
 def _token(words: list[bytes], where: str) -> Token:
-    takes = tuple(match[1].decode() for word in words[1:] if (match := _TAKES.fullmatch(word)))
-    words = words[:1] + [word for word in words[1:] if not _TAKES.fullmatch(word)]
     if len(words) > 2 or (len(words) == 2 and not _NAME.fullmatch(words[0])):
         raise UsageError(
-            f"{where} is not written as a token, or as its name and the token with a space between, and takes=ID behind it for a job that "
-            "it may take from another name, by the job's id; "
+            f"{where} is not written as a token, or as its name and the token with a space between; "
             "a name has at most 64 letters, digits, dots, dashes and underscores"
         )
     if len(words[-1]) < LEAST_CHARACTERS or not _TOKEN.fullmatch(words[-1]):
         raise UsageError(
             f"{where} is too short or has characters that no header may hold; take {LEAST_CHARACTERS} or more letters and digits"
         )
-    return Token(words[0].decode() if len(words) == 2 else "", words[-1], takes)
+    return Token(words[0].decode() if len(words) == 2 else "", words[-1])
 
 
 def header_of(token: Token) -> tuple[str, str]:

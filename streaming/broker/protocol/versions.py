@@ -5,13 +5,13 @@ fields are read by name. A column that is missing has a default (`streaming.spar
 refused. A job can read agents of earlier protocols, but an agent does not serve earlier jobs. So the job is upgraded first.
 """
 
-PROTOCOL = 5
+PROTOCOL = 6
 """The protocol of this version."""
 
-OLDEST_AGENT = 5
+OLDEST_AGENT = 6
 """The earliest protocol of an agent that this version's job reads."""
 
-OLDEST_JOB = 5
+OLDEST_JOB = 6
 """The earliest protocol of a job that this version's agent serves."""
 
 

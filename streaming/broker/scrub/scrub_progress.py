@@ -159,7 +159,7 @@ def store(path: Path, progress: ScrubProgress) -> None:
 
 
 def file_of(directory: Path, log_dir: Path) -> Path:
-    """The file for a log dir, in the directory of the journal."""
+    """The file for a log dir, in the directory of the cache."""
     return directory / f"scrub-{blake2b(bytes(log_dir), digest_size=8).hexdigest()}.json"
 
 

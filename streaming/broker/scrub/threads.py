@@ -454,11 +454,11 @@ class DirThread:
     """The thread of one log dir.
 
     Args:
-        keep_in: the file for its progress.
+        keep_in: the file for its progress; None: it is not kept.
     """
 
     def __init__(
-        self, path: Path, log_dirs: LogDirs, options: ScrubOptions, pace: ReadingPace, keep_in: Path, clock_ms: Callable[[], int]
+        self, path: Path, log_dirs: LogDirs, options: ScrubOptions, pace: ReadingPace, keep_in: Path | None, clock_ms: Callable[[], int]
     ) -> None:
         self.path = path
         self._log_dirs = log_dirs
@@ -489,7 +489,7 @@ class DirThread:
             return UNAVAILABLE_SECONDS
         # the scrub of the log dir; a new one if another disk has replaced the previous disk
         if self._scrub is None or self._log_dir != log_dir:
-            progress = load(self._keep_in)
+            progress = ScrubProgress() if self._keep_in is None else load(self._keep_in)
             if progress.directory_id != log_dir.directory_id:
                 progress = ScrubProgress(directory_id=log_dir.directory_id)
             self._scrub, self._log_dir = LogDirScrub(log_dir.path, self._options.every_ms, self._clock_ms, progress), log_dir
@@ -511,7 +511,7 @@ class DirThread:
 
     def _keep(self) -> None:
         self._kept_at = time.monotonic()
-        if self._scrub is None:
+        if self._scrub is None or self._keep_in is None:
             return
         try:
             store(self._keep_in, self._scrub.kept)
@@ -530,15 +530,16 @@ class Scrub:
     """All threads of an agent.
 
     Args:
-        directory: where they store their progress.
+        directory: where they store their progress; None: nowhere, so that each process begins anew.
     """
 
-    def __init__(self, log_dirs: LogDirs, options: ScrubOptions, directory: Path, clock_ms: Callable[[], int]) -> None:
+    def __init__(self, log_dirs: LogDirs, options: ScrubOptions, directory: Path | None, clock_ms: Callable[[], int]) -> None:
         self.options = options
         self._log_dirs = log_dirs
         pace = ReadingPace(options.rate, CPU_SHARE)
         paths = [log_dir.path for log_dir in log_dirs]
-        self._dirs = [DirThread(path, log_dirs, options, pace, file_of(directory, path), clock_ms) for path in paths]
+        files = {path: None if directory is None else file_of(directory, path) for path in paths}
+        self._dirs = [DirThread(path, log_dirs, options, pace, files[path], clock_ms) for path in paths]
         self._threads: list[threading.Thread] = []
         self._asking = threading.Lock()
 

@@ -1,15 +1,15 @@
-"""Where consumers begin in logs, also in those that come or move, and what they want of logs that could not be read when they began.
+"""Where jobs begin in logs, also in those that come or move, and what they want of logs that could not be read when they began.
 
-Such a log is not read on before it can be read for them. The journal stores what is wanted of a log that is known; of other logs it is
+Such a log is not read on before it can be read for them. The cursor of a log that is known has what is wanted of it; of other logs it is
 noted here, and for all logs in a log dir that cannot be read.
 """
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from streaming.broker.disk.locate import beginning, start_boundary
+from streaming.broker.disk.locate import beginning, find_offset, start_boundary
 from streaming.broker.disk.logdirs import Partition
 from streaming.broker.disk.scanning import has_data
 from streaming.broker.disk.segment_files import Segment, directory_stamp, list_segments, log_start_offset, read_leader_epochs
@@ -23,22 +23,28 @@ from streaming.broker.watcher.stopped_logs import retry, stopped_event
 from streaming.broker.watcher.tail import Tail
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
+from streaming.common.log_positions import KnownEnd
 from streaming.common.start_from import StartFrom
+from streaming.kafka.formats.checkpoint_files import EpochEntry
 from streaming.kafka.formats.names import TRANSACTION_TOPIC
 from streaming.kafka.scan.walk import Bytes
+from streaming.rules.position_rule import goes_on_at
 
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A new consumer wants the logs from ``start_from`` on. ``resumed``: it knows these logs already, from another journal."""
+    """A job wants the logs from ``start_from`` on. ``resumed``: it has counted logs before; it goes on in them at ``ends``, and gets all
+    others from their first byte on."""
 
     start_from: StartFrom
     resumed: bool
+    job: str = ""
+    ends: Mapping[LogKey, KnownEnd] = field(default_factory=dict)
 
 
 _RESUMED = "resumed"
 _WANTED = ("", StartFrom.LATEST, StartFrom.ACTIVE, StartFrom.EARLIEST, _RESUMED)
-"""The beginnings that a consumer may want of a log, as the journal stores them; each includes everything of the one before it."""
+"""The beginnings that a job may want of a log, each includes everything of the one before it."""
 
 
 def most(*wanted: str) -> str:
@@ -47,7 +53,7 @@ def most(*wanted: str) -> str:
 
 
 def as_wanted(beginning: Beginning | None) -> str:
-    """A beginning as the journal stores it, "" for none."""
+    """A beginning as a cursor has it, "" for none."""
     if beginning is None:
         return ""
     return _RESUMED if beginning.resumed else beginning.start_from
@@ -60,8 +66,43 @@ def as_beginning(wanted: str) -> Beginning | None:
     return Beginning(StartFrom.EARLIEST, resumed=True) if wanted == _RESUMED else Beginning(StartFrom(wanted), resumed=False)
 
 
+class CountedEnds:
+    """Up to where jobs have counted logs: of those that began since every log could be read for all of them.
+
+    Args:
+        unknown: jobs may have begun at an earlier watcher, and what these have counted is not known.
+    """
+
+    def __init__(self, *, unknown: bool) -> None:
+        self._of_job: dict[str, Mapping[LogKey, KnownEnd]] = {}
+        self._unknown = unknown
+
+    def note(self, beginning: Beginning) -> None:
+        """Note what a job has counted that begins now."""
+        self._of_job.pop(beginning.job, None)
+        if beginning.resumed or beginning.start_from != StartFrom.LATEST:
+            self._of_job[beginning.job] = beginning.ends
+
+    def forget(self) -> None:
+        """Forget them: everything that they want was given to them."""
+        self._of_job.clear()
+        self._unknown = False
+
+    def of(self, log: LogKey, alone: Beginning | None = None) -> list[KnownEnd] | None:
+        """Up to where each of the jobs has counted a log; None if one of them has counted nothing of it.
+
+        Args:
+            alone: of the job alone that begins now: the others have what they want of this log.
+        """
+        if alone is None and self._unknown:
+            return None
+        ends = [ends.get(log) for ends in (self._of_job.values() if alone is None else (alone.ends,))]
+        known = [end for end in ends if end is not None]
+        return known if known and len(known) == len(ends) else None
+
+
 class Unmet:
-    """The beginnings that consumers want of logs that could not be read so far.
+    """The beginnings that jobs want of logs that could not be read so far.
 
     Args:
         cursor_of: the cursor of a log that is watched, or was by an earlier process; None for a log that is new.
@@ -73,19 +114,19 @@ class Unmet:
         self._log_dirs: dict[Path, str] = {}
 
     def of(self, key: LogKey, partition: Partition) -> str:
-        """The beginning that consumers want of a log that could not be read when they began, "" for none."""
+        """The beginning that jobs want of a log that could not be read when they began, "" for none."""
         cursor = self._cursor_of(key)
         if cursor is not None:
             return cursor.wanted
         return most(self._logs.get(key, ""), self._log_dirs.get(partition.log_dir.path, ""))
 
     def note(self, wanted: str, left_out: Mapping[LogKey, Partition], unseen: Iterable[Path], remembered: Collection[LogKey]) -> None:
-        """Note what a new consumer wants, after everything that can be read was read for it.
+        """Note what a new job wants, after everything that can be read was read for it.
 
-        A log that is not known yet is read whole for the present consumers: the beginning of a later consumer may not change that.
+        A log that is not known yet is read whole for the present jobs: the beginning of a later job may not change that.
 
         Args:
-            wanted: by the new consumer, "" if there is none.
+            wanted: by the new job, "" if there is none.
             left_out: the logs that could not be read, and are not watched.
             unseen: the log dirs that cannot be read.
             remembered: the logs that are known from an earlier process.
@@ -94,8 +135,12 @@ class Unmet:
         self._logs = {key: owed for key, owed in logs.items() if owed}
         self._log_dirs = {path: most(wanted, self._log_dirs.get(path, "")) or StartFrom.EARLIEST for path in unseen}
 
+    def __bool__(self) -> bool:
+        """Whether anything is wanted of logs that are not watched."""
+        return bool(self._logs or self._log_dirs)
 
-# --- begins to watch a log that is new, has moved or is known from an earlier process, where its consumers want it to begin.
+
+# --- begins to watch a log that is new, has moved or is known from an earlier process, where its jobs want it to begin.
 
 
 log = logging.getLogger(__name__)
@@ -108,7 +153,7 @@ class TakingUp:
     """Makes and updates the tails of logs that were listed. Only the watcher's thread uses it.
 
     Args:
-        unmet: what consumers want of logs that could not be read when they began.
+        unmet: what jobs want of logs that could not be read when they began.
         opens: whether it has to be known what is open where reading of a log begins.
         once: nobody looks again, so that what is being made is taken as it is.
     """
@@ -129,14 +174,16 @@ class TakingUp:
         self._clock_ms = clock_ms
         self._buffer = buffer
         self._once = once
+        self.counted = CountedEnds(unknown=bool(watched.cursors))
 
     def take_up(self, key: LogKey, partition: Partition, wanted: Beginning | None, events: list[Event]) -> None:
-        """Watch a log that is new, moved or known, from an earlier position if a new consumer wants it.
+        """Watch a log that is new, moved or known, from an earlier position if a new job wants it.
 
         Raises:
             OSError: it cannot be read now. It stays as it was before; if it is known, it is in the state that ``events`` lead to.
         """
-        wanted = as_beginning(most(as_wanted(wanted), self._unmet.of(key, partition)))
+        begins, owed = wanted, self._unmet.of(key, partition)
+        wanted = as_beginning(most(as_wanted(begins), owed))
         stamp, known = directory_stamp(partition.path, self._clock_ms()), self._watched.tails.get(key)
         if wanted is None and known is not None and known.partition.path == partition.path and known.is_as_listed(stamp):
             known.recheck_anchor()
@@ -151,7 +198,8 @@ class TakingUp:
             tail, is_new, led_to = self._tail(key, partition, segments)
         replay = tail.cursor.replay
         try:
-            moved = self._read_from_where(tail, segments, wanted, led_to, is_new=is_new)
+            ends = self.counted.of(key, None if owed else begins)
+            moved = self._read_from_where(tail, segments, wanted, led_to, is_new=is_new, epochs=epochs, ends=ends)
         except OSError:
             if tail is not known:
                 tail.close()
@@ -169,21 +217,29 @@ class TakingUp:
             tail.plan_replay(Replays.FIRST)
         elif is_new or copied or wanted is not None:
             events.append(tail.appeared(steps if moved or copied else tail.note_open(still_open(tail))))
-        if replay == Replays.ALONGSIDE:  # for consumers that are beyond the new beginning
+        if replay == Replays.ALONGSIDE:  # for jobs that are beyond the new beginning
             tail.plan_replay(Replays.ALONGSIDE)
         tail.satisfy()
         if wanted is not None and tail.cursor.stopped:
             events.append(stopped_event(tail))
 
     def _read_from_where(
-        self, tail: Tail, segments: tuple[Segment, ...], wanted: Beginning | None, events: list[Event], *, is_new: bool
+        self,
+        tail: Tail,
+        segments: tuple[Segment, ...],
+        wanted: Beginning | None,
+        events: list[Event],
+        *,
+        is_new: bool,
+        epochs: Sequence[EpochEntry],
+        ends: list[KnownEnd] | None,
     ) -> bool:
         """Find where a log is read on after another listing; returns whether this is another position than before. Raises OSError."""
         if tail.cursor.stopped:
             events.extend(retry(tail, segments, self._buffer))
         else:
             tail.relist(segments, self._clock_ms())
-        return (wanted is not None and self._go_back(tail, wanted, is_new)) or is_new
+        return (wanted is not None and self._go_back(tail, wanted, is_new, epochs, ends)) or is_new
 
     def _half_made(self, key: LogKey, segments: Sequence[Segment]) -> bool:
         if self._once or key.topic_id or key in self._watched.cursors or key in self._watched.tails or any(map(has_data, segments)):
@@ -196,7 +252,7 @@ class TakingUp:
         at_offset = segments[0].base_offset if cursor is None else cursor.next_offset
         log.debug("log is taken up", extra={"log": str(key), "path": str(partition.path), "offset": at_offset, "known": cursor is not None})
         if cursor is None:
-            # a log that appears is read whole, unless a new consumer wants less. What it brings along was perhaps published by another
+            # a log that appears is read whole, unless a new job wants less. What it brings along was perhaps published by another
             # agent: a replica or a disk may have moved here, or this agent may watch a log dir that another one had
             frontier = BROUGHT_ALONG if any(segment.size for segment in segments) else 0
             at = cursor_at(key, beginning(segments[0]), segments, frontier)
@@ -213,18 +269,44 @@ class TakingUp:
             tail.plan_replay(Replays.FIRST)
         return tail, False, events
 
-    def _go_back(self, tail: Tail, wanted: Beginning, is_new: bool) -> bool:
-        """Set the tail to the beginning that a new consumer wants, never ahead of other consumers; returns whether it has moved."""
+    def _go_back(self, tail: Tail, wanted: Beginning, is_new: bool, epochs: Sequence[EpochEntry], ends: list[KnownEnd] | None) -> bool:
+        """Set the tail to the beginning that a job wants, never ahead of other jobs; returns whether it has moved.
+
+        Args:
+            ends: up to where those that want it have counted the log, None if that is not known of one of them.
+        """
         # the state of coordinators consists of the newest entries of all that they ever wrote
-        whole = wanted.resumed or tail.cursor.log.topic == TRANSACTION_TOPIC
-        start_from = StartFrom.EARLIEST if whole else wanted.start_from
-        boundary = start_boundary(tail.segments, start_from, self._buffer)
-        goes = is_new or boundary.next_offset < tail.cursor.next_offset
+        is_coordinators = tail.cursor.log.topic == TRANSACTION_TOPIC
+        ends = ends if wanted.resumed and not is_coordinators else None
+        offset = None if ends is None else _goes_on_at(ends, epochs, tail.segments[0].base_offset)
+        counted = 0 if ends is None or offset is None else max(end.next_offset for end in ends)
+        goes = is_new or offset is None or offset < tail.cursor.next_offset
         if goes:
-            at = cursor_at(tail.cursor.log, boundary, tail.segments, 0 if is_new else tail.cursor.frontier)
-            # if the log is truncated before it is published again, other consumers take the entries for new ones: their chain breaks
-            reread = not is_new and tail.cursor.log.topic == TRANSACTION_TOPIC
+            if offset is None:
+                start_from = StartFrom.EARLIEST if wanted.resumed or is_coordinators else wanted.start_from
+                boundary = start_boundary(tail.segments, start_from, self._buffer)
+            else:
+                boundary = find_offset(tail.segments, offset, self._buffer)
+            goes = is_new or boundary.next_offset < tail.cursor.next_offset
+        if goes:
+            at = cursor_at(tail.cursor.log, boundary, tail.segments, max(counted, 0 if is_new else tail.cursor.frontier))
+            if offset is not None:  # what comes after that was appended since the job has counted the log
+                at = at._replace(backlog_segment=boundary.segment.base_offset, backlog_position=boundary.position)
+            # if the log is truncated before it is published again, other jobs take the entries for new ones: their chain breaks
+            reread = not is_new and is_coordinators
             tail.send_back(at._replace(log_epoch=epoch_before(tail, boundary), reread=reread))
-        if wanted.resumed:
-            tail.publish_as_known()
+            if is_new and offset is not None:
+                tail.doubt_times()  # whether these are the files that the job's rows are of is not known: they may be copies
+        misses = ends is None or offset is None or min(end.next_offset for end in ends) < tail.segments[0].base_offset
+        if wanted.resumed and misses:
+            tail.publish_as_known()  # that something is deleted a job learns by the log's end, also if nothing follows
+        elif counted > tail.cursor.frontier:
+            tail.publish_as_known(counted)
         return goes
+
+
+def _goes_on_at(ends: Iterable[KnownEnd], epochs: Sequence[EpochEntry], log_start: int) -> int | None:
+    """The first offset that one of these jobs has not counted, as far as the log goes; None if that cannot be said of one of them."""
+    offsets = [goes_on_at(end, epochs, log_start) for end in ends]
+    known = [offset for offset in offsets if offset is not None]
+    return min(known) if len(known) == len(offsets) else None

@@ -9,7 +9,7 @@ from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.logdirs import LogDir, Partition
 from streaming.broker.disk.segment_files import FileIdentity, Segment, list_segments
 from streaming.broker.journal.cursor import Cursor, Replays
-from streaming.broker.journal.producer_pages import KnownProducers
+from streaming.broker.journal.known_producers import KnownProducers
 from streaming.broker.watcher.cluster_knowledge import Cluster
 from streaming.broker.watcher.log_listing import Listing
 from streaming.broker.watcher.relocate import has_files_of, resume

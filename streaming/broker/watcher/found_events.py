@@ -1,6 +1,6 @@
 """Publishes FOUND events: the list of a log's segments, and its values in other files and in the metadata log.
 
-A FOUND event is published at the first check of a log, for a new consumer, and when something changes. A log is checked again only for a
+A FOUND event is published at the first check of a log, for a new job, and when something changes. A log is checked again only for a
 reason: its directory was listed anew, its first batch was written, a checkpoint has another offset for it, or the metadata log has another
 leader or configuration. The high watermark is published with appends. It is published alone only if nothing was appended for a while.
 """
@@ -324,7 +324,9 @@ class FoundPublisher:
         if all(tail.last_found is not None for tail in tails):
             self.inventory.scanned.keep_only(self.inventory.files())
 
-    def round(self, tails: Sequence[Tail], moving: Collection[tuple[int, str, int]], *, at_once: bool) -> tuple[list[Event], bool]:
+    def round(
+        self, tails: Sequence[Tail], moving: Collection[tuple[int, str, int]], *, at_once: bool, full: bool = False
+    ) -> tuple[list[Event], bool]:
         """Check the logs that may have changed, for a short time; logs that are away or leaving are left out.
 
         Returns events, and whether some logs still have to be published with all their values.
@@ -332,6 +334,7 @@ class FoundPublisher:
         Args:
             moving: as `streaming.broker.watcher.registry.LogRegistry.moving`.
             at_once: somebody waits for it: every log that may have changed is checked now.
+            full: only what is decided is looked at, because nothing more may be published now.
         """
         now = self._clock_ms()
         check = not self._next_check - CHECK_MS <= now < self._next_check
@@ -349,7 +352,7 @@ class FoundPublisher:
             self._due = deque(tail for tail in tails if tail.list_due and _is_read(tail))
         self._time.begin(first=any(tail.owes_list for tail in self._due))
         events: list[Event] = []
-        while (self._due or self._quiet) and (self._once or self._time.left):
+        while (self._due or self._quiet) and not full and (self._once or self._time.left):
             event = self._look_safely(self._due.popleft()) if self._due else self._high_watermark(self._quiet.popleft(), now)
             if event is not None:
                 events.append(event)

@@ -1,19 +1,15 @@
 """Reads what has grown, live logs at once, and backlogs as far as a budget allows, slice by slice, and publishes it."""
 
 import logging
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from streaming.broker.disk.locate import SEEDED_BYTES, WINDOW_BYTES
 from streaming.broker.disk.opening import Calling, bytes_read, calls_of_this_thread
 from streaming.broker.journal.blocks import BLOCK_ROWS, AppendedRanges
-from streaming.broker.journal.consumer_states import Registration
-from streaming.broker.journal.cursor import Cursor, Replays
-from streaming.broker.journal.journal import Journal
-from streaming.broker.journal.producer_pages import Pages
-from streaming.broker.journal.stored_logs import CursorMoves
+from streaming.broker.journal.cursor import Replays
+from streaming.broker.journal.journal import Begun, Journal
 from streaming.broker.watcher.cluster_knowledge import Cluster
 from streaming.broker.watcher.ordinary_growth import OrdinaryReader
 from streaming.broker.watcher.reading import GrowthReader
@@ -25,79 +21,43 @@ from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
 from streaming.common.rows import Kind
 
-# --- publishes what the watcher has read: events, the cursors behind them, and what is gone, in one transaction of the journal.
-
-
 log = logging.getLogger(__name__)
-
-MOST_MOVES = 200_000
-"""After so many moves, the logs that have moved get rows: so many moves take some twenty megabytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Publication:
-    """The content of one transaction of the journal. ``published`` is set when it is written.
-
-    ``cursors`` get rows, ``moved`` does not. ``merged``: all that have moved before get rows.
-    """
-
-    events: Sequence[Event]
-    cursors: Sequence[tuple[Tail, Cursor]]
-    gone: Sequence[LogKey] = ()
-    pages: Sequence[Pages] = ()
-    registers: Registration | None = None
-    published: threading.Event | None = None
-    ranges: AppendedRanges | None = None
-    moving: Sequence[Tail] = ()
-    moved: CursorMoves | None = None
-    merged: bool = False
 
 
 class Publisher:
-    """For the watcher's thread. Logs whose cursors ask for it are put to those that replay or reread them."""
+    """Publishes what the watcher has read: events, where the logs stand behind them, and what is gone, all at once.
+
+    For the watcher's thread. Logs whose cursors ask for it are put to those that replay or reread them.
+    """
 
     def __init__(self, journal: Journal, cluster: Cluster, replaying: Replaying, rereading: Rereading) -> None:
         self._journal = journal
         self._cluster = cluster
         self._replaying = replaying
         self._rereading = rereading
-        self._owed: _Publication | None = None  # what could not be written to the journal yet
-        self._moved: dict[LogKey, Tail] = {}  # logs whose last cursor is a move, and the tail that moved
-        self._moves = 0
 
-    def publish(
-        self,
-        events: Sequence[Event],
-        tails: Iterable[Tail],
-        gone: Sequence[LogKey] = (),
-        registers: Registration | None = None,
-        published: threading.Event | None = None,
-    ) -> None:
+    def publish(self, events: Sequence[Event], tails: Iterable[Tail], gone: Sequence[LogKey] = (), begun: Begun | None = None) -> None:
         """Publish events, with what has changed in these tails.
 
         Args:
             gone: the logs that are not watched any more.
-            registers: a consumer to register in the same transaction.
-            published: is set when it is written.
+            begun: of a job whose beginning this is.
 
         Raises:
-            JournalError: the journal cannot be written. It is tried again before anything else is written.
+            FencedError: another thread has replaced this one.
         """
-        self.write_owed()
         tails = list(tails)
         events = chained([self._led(each) if each.kind in (Kind.SKIPPED, Kind.TRUNCATED) else each for each in events], tails)
-        changed = [(tail, tail.cursor) for tail in tails if tail.cursor is not tail.stored_cursor or tail.needs_row]
-        for tail, cursor in changed:
-            if cursor.replay != Replays.NOT:
+        moved = [tail for tail in tails if tail.has_moved]
+        for tail in moved:
+            if tail.cursor.replay != Replays.NOT:
                 self._replaying.put(tail)
-            if cursor.reread:
+            if tail.cursor.reread:
                 self._rereading.put(tail)
-        if events or changed or gone or registers is not None:
-            pages, rows = _pages(changed), [cursor.log for _, cursor in changed if cursor.log in self._moved]
-            moved = CursorMoves((), (), rows) if rows else None
-            self._write(_Publication(events, changed, gone, pages, registers, published, moved=moved))
-        elif published is not None:
-            published.set()
+        if events or moved or gone or begun is not None:
+            self._journal.publish(events, [tail.stand() for tail in moved], gone, begun)
+        if begun is not None:
+            begun.done.set()
 
     def _led(self, loss: Event) -> Event:
         """With who leads by now: the epoch shows whether a leader's counters are too low, and a follower that starts cuts off its end."""
@@ -111,63 +71,13 @@ class Publisher:
             log.log(level, "log truncated", extra={"log": str(loss.log), **where, "bytes": loss.bytes, "leader": loss.leader})
         return loss
 
-    def publish_ranges(self, ranges: AppendedRanges, tails: Sequence[Tail], producers: Sequence[bytes]) -> None:
-        """Publish ranges of these tails, whose cursors are after them; ``producers``: those that have changed, as bytes of `ENTRIES`.
+    def publish_ranges(self, ranges: AppendedRanges, tails: Sequence[Tail]) -> None:
+        """Publish ranges of these tails, whose cursors are after them.
 
         Raises:
-            JournalError: as `publish` does.
+            FencedError: as `publish` does.
         """
-        self.write_owed()
-        need_row = {tail for tail in tails if tail.needs_row}
-        moving = [tail for tail in tails if tail not in need_row] if need_row else tails
-        own = [each for tail, each in zip(tails, producers, strict=True) if tail not in need_row] if need_row else producers
-        changed = [(tail, tail.cursor) for tail in need_row]
-        rows = [cursor.log for _, cursor in changed if cursor.log in self._moved]
-        moved = CursorMoves([tail.cursor for tail in moving], own, rows) if moving or rows else None
-        self._write(_Publication((), changed, pages=_pages(changed), ranges=ranges, moving=moving, moved=moved))
-        if self._moves > MOST_MOVES:
-            self.merge()
-
-    def merge(self) -> None:
-        """Give a row to every log that has moved: what is read of a row is cheap at the next start.
-
-        Raises:
-            JournalError: as `publish` does.
-        """
-        self.write_owed()
-        if self._moved:
-            changed = [(tail, cursor) for tail in self._moved.values() if (cursor := tail.stored_cursor) is not None]
-            self._write(_Publication((), changed, pages=_pages(changed), merged=True))
-
-    def _write(self, publication: _Publication) -> None:
-        self._owed = publication
-        self.write_owed()
-
-    def write_owed(self) -> None:
-        """Write what could not be written so far. The cursors in memory have moved on, so nothing else may be written before it."""
-        if self._owed is not None:
-            owed, cursors = self._owed, [cursor for _, cursor in self._owed.cursors]
-            self._journal.publish(owed.events, cursors, owed.gone, owed.pages, owed.registers, owed.ranges, owed.moved, merged=owed.merged)
-            self._owed = None
-            self._note_written(owed)
-            if owed.published is not None:
-                owed.published.set()
-
-    def _note_written(self, owed: _Publication) -> None:
-        for tail, cursor in owed.cursors:
-            tail.note_stored(cursor)
-            self._moved.pop(cursor.log, None)  # also of a tail before this one
-        for log in owed.gone:
-            self._moved.pop(log, None)
-        self._moves = 0 if owed.merged else self._moves + len(owed.moving)
-        if owed.moved is not None:
-            for tail, cursor in zip(owed.moving, owed.moved.cursors, strict=True):
-                tail.note_stored(cursor)
-            self._moved.update((tail.cursor.log, tail) for tail in owed.moving)
-
-
-def _pages(changed: Iterable[tuple[Tail, Cursor]]) -> list[Pages]:
-    return [pages for tail, _ in changed if (pages := tail.unwritten_producers()) is not None]
+        self._journal.publish((), [tail.stand() for tail in tails], ranges=ranges)
 
 
 SLICE_BYTES = 32 << 20
@@ -307,7 +217,7 @@ class GrownLogs:
             while at < len(tails) and bytes_read() - began < budget and not self._should_stop():
                 done = self._ordinary.read(tails[at : at + BLOCK_ROWS], looked_ms)
                 if done.ranges is not None:
-                    self._publisher.publish_ranges(done.ranges, done.read, done.producers)
+                    self._publisher.publish_ranges(done.ranges, done.read)
                 for tail in done.left:
                     self._enqueue(tail)
                 at += BLOCK_ROWS

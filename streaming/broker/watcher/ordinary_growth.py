@@ -101,9 +101,7 @@ class OrdinaryRanges:
         }
         columns |= _delays(plain, summed, facts, looked_ms, now_ms)
         logs = [cursor.log for cursor in cursors]
-        events = AppendedRanges(
-            logs, summed["base_offset"], summed["next_offset"], summed["leader_epoch"], summed["bytes"], _events(logs, columns)
-        )
+        events = AppendedRanges(logs, summed["bytes"], _events(logs, columns))
         return cls(tails, plain, summed["records"], seen_ms, cursors, producers, events)
 
     def noted(self) -> Iterator[tuple[int, int, int]]:
@@ -187,14 +185,10 @@ FEW_LOGS = 8
 
 @dataclass(frozen=True, slots=True)
 class OrdinaryRound:
-    """The result of a round: the events, the tails that were moved, and those that are unusual after all, which are as they were.
-
-    ``producers``: those that have changed in each range, as bytes of `ENTRIES`.
-    """
+    """The result of a round: the events, the tails that were moved, and those that are unusual after all, which are as they were."""
 
     ranges: AppendedRanges | None
     read: Sequence[Tail]
-    producers: Sequence[bytes]
     left: Sequence[Tail]
 
 
@@ -243,7 +237,7 @@ class OrdinaryReader:
             log.warning("logs are read one by one, because they could not be read together", exc_info=error, extra={"logs": len(tails)})
             ranges = None
         if ranges is None:
-            return OrdinaryRound(None, (), (), tails)
+            return OrdinaryRound(None, (), tails)
         now_ms = self._clock_ms()
         rows = zip(ranges.tails, ranges.cursors, ranges.producers, ranges.noted(), strict=True)
         for item, (tail, after, taken, (records, size, seen_ms)) in enumerate(rows):
@@ -251,8 +245,7 @@ class OrdinaryReader:
                 self._note.note_plain(tail, after.next_offset, records, size, seen_ms, partial(ranges.plain.of, item))
             tail.take_range(after, taken, looked_ms, now_ms)
         read = set(ranges.tails)
-        changed = [b"" if taken is None else taken.changed.tobytes() for taken in ranges.producers]
-        return OrdinaryRound(ranges.events, ranges.tails, changed, [tail for tail in tails if tail not in read])
+        return OrdinaryRound(ranges.events, ranges.tails, [tail for tail in tails if tail not in read])
 
     def _read_files(self, tails: Sequence[Tail]) -> _ReadFiles:
         files = _ReadFiles()

@@ -11,7 +11,7 @@ from streaming.broker.disk.locate import SEEDED_BYTES, scan_on, window
 from streaming.broker.disk.opening import bytes_read
 from streaming.broker.disk.scanning import kept_window, scan_headers_on, without_half_written
 from streaming.broker.journal.cursor import Cursor
-from streaming.broker.journal.joined_ranges import encode_entries, encode_steps
+from streaming.broker.journal.range_values import encode_entries, encode_steps
 from streaming.broker.watcher.cluster_knowledge import Cluster, Leads
 from streaming.broker.watcher.cursors import advanced, holds_anchor
 from streaming.broker.watcher.relocate import follow, list_again, relocate, set_back
@@ -102,7 +102,7 @@ def find_steps(tail: Tail, scanned: Scanned, buffer: Bytes, start: int, now_ms: 
     """The steps of the batches scanned from ``start`` of the buffer, at the tail's cursor; ends before a marker that is not understood.
 
     Args:
-        singly: a row for every batch, so that a consumer can cut the range at any of them.
+        singly: a row for every batch, so that a job can cut the range at any of them.
 
     Raises:
         OSError: the file is gone.
@@ -307,7 +307,7 @@ class GrowthReader:
             tail.is_sound()
             if tail.reach_end(done.begun_ms):
                 # the part that was published again ends before the part published first, or the last records were cleaned:
-                # every consumer has to know the present end of the log
+                # every job has to know the present end of the log
                 cursor = tail.cursor
                 done.events.append(
                     replace(

@@ -11,7 +11,7 @@ from streaming.broker.disk.logdirs import LogDir, Partition, TopicIds, partition
 from streaming.broker.disk.opening import is_short, shortage
 from streaming.broker.disk.segment_files import FileIdentity, Segment, list_segments, log_start_offset, read_leader_epochs
 from streaming.broker.journal.cursor import Cursor, Replays
-from streaming.broker.journal.producer_pages import KnownProducers
+from streaming.broker.journal.known_producers import KnownProducers
 from streaming.broker.watcher.beginnings import Beginning, TakingUp, Unmet, as_wanted, most
 from streaming.broker.watcher.cluster_knowledge import Cluster
 from streaming.broker.watcher.cursors import log_id, pack
@@ -23,7 +23,7 @@ from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.unreadable import LeftOut, StuckTail, unreadable
 from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
-from streaming.kafka.formats.names import TRANSACTION_TOPIC, DirState, parse_partition_dir
+from streaming.kafka.formats.names import DirState, parse_partition_dir
 from streaming.kafka.scan.walk import Bytes
 
 # --- decides which of several copies of a log counts: a disk that was removed from ``log.dirs`` may still be there with all its logs.
@@ -302,9 +302,11 @@ class LogRegistry:
         """List the log dirs.
 
         Args:
-            wanted: a new consumer begins here.
+            wanted: a new job begins here.
             thorough: also check the known logs again.
         """
+        if wanted is not None:
+            self._taking_up.counted.note(wanted)
         found = self.listing.find()
         if self._missing(found):
             found = self.listing.find()  # during a move between log dirs a log is listed nowhere for a moment
@@ -343,10 +345,10 @@ class LogRegistry:
         return ListingResult(events, gone)
 
     def before_beginning(self) -> tuple[list[Event], list[Tail], list[LogKey]]:
-        """The events to publish before a new consumer begins, the watched logs, and the logs that are gone.
+        """The events to publish before a new job begins, the watched logs, and the logs that are gone.
 
-        The consumer begins with the logs as they are then: changes that an earlier process did not know are not a part of its beginning.
-        A log that is not published yet appears now: the beginning of another consumer may not become the beginning of this one, nor the
+        The job begins with the logs as they are then: changes that an earlier process did not know are not a part of its beginning.
+        A log that is not published yet appears now: the beginning of another job may not become the beginning of this one, nor the
         other way round.
         """
         found = self.rescan()
@@ -358,12 +360,14 @@ class LogRegistry:
         return events, tails, found.gone
 
     def _note_unmet(self, partitions: dict[LogKey, Partition], met: set[LogKey], wanted: str) -> None:
-        """Note what a new consumer wants of logs that could not be read. The note stays until they can be; they are not read on before."""
+        """Note what a new job wants of logs that could not be read. The note stays until they can be; they are not read on before."""
         for key, tail in self.tails.items():
             if wanted and key not in met and key not in self.departures.leaving:
                 tail.want(most(tail.cursor.wanted, wanted))
         left_out = {key: partition for key, partition in partitions.items() if key not in met and key not in self.tails}
         self._unmet.note(wanted, left_out, (*self._log_dirs.unavailable, *self.listing.unlisted), self.watched.cursors.keys())
+        if not self._unmet and not any(tail.cursor.wanted for tail in self.tails.values()):
+            self._taking_up.counted.forget()
 
     def take_hints(self, hints: set[Path]) -> bool:
         """List the directories in which something happened; returns whether the log dirs have to be listed too."""
@@ -420,18 +424,6 @@ class LogRegistry:
     def unreadable(self) -> list[StuckTail]:
         """The logs that could not be read at the last try. May be called by other threads."""
         return list(unreadable(list(self.tails.values()), self._left_out, self.listing.unreadable_directories(), self._log_dirs))
-
-    def appear_again(self) -> list[Event]:
-        """APPEARED events of all logs, with the cursor and what is open there: some consumer has missed the events that led there."""
-        events = []
-        for tail in self.tails.values():
-            if tail.away and tail.cursor.replay == Replays.NOT:
-                tail.plan_replay(Replays.ALONGSIDE)
-            if tail.cursor.log.topic == TRANSACTION_TOPIC:
-                tail.plan_reread(needed=True)
-            if tail.resumed and tail.cursor.replay != Replays.FIRST:
-                events.append(tail.appeared(None if tail.away else tail.note_open(still_open(tail))))
-        return events
 
     def logs(self) -> dict[LogKey, Path | None]:
         """All logs, also those that cannot be read, with the log dir of each, None if it is not known."""

@@ -12,7 +12,7 @@ from streaming.broker.disk.locate import BatchBoundary, beginning, find_offset
 from streaming.broker.disk.logdirs import Partition, read_topic_id
 from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment, deleted_segments, list_segments, read_leader_epochs
 from streaming.broker.journal.cursor import Cursor
-from streaming.broker.journal.producer_pages import KnownProducers
+from streaming.broker.journal.known_producers import KnownProducers
 from streaming.broker.watcher.cursors import LossColumns, Relocation, holds_anchor, moved, pack, parted_at, unpack
 from streaming.broker.watcher.log_listing import ListedSizes, Listing
 from streaming.broker.watcher.replaying import open_at
@@ -189,11 +189,18 @@ def relocate(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Reloca
     if segments[0].base_offset > cursor.next_offset or epoch_below(tail) is not None:
         return set_back(tail, segments, buffer)
     boundary = find_offset(segments, cursor.next_offset, buffer)
-    if boundary.last and boundary.next_offset < cursor.next_offset:
+    if boundary.next_offset < cursor.next_offset and (boundary.last or _begins_below(boundary, cursor.next_offset)):
         return rewind(tail, segments, buffer)
     # compaction makes an offset gap before the next batch: the offset of the cursor stays
     after = moved(cursor, boundary)._replace(next_offset=cursor.next_offset, log_epoch=max(cursor.log_epoch, boundary.log_epoch))
     return Relocation(after, segments)
+
+
+def _begins_below(boundary: BatchBoundary, offset: int) -> bool:
+    """Whether the batch at a boundary begins below an offset that lies in it: no compaction leaves that, so the log is written anew."""
+    with boundary.segment.open() as file:
+        prefix = file.read(boundary.position, PREFIX_BYTES)
+    return len(prefix) == PREFIX_BYTES and read_base_offset(prefix) < offset
 
 
 def set_back(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Relocation:

@@ -10,7 +10,7 @@ from streaming.broker.disk.opening import bytes_read
 from streaming.broker.disk.scanning import kept_window
 from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.journal.cursor import Cursor, Replays
-from streaming.broker.journal.joined_ranges import NO_ENTRIES, encode_entries, encode_ongoing
+from streaming.broker.journal.range_values import NO_ENTRIES, encode_entries, encode_ongoing
 from streaming.broker.watcher.bootstrap import Past, Replay
 from streaming.broker.watcher.cursors import Open
 from streaming.broker.watcher.tail import Tail
@@ -207,7 +207,7 @@ class Replaying:
     def _is_ready(tail: Tail) -> bool:
         """Whether a log can be replayed now.
 
-        Offsets that are published again for a new consumer come first: other consumers accept what is open only at the offset that they
+        Offsets that are published again for a new job come first: other jobs accept what is open only at the offset that they
         have reached.
         """
         cursor = tail.cursor
@@ -237,14 +237,14 @@ class Replaying:
 def _finish_replay(tail: Tail, replay: Replay) -> list[Event]:
     """Store the result of a replay: what is open at the tail's cursor. Returns the events to publish."""
     past, first = replay.past(), tail.cursor.replay == Replays.FIRST
-    opened = found_open(tail, past, believe_cold=first)  # else consumers may know more than these files
+    opened = found_open(tail, past, believe_cold=first)  # else jobs may know more than these files
     tail.replayed(opened, replay.timestamps(tail.cursor.segment))
     return [] if opened.transactions is None else [tail.appeared(opened.transactions)]
 
 
-# --- rereads logs of ``__transaction_state`` from their first byte, because some consumer may lack some of their entries. Such a log is
-# compacted, so only its present entries count. Each event of it contains the offset where the one before it ended. So a consumer knows
-# whether it has missed one. This chain can break: by a loss, a truncation, a flaw, or a consumer that was away for too long. Then the log
+# --- rereads logs of ``__transaction_state`` from their first byte, because some job may lack some of their entries. Such a log is
+# compacted, so only its present entries count. Each event of it contains the offset where the one before it ended. So a job knows
+# whether it has missed one. This chain can break: by a loss, a truncation, a flaw, or a job that was away for too long. Then the log
 # is read again, in pieces, while it is also read on. At the end, one event publishes all of its entries up to the cursor of that time.
 
 
@@ -347,7 +347,7 @@ class Rereading:
     def _is_ready(self, tail: Tail) -> bool:
         """Whether a log can be reread now.
 
-        Offsets that are published again for a new consumer come first. Behind a flaw nothing is known of the rest.
+        Offsets that are published again for a new job come first. Behind a flaw nothing is known of the rest.
         """
         cursor = tail.cursor
         is_published = cursor.next_offset >= cursor.frontier and not cursor.stopped

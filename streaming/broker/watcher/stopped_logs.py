@@ -158,7 +158,7 @@ def _go_on_after(tail: Tail, segments: tuple[Segment, ...], listed: ListedSizes,
 
 
 def _skipped(tail: Tail, before: int, unread: int) -> Event:
-    """The event for bytes after the flaw, with positions after it: a consumer that gets it twice knows what it has counted."""
+    """The event for bytes after the flaw, with positions after it: a job that gets it twice knows what it has counted."""
     cursor = tail.cursor
     return replace(
         tail.event(Kind.SKIPPED),

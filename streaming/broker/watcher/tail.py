@@ -13,8 +13,9 @@ from streaming.broker.disk.opening import ThreadCalls, open_files
 from streaming.broker.disk.scanning import written_end
 from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment, Stamp, file_stamp
 from streaming.broker.journal.cursor import TIMES_UNKNOWN, Cursor, Replays
-from streaming.broker.journal.joined_ranges import NO_ENTRIES
-from streaming.broker.journal.producer_pages import KnownProducers, Pages
+from streaming.broker.journal.journal import Stand
+from streaming.broker.journal.known_producers import KnownProducers
+from streaming.broker.journal.range_values import NO_ENTRIES
 from streaming.broker.watcher.cursors import BROUGHT_ALONG, EVERYTHING, Open, Relocation, holds_anchor
 from streaming.broker.watcher.last_found import LastFound
 from streaming.broker.watcher.log_listing import ListedSizes, Listing
@@ -59,10 +60,10 @@ class Tail:
     log_dir: TailState = TailState.AVAILABLE
     unread_state: TailState = TailState.READING
     pace: TailState = TailState.BACKLOG
-    stored_cursor: Cursor | None = None  # the cursor as the journal has it
+    published: Stand | None = None  # as the journal has it
     last_found: LastFound | None = None
     list_due: bool = True  # something of it may have changed
-    owes_list: bool = True  # all of it has to be published again: some consumer has not had it
+    owes_list: bool = True  # all of it has to be published again: some job has not had it
     breaks: int = 0  # how often reading did not simply go on: the part that was replayed before may be gone
     doubtful_times: bool = False  # its files may be copies, which are newer than what was appended to them
     doubts: int = 0  # files that did not show what is open, so that a fallback was used
@@ -361,7 +362,7 @@ class Tail:
         self.list_due = self.list_due or self.cursor.position == 0
         if self.last_found is not None and self.last_found.high_watermark != self.high_watermark:
             self.last_found = replace(self.last_found, high_watermark=self.high_watermark)
-        gaps = self.producers.take(batches, now_ms, compacted=compacted)
+        gaps = self.producers.append(batches, now_ms, compacted=compacted)
         self.cursor = after
         return gaps
 
@@ -376,7 +377,7 @@ class Tail:
         if self.last_found is not None and self.last_found.high_watermark != self.high_watermark:
             self.last_found = replace(self.last_found, high_watermark=self.high_watermark)
         if taken is not None:
-            self.producers.move(taken)
+            self.producers.now = taken.producers
         self.cursor = after
         self.looked_ms, self.looked_offset = looked_ms, after.next_offset
         self.was_readable()
@@ -403,7 +404,7 @@ class Tail:
             now_ms: before its file was read: what comes while it is read came after that.
 
         Returns:
-            Whether more of it may have been published than there is: then consumers have to know its present end.
+            Whether more of it may have been published than there is: then jobs have to know its present end.
         """
         self.looked_ms, self.looked_offset, self.looked_segment = now_ms, self.cursor.next_offset, self.cursor.segment
         if not self.live:
@@ -475,15 +476,15 @@ class Tail:
         return [replace(self.event(loss.kind), transactions=self.break_off(loss.opened), **columns)]
 
     def send_back(self, cursor: Cursor) -> None:
-        """Read on from a new consumer's beginning."""
+        """Read on from a new job's beginning."""
         self.close()
         self._into_backlog()
         self._take(cursor)
 
-    def publish_as_known(self) -> None:
-        """Publish what is read from here on as a part that any consumer may have had, from another journal."""
+    def publish_as_known(self, upto: int = EVERYTHING) -> None:
+        """Publish what is read from here on, up to an offset, as a part that some job has counted, by another agent or an earlier one."""
         self._into_backlog()
-        self.cursor = self.cursor._replace(frontier=EVERYTHING)
+        self.cursor = self.cursor._replace(frontier=upto)
 
     def publish_as_brought_along(self) -> None:
         """Publish what is there now as a part that another agent may have published, unless this one has."""
@@ -657,7 +658,7 @@ class Tail:
         self.new = first
 
     def doubt_times(self) -> None:
-        """Note that the file that an earlier process has read is not among its segments."""
+        """Note that its files may be copies: the times when they were written say nothing of appends."""
         self.doubtful_times = True
 
     def note_doubt(self) -> None:
@@ -669,14 +670,14 @@ class Tail:
         self.producers.expiration_ms = expiration_ms
         self.producers.expire(now_ms)
 
-    # --- what consumers need of it
+    # --- what jobs need of it
 
     def want(self, beginning: str) -> None:
-        """Hold it until the beginning that a new consumer wants of it can be published."""
+        """Hold it until the beginning that a new job wants of it can be published."""
         self._take(self.cursor._replace(wanted=beginning))
 
     def satisfy(self) -> None:
-        """Note that what consumers wanted of it is published."""
+        """Note that what jobs wanted of it is published."""
         if self.cursor.wanted:
             self._take(self.cursor._replace(wanted=""))
 
@@ -693,18 +694,16 @@ class Tail:
         if self.cursor.reread != needed:
             self.cursor = self.cursor._replace(reread=needed)
 
-    def note_stored(self, cursor: Cursor) -> None:
-        """Note what the journal has."""
-        self.stored_cursor = cursor
+    def stand(self) -> Stand:
+        """Where it stands. It counts as published so far from now on."""
+        self.published = Stand(self.cursor, self.producers.now)
+        return self.published
 
     @property
-    def needs_row(self) -> bool:
-        """Whether the journal needs a row of it, even if its cursor was stored: something else has changed."""
-        return self.producers.need_pages
-
-    def unwritten_producers(self) -> Pages | None:
-        """The changes of its producers that the journal does not have, None for none. The caller must write them."""
-        return self.producers.unwritten(self.cursor.log)
+    def has_moved(self) -> bool:
+        """Whether it stands elsewhere than what was published of it."""
+        published = self.published
+        return published is None or published.cursor is not self.cursor or published.producers is not self.producers.now
 
     # --- its list
 
@@ -717,7 +716,7 @@ class Tail:
         self.list_due = False
 
     def publish_again(self) -> None:
-        """Publish all values again, because some consumer has not had them."""
+        """Publish all values again, because some job has not had them."""
         self.list_due = self.owes_list = True
 
     def note_found(self, last: LastFound) -> None:

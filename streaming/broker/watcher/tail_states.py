@@ -54,7 +54,7 @@ class Cause(StrEnum):
 
     END_REACHED = "end reached"
     FAR_BEHIND = "far behind"  # it has grown faster than it is read
-    SENT_BACK = "sent back"  # to a consumer's beginning, or because its directory has left
+    SENT_BACK = "sent back"  # to a job's beginning, or because its directory has left
 
 
 TRANSITIONS = {

@@ -16,9 +16,9 @@ from streaming.broker.disk.log_inventory import ScannedTimes
 from streaming.broker.disk.opening import bytes_read
 from streaming.broker.disk.segment_files import read_leader_epochs
 from streaming.broker.journal.census import census
-from streaming.broker.journal.consumer_states import Registration
-from streaming.broker.journal.journal import Journal
-from streaming.broker.journal.producer_pages import KnownProducers
+from streaming.broker.journal.journal import Begun, Journal
+from streaming.broker.journal.known_producers import KnownProducers
+from streaming.broker.journal.scan_cache import ScanCache
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.broker.watcher.cluster_knowledge import Cluster
 from streaming.broker.watcher.departures import ListingResult
@@ -153,12 +153,11 @@ class Doubt(StrEnum):
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     beginning: Beginning
-    registers: Registration | None
-    published: threading.Event
+    begun: Begun
 
 
 class Watcher:
-    """One thread calls `poll` again and again. Other threads may call `begin`, `note_consumer` and methods that only read."""
+    """One thread calls `poll` again and again. Other threads may call `begin`, `check_all` and methods that only read."""
 
     def __init__(
         self,
@@ -174,19 +173,23 @@ class Watcher:
         scope: Scope = EVERYTHING,
         noting: Noting | None = None,
         few_logs: int = FEW_LOGS,
+        cache: ScanCache | None = None,
+        is_full: Callable[[], bool] = bool,
     ) -> None:
-        """Begin with the cursors in the journal.
+        """Go on where the logs stand in the journal, if a watcher before has published any.
 
         Args:
             producers_limit: most producers to remember of each log.
             redact: returns the text that replaces a transactional id in published events.
-            attached: the journal already has a consumer. Without one nothing is published, because the first consumer decides where it
-                wants the logs to begin.
+            attached: a watcher before has published logs. Until then nothing is, because the first job decides where it wants them to
+                begin.
             should_stop: whether a poll has to end early, with what it has published. It is called between pieces of work that take a second
                 at most, so each call is a sign of life.
             scope: which logs are watched, and how thoroughly.
             noting: is called with every range that is read.
             few_logs: so many ordinary logs that have grown are read one by one, more of them in one pass.
+            cache: what was found out of closed segments before.
+            is_full: whether so much that is published waits for jobs that no more has to be read.
         """
         self.log_dirs = log_dirs
         self.journal = journal
@@ -195,20 +198,22 @@ class Watcher:
         self._once = scope.once
         self._attached = attached
         reading = GrowthReader(cluster, clock_ms, redact, noting)
-        self._scanned = ScannedTimes(journal.scanned())
+        self._cache = ScanCache(None) if cache is None else cache
+        self._scanned = ScannedTimes(self._cache.times())
         self._unclean = UncleanElections(cluster, clock_ms)
         self._inventories = FoundPublisher(log_dirs, cluster, clock_ms, self._scanned, once=scope.once)
         self._registry = LogRegistry(
             log_dirs,
             journal.cursors(),
             cluster,
-            lambda log: KnownProducers(producers_limit, journal.producers(log, producers_limit)),
+            lambda log: KnownProducers(producers_limit, journal.producers(log)),
             clock_ms,
             reading.buffer,
             should_stop,
             scope,
         )
         self._should_stop = should_stop
+        self._is_full = is_full
         self._replaying = Replaying(self._is_watched)
         self._rereading = Rereading(self._is_watched, redact)
         self._publisher = Publisher(journal, cluster, self._replaying, self._rereading)
@@ -234,7 +239,6 @@ class Watcher:
         self._directories_changed = False  # directories have come or gone since the log dirs were listed
         # log dirs that the last census left out: that of an earlier process any of them, and other agents may have watched some
         self._left_out = frozenset(each.path for each in log_dirs) if attached else frozenset()
-        self._missed: threading.Event | None = None  # some consumer has missed forgotten events: set once that is made good
         self._next_rescan = self._next_listing = self._next_release = 0
 
     # --- called from other threads
@@ -249,36 +253,17 @@ class Watcher:
         """Whether another poll soon may lead to something, though nothing has grown."""
         return not self.caught_up or any(tail.unsure for tail in self._registry.tails.values())
 
-    def begin(self, beginning: Beginning, registers: Registration | None = None) -> threading.Event:
-        """Publish again from the beginning that a new consumer wants. The next poll does it.
+    def begin(self, beginning: Beginning) -> Begun:
+        """Publish all logs from the beginning that a job wants. The next poll does it."""
+        begun = Begun()
+        self._waiting.put(_Waiting(beginning, begun))
+        self.check_all()
+        return begun
 
-        Args:
-            registers: the consumer, None for one that has no id. It is registered in the same transaction that publishes its beginning: if
-                the agent dies before, the consumer is not registered.
-
-        Returns:
-            An event that is set once the beginning of every log is published.
-        """
-        published = threading.Event()
-        self._waiting.put(_Waiting(beginning, registers, published))
-        self.note_consumer()
-        return published
-
-    def note_consumer(self) -> None:
-        """Note that a known consumer starts: everything that is there now has to be checked again. See `caught_up`."""
+    def check_all(self) -> None:
+        """Check everything again that is there now. See `caught_up`."""
         with self._asked_lock:
             self._requested += 1
-
-    def appear_again(self) -> threading.Event:
-        """Publish all logs again, with the state of each and what is open in it, because a consumer has missed a part of the journal.
-
-        Returns:
-            An event that is set once that is published, except the lists of segments: they follow as soon as all logs are checked again.
-        """
-        with self._asked_lock:
-            if self._missed is None:
-                self._missed = threading.Event()
-            return self._missed
 
     def doubts(self) -> dict[Doubt, int]:
         """How many files besides the segments could not be believed so far, by their kind."""
@@ -323,10 +308,9 @@ class Watcher:
                 New appends are read in any case.
 
         Raises:
-            JournalError: the journal cannot be written. Nothing may be read on, or it would be lost.
+            FencedError: another watcher has replaced this one.
         """
         now, requested = self._clock_ms(), self._requested
-        self._publisher.write_owed()
         self._cluster.refresh()
         if self._log_dirs_version != self.log_dirs.version:
             self._log_dirs_version = self.log_dirs.version
@@ -337,15 +321,16 @@ class Watcher:
         if self._attached:
             self._look_around(hints, now, rescanned=began)
         looked = bytes_read() - before
-        self.backlog_bytes = looked + self._grown.read(max(0, budget - looked), LIVE_SHARE * POLL_BYTES)
-        more = self._grown.more
+        full = self._is_full()
+        self.backlog_bytes = looked + (0 if full else self._grown.read(max(0, budget - looked), LIVE_SHARE * POLL_BYTES))
+        more = not full and self._grown.more
         self._directories_changed, self._grown.lost_directories = self._directories_changed or self._grown.lost_directories, False
         if self._attached:
             if not self._once:  # a single reading does not publish what has happened before it
                 self._publisher.publish(self._unclean.events(self._registry.tails), ())
             more = self._let_go(now) or more
-            more = self._publish_found_events() or more
-            if self._answered != requested and not more and not any(tail.unsure for tail in self._registry.tails.values()):
+            more = (self._publish_found_events(full=full) and not full) or more
+            if self._answered != requested and not (full or more) and not any(tail.unsure for tail in self._registry.tails.values()):
                 if not self._answered and not any(tail.away or not tail.resumed for tail in self.tails()):
                     self._inventories.forget_others(self.tails())
                 self._answered = requested
@@ -353,29 +338,22 @@ class Watcher:
         return more
 
     def close(self) -> None:
-        """Store the cursors, and close every file."""
-        if self._attached:
-            self._publisher.publish([], self.tails())
-            self._publisher.merge()
-        self.abandon()
-
-    def abandon(self) -> None:
-        """Close every file, and store nothing: another watcher goes on from the journal."""
+        """Close every file. Another watcher goes on from what is published."""
         for tail in self.tails():
             tail.close()
 
     # --- which logs there are
 
     def _begin_waiting(self) -> bool:
-        """Publish the requested beginnings, one after the other: for each consumer a log appears where this consumer begins."""
+        """Publish the requested beginnings, one after the other: for each job a log appears where this job begins."""
         began = False
         while not self._waiting.empty():
-            if self._attached:  # events of the time before belong to the present consumers
+            if self._attached:  # events of the time before belong to the present jobs
                 self._publisher.publish(*self._registry.before_beginning())
             each, began = self._waiting.get(), True
             self._attached = True
             found = self._registry.rescan(each.beginning)
-            self._publisher.publish([*found.events, self._census_anew()], self.tails(), found.gone, each.registers, each.published)
+            self._publisher.publish([*found.events, self._census_anew()], self.tails(), found.gone, each.begun)
         return began
 
     def _census_anew(self) -> Event:
@@ -396,7 +374,6 @@ class Watcher:
         elif is_due(now, self._next_rescan, RESCAN_MS):
             self._next_rescan = now + RESCAN_MS
             self._publish_listing(self._registry.rescan())
-            self._publisher.merge()
             self._replaying.retry()
             self._rereading.retry()
         else:
@@ -404,11 +381,7 @@ class Watcher:
             if self._directories_changed and is_due(now, self._next_listing, LISTING_MS):
                 self._directories_changed, self._next_listing = False, now + LISTING_MS
                 self._publish_listing(self._registry.rescan(thorough=False))
-        with self._asked_lock:
-            missed, self._missed = self._missed, None
-        if missed is not None:
-            self._publisher.publish([*self._registry.appear_again(), self._census_anew()], self.tails(), published=missed)
-        elif self._left_out - set(self.unseen()):  # a log that only an earlier journal knew may have left it: no event shows that
+        if self._left_out - set(self.unseen()):  # a log that only an earlier journal knew may have left it: no event shows that
             self._publisher.publish([self._census()], self.tails())
 
     def _let_go(self, now: int) -> bool:
@@ -438,10 +411,10 @@ class Watcher:
     def _is_there(self, tail: Tail) -> bool:
         return self._is_watched(tail) and not tail.away
 
-    def _publish_found_events(self) -> bool:
+    def _publish_found_events(self, *, full: bool) -> bool:
         """Publish what has changed besides appends. Returns whether some logs still have to be published with all their values."""
         soon = not self.caught_up and not self._grown.has_backlog  # logs that are read from a backlog meanwhile have to be checked again
-        events, more = self._inventories.round(self.tails(), self._registry.listing.moving, at_once=soon)
+        events, more = self._inventories.round(self.tails(), self._registry.listing.moving, at_once=soon, full=full)
         if events:
             self._publisher.publish(events, ())
         return more
@@ -455,5 +428,5 @@ class Watcher:
         self.backlog_bytes += read
         found, gone = self._scanned.changes()
         if found or gone:
-            self.journal.keep_scanned(found, gone)
+            self._cache.keep_times(found, gone)
         return self._inventories.unfinished

@@ -12,9 +12,9 @@ BUILD = Metric(
 )
 LOGS = Metric("segtail_agent_logs", "Logs under watch.", ())
 CAUGHT_UP = Metric("segtail_agent_caught_up", "1 if the agent has read everything that was there when it began.", ())
-JOURNAL_SIZE = Metric("segtail_agent_journal_size_bytes", "Size of the events in the journal.", ())
-PUBLISHED_BYTES = Metric("segtail_agent_published_bytes_total", "Bytes of logs published since the journal began.", ())
-PUBLISHED_EVENTS = Metric("segtail_agent_published_events_total", "Events published since the journal began.", ())
+JOURNAL_SIZE = Metric("segtail_agent_journal_size_bytes", "Size of the events in memory.", ())
+PUBLISHED_BYTES = Metric("segtail_agent_published_bytes_total", "Bytes of logs published since the agent began.", ())
+PUBLISHED_EVENTS = Metric("segtail_agent_published_events_total", "Events published since the agent began.", ())
 UNREADABLE_FILES = Metric("segtail_agent_unreadable_files", "Files and directories that the agent may not read.", ())
 DESCRIPTOR_SHORTAGES = Metric(
     "segtail_agent_descriptor_shortages_total",
@@ -42,6 +42,4 @@ SECURITY_FAILURES = Metric("segtail_agent_security_failures_total", "New certifi
 CERTIFICATE_END = Metric("segtail_agent_certificate_end_timestamp_seconds", "When the agent's certificate ends.", ())
 CALLS = Metric("segtail_agent_calls_total", "Calls of jobs, by their result.", ("call", "result"))
 ROWS = Metric("segtail_agent_rows_total", "Rows that were sent to jobs.", ())
-UNAUTHORIZED = Metric(
-    "segtail_agent_unauthorized_total", "Calls without a token that this agent accepts, or for a job that belongs to another token.", ()
-)
+UNAUTHORIZED = Metric("segtail_agent_unauthorized_total", "Calls without a token that this agent accepts.", ())

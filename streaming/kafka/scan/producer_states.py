@@ -36,7 +36,6 @@ Entries = NDArray[np.void]
 """An array of `ENTRIES`."""
 
 _NOBODY: Entries = np.empty(0, ENTRIES)
-_NO_IDS: Longs = np.empty(0, np.int64)
 _FEW = 8
 _MOST_SEQUENCE = 0x7FFFFFFF
 _FAR = 1 << 30  # a sequence that seems further ahead is behind: it was written again after a truncation
@@ -64,7 +63,7 @@ class Producers(NamedTuple):
             (state.producer_id, state.producer_epoch, state.current_txn_first_offset >= 0, state.last_sequence, state.timestamp)
             for state in states
         ]
-        entries, dropped_ms, _ = _limited(np.array(sorted(rows), ENTRIES), limit, -1)
+        entries, dropped_ms = _limited(np.array(sorted(rows), ENTRIES), limit, -1)
         return cls(entries, limit, dropped_ms)
 
     @property
@@ -83,11 +82,9 @@ class Producers(NamedTuple):
     def _changed(self, changed: Entries, gaps: int) -> "Taken":
         """The producers after these have changed, in order of their ids; there may be more of them than the limit now."""
         if not len(changed):
-            return Taken(self, gaps, _NOBODY, _NO_IDS)
-        entries, dropped_ms, removed = _limited(_updated(self.entries, changed), self.limit, self.dropped_ms)
-        if len(removed):
-            changed = changed.compress(~np.isin(changed["producer_id"], removed))
-        return Taken(self._replace(entries=entries, dropped_ms=dropped_ms), gaps, changed, removed)
+            return Taken(self, gaps)
+        entries, dropped_ms = _limited(_updated(self.entries, changed), self.limit, self.dropped_ms)
+        return Taken(self._replace(entries=entries, dropped_ms=dropped_ms), gaps)
 
     def _take_few(self, batches: Batches) -> tuple[Entries, int]:
         """The producers of some batches after them, and the gaps, batch by batch: for a few batches this costs less than arrays."""
@@ -124,23 +121,20 @@ class Producers(NamedTuple):
                 return entry
         return (producer_id, -1, 0, -1, -1)
 
-    def expired(self, now_ms: int, expiration_ms: int = EXPIRATION_MS) -> "Taken":
+    def expired(self, now_ms: int, expiration_ms: int = EXPIRATION_MS) -> Self:
         """Remove those that have been silent for long, as `ProducerStateManager.removeExpiredProducers` does from time to time."""
         silent = (now_ms - self.entries["last_ms"] >= expiration_ms) & (self.entries["open"] == 0)
         dropped_ms = -1 if now_ms - self.dropped_ms >= expiration_ms else self.dropped_ms  # all of them would have expired by now
         if not silent.any() and dropped_ms == self.dropped_ms:
-            return Taken(self, 0, _NOBODY, _NO_IDS)
-        kept = self._replace(entries=self.entries.compress(~silent), dropped_ms=dropped_ms)
-        return Taken(kept, 0, _NOBODY, self.entries["producer_id"][silent])
+            return self
+        return self._replace(entries=self.entries.compress(~silent), dropped_ms=dropped_ms)
 
 
 class Taken(NamedTuple):
-    """The producers after a step, the gaps in it, and the changes for a copy of the producers: ``changed`` entries and ``removed`` ids."""
+    """The producers after a step, and the gaps in it."""
 
     producers: Producers
     gaps: int
-    changed: Entries
-    removed: Longs
 
 
 def take_ranges(producers: Sequence[Producers], batches: Batches, firsts: NDArray[np.intp]) -> list[Taken]:
@@ -153,7 +147,7 @@ def take_ranges(producers: Sequence[Producers], batches: Batches, firsts: NDArra
     """
     named = _Named.of(batches, firsts)
     if not len(named.items):
-        return [Taken(each, 0, _NOBODY, _NO_IDS) for each in producers]
+        return [Taken(each, 0) for each in producers]
     # as bytes: numpy looks at the fields of each array that it joins
     entries = np.frombuffer(b"".join([each.entries.tobytes() for each in producers]), ENTRIES)
     begins = np.cumsum([0, *(len(each.entries) for each in producers)])
@@ -170,10 +164,10 @@ def take_ranges(producers: Sequence[Producers], batches: Batches, firsts: NDArra
         if lacking[log] or len(each.entries) > each.limit:
             found.append(each._changed(own, skipped))
         elif begin == end:
-            found.append(Taken(each, skipped, _NOBODY, _NO_IDS))
+            found.append(Taken(each, skipped))
         else:  # nearly always: a copy, or one log would keep the producers of all of them in memory
             after = Producers(updated[first:last].copy(), each.limit, each.dropped_ms)
-            found.append(Taken(after, skipped, own, _NO_IDS))
+            found.append(Taken(after, skipped))
     return found
 
 
@@ -309,12 +303,12 @@ def _updated(entries: Entries, changed: Entries) -> Entries:
     return updated if known.all() else np.insert(updated, indexes[~known], changed[~known])
 
 
-def _limited(entries: Entries, limit: int, dropped_ms: int) -> tuple[Entries, int, Longs]:
-    """The ``limit`` producers that wrote last, the newest time of any that was ever removed, and the ids of those removed now."""
+def _limited(entries: Entries, limit: int, dropped_ms: int) -> tuple[Entries, int]:
+    """The ``limit`` producers that wrote last, and the newest time of any that was ever removed."""
     over = len(entries) - limit
     if over <= 0:
-        return entries, dropped_ms, _NO_IDS
+        return entries, dropped_ms
     oldest = np.lexsort((entries["last_ms"], entries["open"]))[:over]
     kept = np.ones(len(entries), np.bool_)
     kept[oldest] = False
-    return entries.compress(kept), max(dropped_ms, 0, int(entries["last_ms"][oldest].max())), entries["producer_id"][oldest]
+    return entries.compress(kept), max(dropped_ms, 0, int(entries["last_ms"][oldest].max()))

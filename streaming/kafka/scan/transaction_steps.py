@@ -206,15 +206,6 @@ def _marker_type(buffer: Bytes, position: int, size: int) -> int:
     return -1
 
 
-def merge_steps(first: Steps, later: Steps, first_bytes: int) -> Steps:
-    """Merge the steps of a range of ``first_bytes`` bytes and of the one directly after it into those of one range; both grouped."""
-    if not len(later):
-        return first
-    shifted = later.copy()
-    shifted["bytes_before"] += np.where(later["bytes_before"] >= 0, first_bytes, 0)
-    return _grouped(np.concatenate([first, shifted])) if len(first) else shifted
-
-
 def steps_from(steps: Steps, offset: int, cut_bytes: int) -> Steps:
     """The steps of a range from ``offset`` on; ``cut_bytes`` is the size of the part before it. The steps need one row for each batch."""
     kept = steps.compress(steps["first_offset"] >= offset)

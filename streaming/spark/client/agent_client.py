@@ -21,7 +21,6 @@ import streaming
 from streaming.broker.protocol.agent_calls import MOST_REFUSAL, PATH, POSITIONS_BYTES, Call, Reason, Refusal, messages_of, refusal_of
 from streaming.broker.protocol.consumer_messages import (
     NOT_BEGUN,
-    Committed,
     Plan,
     PlanRequest,
     Range,
@@ -59,7 +58,7 @@ from streaming.common.event_row import EVENTS
 from streaming.common.reloading import Reloading
 from streaming.common.rows import BATCHES, PRODUCER_OWNERS, TRANSACTION_ROWS
 from streaming.common.targets import Scheme, Target, is_loopback
-from streaming.errors import AgentError, UsageError, VersionError
+from streaming.errors import AgentError, GoneError, UsageError, VersionError
 from streaming.spark.client.address_lookup import NO_FILES, ClientFiles
 from streaming.spark.client.bounded_socket import BoundedSocket, Bounds, connect, with_tls
 from streaming.spark.client.column_versions import as_events, check_origin
@@ -185,6 +184,9 @@ class _Connection(http.client.HTTPConnection):
 ANSWER_SECONDS = 3.0
 """How long an agent may take to answer a message."""
 
+REGISTER_SECONDS = 10.0
+"""How long an agent may take to learn where a run begins: the positions of 200,000 logs are sent, and read."""
+
 CHECK_SECONDS = 10.0
 """How long an agent may take to show that its rows can be read: there may be jobs whose rows come first."""
 
@@ -225,8 +227,7 @@ _SCANNED = {Scan.BATCHES: BATCHES, Scan.RANGES: EVENTS, Scan.TRANSACTIONS: TRANS
 
 _Answer = TypeVar("_Answer", bound=Message)
 
-_NO_ROWS = Range(consumer="", run="", journal="", after=-1, after_total=0, upto=-1)
-"""A range of no journal: the answer has the columns of every answer, but no rows."""
+_NO_ROWS = Range(consumer="", run="", journal="", after=-1, upto=-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,19 +286,17 @@ class AgentClient:
         return status
 
     def register(self, request: Register) -> Status:
-        """Register a consumer that starts."""
-        return self._ask(Call.REGISTER, request.encode(), Status, ANSWER_SECONDS)
+        """Register a run that begins."""
+        return self._ask(Call.REGISTER, request.encode(), Status, REGISTER_SECONDS)
 
     def plan(self, request: PlanRequest) -> Plan:
         """Ask how far a budget reaches."""
         plan = self._ask(Call.PLAN, request.encode(), Plan, ANSWER_SECONDS + request.wait_ms / 1000)
-        if plan.journal == request.journal and NOT_BEGUN < plan.seq < request.after:
-            raise self._error(f"it plans back from {request.after} to {plan.seq} of its journal", Reason.PROTOCOL)
+        if plan.seq != NOT_BEGUN and plan.seq < plan.after:
+            raise self._error(f"it plans back from {plan.after} to {plan.seq} of its journal", Reason.PROTOCOL)
+        if plan.seq != NOT_BEGUN and plan.journal == request.journal and plan.after > request.after:
+            raise self._error(f"it leaves out what is between {request.after} and {plan.after} of its journal", Reason.PROTOCOL)
         return plan
-
-    def committed(self, message: Committed) -> None:
-        """Report that a micro-batch is committed, so that its events will not be requested again."""
-        self._one(Call.COMMITTED, message.encode(), ANSWER_SECONDS)
 
     def check(self, status: Status) -> None:
         """Check whether this version of segtail can read the rows that the agent sends.
@@ -312,26 +311,26 @@ class AgentClient:
         self._rows(_NO_ROWS, CHECK_SECONDS, MESSAGE_BYTES)
 
     def read(self, request: Range, agent: str = "", seconds: float = STREAM_SECONDS) -> pa.Table:
-        """Read all rows of a range (`streaming.common.event_row.EVENTS`), and confirm to the agent that they arrived.
+        """Read all rows of a range (`streaming.common.event_row.EVENTS`).
 
         Args:
             agent: the name of the agent, "" for any.
             seconds: how long the rows may take.
 
         Raises:
-            VersionError: the rows are of a version that cannot be read. Their arrival is not confirmed to the agent.
+            VersionError: the rows are of a version that cannot be read.
+            GoneError: the agent does not have all of them any more.
             AgentError: it does not answer.
         """
-        table = self._rows(request, seconds)
         try:
+            table = self._rows(request, seconds)
             check_origin(table, agent, request)
         except ValueError as error:
             raise self._error(f"its rows are not those that were asked for: {error}", Reason.PROTOCOL) from error
-        try:
-            self._one(Call.RECEIVED, request.encode(), ANSWER_SECONDS)
         except AgentError as error:
-            # The rows are here and have to be passed on. The agent may have got the confirmation; if not, it sends the rows again.
-            log.warning("the agent may not know that a range arrived", extra={"address": self.address, "error": str(error)})
+            if error.reason == Reason.GONE:
+                raise GoneError(str(error)) from error
+            raise
         return table
 
     def _rows(self, request: Range, seconds: float, most: int = ANSWER_BYTES) -> pa.Table:

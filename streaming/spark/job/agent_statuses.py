@@ -175,12 +175,12 @@ class AgentWatch:
         self._take(found, list(welcome.values()))
         return list(welcome.values())
 
-    def announce(self, start_from: str) -> None:
-        """Register a job that has never planned anything, before its query does: its agents read their disks while Spark starts.
+    def announce(self, start_from: str, run: str) -> None:
+        """Register the first run of a job's query, before that does: its agents read their disks while Spark starts.
 
         An agent that does not take it now is registered by the query, which registers with all of them once more.
         """
-        request = Register(self.consumer, start_from, resumed=False)
+        request = Register(self.consumer, start_from, resumed=False, run=run)
         agent_connections.ask_all(
             self._options.addresses(), lambda client: client.register(request), self._options.files, call=Call.REGISTER, logs=False
         )

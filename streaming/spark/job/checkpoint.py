@@ -38,7 +38,7 @@ def repair(spark: Path) -> None:
     """Repair what can be repaired without changing a number; if nothing is damaged, nothing is done.
 
     A damaged commit is removed: its micro-batch is run again by the same plan, and absolute values stay what they are. A damaged plan is
-    removed if it was the last one and is not committed: agents can still send all of it again, because they got no commit for it.
+    removed if it was the last one and is not committed: what is planned next follows what the states have counted.
 
     Args:
         spark: Spark's part of a checkpoint, which need not exist.
@@ -120,7 +120,7 @@ def logs_of(answers: Sequence[Status], addresses: int) -> int:
     return sum(each.logs for each in answers) * max(addresses, len(answers)) // max(1, len(answers))
 
 
-VERSION = 1
+VERSION = 2
 """The version of what a job keeps."""
 
 JVM_WAIT_SECONDS = 60.0
@@ -236,13 +236,8 @@ class Checkpoint:
 
     @property
     def agent(self) -> Path:
-        """The journal of the job's own agent."""
+        """What the job's own agent may keep, and how it is reached."""
         return self.directory / "agent"
-
-    @property
-    def journal(self) -> Path:
-        """The file of that journal."""
-        return self.agent / "journal.db"
 
     @property
     def address_file(self) -> Path:
@@ -258,6 +253,11 @@ class Checkpoint:
     def checks(self) -> Path:
         """The file in which the source stores when it checked for work."""
         return self.directory / "checks"
+
+    @property
+    def counted(self) -> Path:
+        """The file in which the job says what it has counted."""
+        return self.directory / "counted"
 
     @property
     def schedule(self) -> Path:

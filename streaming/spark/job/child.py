@@ -82,7 +82,7 @@ NAME = "local"
 """Name of a job's own agent. It stays the same on every host, so that a checkpoint may be moved."""
 
 _PASSED = (
-    *("consumer_expiry", "journal_max_bytes", "journal_max_age", "producers_limit", "read_rate", "redact_ids"),
+    *("producers_limit", "read_rate", "redact_ids"),
     *("groups_limit", "ladder_rate"),
     *("scrub_rate", "scrub_every"),
     *("log_level", "log_format"),
@@ -98,7 +98,7 @@ class ChildAgent:
     """A child process that is started again when it ends by itself. For one thread.
 
     Args:
-        directory: of its journal.
+        directory: of its cache.
         address_file: a file that gets the agent's address whenever it listens, for those that read from the agent.
         token_file: a file that gets the token that the agent accepts. Only this user can read it.
     """
@@ -112,7 +112,7 @@ class ChildAgent:
         self._environ = dict(environ)
         self._command = [
             *(sys.executable, "-P", "-m", "streaming.terminal.cli", "agent", "--child", "--name", NAME),
-            *("--log-dirs", ",".join(map(str, log_dirs)), "--journal", str(directory), "--listen", "127.0.0.1:0"),
+            *("--log-dirs", ",".join(map(str, log_dirs)), "--cache", str(directory), "--listen", "127.0.0.1:0"),
             *("--token-file", str(token_file)),
         ]
         self._process: subprocess.Popen[bytes] | None = None

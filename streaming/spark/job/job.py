@@ -5,9 +5,11 @@ import logging
 import os
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -34,6 +36,7 @@ from streaming.spark.job import class_archive
 from streaming.spark.job.agent_statuses import AgentPolls, AgentWatch, check_agents, cluster_of, file_options
 from streaming.spark.job.checkpoint import Checkpoint, cluster_of_checkpoint, logs_in, logs_of
 from streaming.spark.job.child import NAME, BackOff, ChildAgent, Wellness, environment
+from streaming.spark.job.counting import Counting
 from streaming.spark.job.exporting import board_of, clients_of, observer_of, rounds_of, table_of
 from streaming.spark.job.jvm import SparkError
 from streaming.spark.job.query_progress import QueryProgress
@@ -95,12 +98,14 @@ class Job:
         self._listening = listening
         self._ready_logged = False
         self._wellness = Wellness(max(HEALTHY_SECONDS, 3 * settings.longest_pause.total_seconds()), time.monotonic)
-        self._progress = QueryProgress(self.observer, clock, self._wellness.checked, self.pacer.took)
+        self._progress = QueryProgress(self.observer, clock, self._checked, self.pacer.took)
         self._group_rounds: GroupRounds | None = None
         self._hadoop: tuple[Any, Any] | None = None  # as soon as Spark is there
         self._child: ChildAgent | None = None
         self._files = NO_FILES
         self._met: set[str] = set()  # agents that have answered
+        self._run = str(uuid.uuid4())  # names the next run of the query
+        self._counting: Counting | None = None  # of the run that is on
         self._polls = AgentPolls(time.monotonic)
         self._resources = ExitStack()
 
@@ -168,7 +173,7 @@ class Job:
         if self.exporter is not None and self._group_rounds is not None:
             self.exporter.keep(checkpoint.history, self._group_rounds.kept, self._group_rounds.recall)
         if log_dirs and not (checkpoint.resumed or settings.spark_checkpoint):
-            self._agents.announce(settings.start_from.value)
+            self._agents.announce(settings.start_from.value, self._run)
         self._poll()
         with repeated(self._poll, POLL_SECONDS):
             self._spark.connect()
@@ -185,10 +190,6 @@ class Job:
     def _open_own(self, log_dirs: LogDirs) -> Checkpoint:
         """The checkpoint of a job with an agent of its own."""
         checkpoint = self._open_checkpoint(log_dirs.cluster_id, lambda: logs_in(log_dirs.available))
-        if checkpoint.resumed and not checkpoint.journal.exists():
-            log.warning(
-                "the agent's journal is gone and made anew: the logs are read again, and counted once", extra={"path": checkpoint.journal}
-            )
         self._answer()
         return checkpoint
 
@@ -277,7 +278,14 @@ class Job:
     # --- the query
 
     def _query(self, *, once: bool) -> StreamingQuery:
+        """Start a run of the query.
+
+        Raises:
+            OSError: a file of the checkpoint cannot be removed.
+        """
         settings, checkpoint, trigger = self.settings, self._checkpoint, self.settings.trigger
+        counting = self._begin_counting()
+        run, self._run = self._run, str(uuid.uuid4())
         options = {
             **self._where,
             "cluster_id": checkpoint.identity.cluster_id,
@@ -286,12 +294,14 @@ class Job:
             "shards": str(checkpoint.identity.state_shards),
             "max_bytes": str(settings.max_bytes_per_batch),
             "wait_ms": str(_LONG_POLL_MS if trigger == _AT_ONCE and not once else 0),
+            "run": run,
             "checks": str(checkpoint.checks),
+            "counted": str(checkpoint.counted),
         }
         if trigger is None and not once:
             self.pacer.begins(checkpoint.schedule)
             options["schedule"] = str(checkpoint.schedule)
-        writer = fold_events(self._spark.session.readStream.format(FORMAT).options(**options).load(), self._take)
+        writer = fold_events(self._spark.session.readStream.format(FORMAT).options(**options).load(), partial(self._take, counting))
         writer = writer.option("checkpointLocation", settings.spark_checkpoint or str(checkpoint.spark))
         if once:
             return writer.trigger(availableNow=True).start()
@@ -309,13 +319,27 @@ class Job:
         location = self.settings.spark_checkpoint
         return self._spark.planned_in(location) if location else self._checkpoint.planned
 
-    def _take(self, states: pa.Table, batch: int) -> None:
+    def _begin_counting(self) -> Counting:
+        """Follow what the next run counts, and nothing that comes late of the one before."""
+        if self._counting is not None:
+            self._counting.end()
+        recalls = self._checkpoint.identity.state_shards if self._planned >= 0 else 0
+        self._counting = Counting(self._checkpoint.counted, recalls)
+        return self._counting
+
+    def _take(self, counting: Counting, states: pa.Table, batch: int) -> None:
         """The sink: it sets absolute values in the table, so a micro-batch may come again."""
         self.table.apply(states)
+        counting.take(states)
         self._progress.arrived(states, batch)
         self._polls.landed()
         if self._group_rounds is not None:
             self._group_rounds.landed()
+
+    def _checked(self) -> None:
+        """The query has checked for work. One that cannot go on without what is counted is not well."""
+        if self._counting is None or not self._counting.failed:
+            self._wellness.checked()
 
     def _details(self, messages: GroupPartitions) -> GroupDetails:
         """What only agents know of groups. From any thread."""
@@ -451,6 +475,8 @@ class Job:
             try:
                 if self._child is not None:
                     self._child.keep_alive(time.monotonic())
+                if self._counting is not None:
+                    self._counting.keep()
                 if self._polls.due:
                     self._poll()
             except OSError as error:  # of this process: no descriptor, no memory, no room. The query goes on without

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from streaming.broker.journal.joined_ranges import cut, overwritten_from
+from streaming.broker.journal.range_values import cut, overwritten_from
 from streaming.common.rows import ROWS, SHARD
 from streaming.rules.shard import fold_shard
 from streaming.rules.shard_state import ShardState

@@ -24,7 +24,7 @@ from streaming.common.event_row import journal_file
 from streaming.common.lanes import Lane
 from streaming.common.logs import configure_worker
 from streaming.common.whole_files import write_whole
-from streaming.errors import AgentError, SameAgentError, VersionError
+from streaming.errors import AgentError, GoneError, SameAgentError, VersionError
 from streaming.kafka.formats.properties import known_clusters
 from streaming.spark.client.address_lookup import NO_FILES, ClientFiles
 from streaming.spark.client.agent_client import ANSWER_SECONDS, STREAM_SECONDS, AgentClient
@@ -241,9 +241,13 @@ class AgentLine:
         return True
 
 
-@cache
 def line(address: str, files: ClientFiles = NO_FILES) -> AgentLine:
     """The line of this process to an address."""
+    return _line(address, files)
+
+
+@cache
+def _line(address: str, files: ClientFiles) -> AgentLine:
     return AgentLine(address, files)
 
 
@@ -358,7 +362,8 @@ def unwelcome(
     """
     found: dict[str, AgentError] = {}
     taken = {status.agent: (address, status.journal) for address, status in there.items()}
-    for address in sorted(answers, key=lambda address: (answers[address].journal != journals.get(answers[address].agent), address)):
+    known = {agent: journal_file(journal) for agent, journal in journals.items()}
+    for address in sorted(answers, key=lambda at: (journal_file(answers[at].journal) != known.get(answers[at].agent), at)):
         status = answers[address]
         if len(known_clusters((cluster_id, status.cluster_id))) > 1:
             found[address] = AgentError(
@@ -387,7 +392,7 @@ def read_ranges(
 ) -> Iterator[tuple[str, pa.Table | None]]:
     """All rows of each agent's range, in the order in which they arrive; None for an agent that does not answer.
 
-    All ranges are read at the same time, and each is retried for a while. An agent knows what has arrived, and sends the rest later.
+    All ranges are read at the same time, and each is retried for a while. What does not arrive is planned again.
 
     Args:
         addresses: the last address of each agent. It is tried first; the agent may have come back at an address that no other agent had.
@@ -418,6 +423,9 @@ def _read_range(options: SourceOptions, agent: str, request: Range, addresses: M
             try:
                 if to.status().agent == agent:
                     return to.read(request, agent, max(0.0, ends_at - time.monotonic()))
+            except GoneError as error:  # it is read again from what the job has counted
+                log.warning("an agent does not have what was planned any more", extra={"agent": agent, "error": str(error)})
+                return None
             except VersionError as error:  # the process that plans detects this too, and plans no more for it
                 log.error("an agent's rows cannot be read", extra={"agent": agent, "address": address, "error": str(error)})
                 return None

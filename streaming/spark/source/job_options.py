@@ -14,7 +14,7 @@ from streaming.spark.client.address_lookup import ClientFiles, addresses
 FILES = ("agent_ca", "agent_cert", "agent_key", "agent_token_file")
 KNOWN = (
     *("agents", "address_file", "consumer", "start_from", "shards", "max_bytes", "wait_ms", "cluster_id"),
-    *("checks", "schedule"),
+    *("run", "checks", "counted", "schedule"),
     *FILES,
 )
 
@@ -24,9 +24,12 @@ class SourceOptions:
     """Where the agents are, and how much a micro-batch takes.
 
     ``agents``: where they are. ``files``: the paths of certificates and the token. ``cluster_id``: agents of another cluster are left
-    alone, "" accepts any. ``address_file``: a file with the address of an agent whose port changes. ``consumer``: the job's id, "" for a
-    reader for which agents keep nothing. ``start_from``: see `streaming.broker.protocol.consumer_messages.Register`.
+    alone, "" accepts any. ``address_file``: a file with the address of an agent whose port changes. ``consumer``: the job's id, "" for
+    none. ``start_from``: see `streaming.broker.protocol.consumer_messages.Register`.
     ``max_bytes``: of logs in one micro-batch. ``wait_ms``: how long an agent may wait for something new before it answers.
+
+    ``run``: names this run of the query, "" for a name that is drawn. ``counted``: a file on this host that says what the job has counted
+    (`streaming.spark.source.counted_file`); without it, a reader has counted nothing when it begins, and all that it plans arrives.
 
     ``checks``: a file on this host in which the source stores its last check for work. Only a job of segtail sets it: such a job polls the
     agents too. ``schedule``: a file that defines when to check (`streaming.common.pace`); without it every request of Spark is a
@@ -42,7 +45,9 @@ class SourceOptions:
     shards: int
     max_bytes: int
     wait_ms: int
+    run: str = ""
     checks: Path | None = None
+    counted: Path | None = None
     schedule: Path | None = None
 
     def addresses(self) -> tuple[str, ...]:
@@ -77,7 +82,9 @@ def parse_options(options: Mapping[str, str]) -> SourceOptions:
         shards=_number(given, "shards", 64, least=1),
         max_bytes=_number(given, "max_bytes", 2 << 30, least=1),
         wait_ms=_number(given, "wait_ms", 0, least=0),
+        run=given.get("run", ""),
         checks=Path(given["checks"]) if "checks" in given else None,
+        counted=Path(given["counted"]) if "counted" in given else None,
         schedule=Path(given["schedule"]) if "schedule" in given else None,
     )
     if not parsed.agents and parsed.address_file is None:

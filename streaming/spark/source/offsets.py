@@ -1,32 +1,36 @@
-"""The stream's offset: how far the journal of each agent has been planned. All arithmetic on offsets is here, without Spark or network.
+"""The stream's offset: how far the rows of each agent have been planned. All arithmetic on offsets is here, without Spark or network.
 
-An offset is JSON. Spark compares it as text, so its keys are always in the same order. ``seq`` is the last event planned, and ``total`` the
-log bytes up to it since the journal began. ``turn`` counts plans that brought nothing new but have to deliver again what did not arrive.
-``brokers`` are the brokers whose logs the agent watched: they identify an agent that comes back under another name.
+An offset is JSON. Spark compares it as text, so its keys are always in the same order. An agent's rows after ``after`` up to ``seq`` are
+those of the micro-batch that ends there, and ``total`` the log bytes up to there since the agent's start. ``turn`` counts plans that
+brought nothing new but have to deliver again what did not arrive.
 
 Beside the agents, an offset holds how many shards a run of the query has recalled (`Recall`), so that a micro-batch that is run again
 recalls the same ones.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Plan, Range
-
-OWN_BEGINNING = -1
-"""``after`` of a range that begins where the agent began to publish for this consumer."""
+from streaming.common.event_row import journal_file
+from streaming.errors import CheckpointError
+from streaming.spark.source.counted_file import NOT_ARRIVED, Arrived
 
 
 @dataclass(frozen=True, slots=True)
 class AgentOffset:
-    """How far one agent's journal has been planned."""
+    """How far one agent's rows have been planned."""
 
     journal: str
+    after: int
     seq: int
     total: int
     turn: int
-    brokers: tuple[int, ...] = ()  # none: not known
+
+    def has_arrived(self, upto: Arrived) -> bool:
+        """Whether all of it is in the states, which have the agent's rows ``upto`` there."""
+        return self.journal == upto.journal and self.seq <= upto.seq
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +47,21 @@ RECALL_SHARDS = 16
 _RECALL = ""  # the key instead of an agent's name, which is never empty
 
 Offset = dict[str, Any]
-"""The JSON that Spark keeps: ``{agent: {journal, seq, total, turn, brokers}}``, without ``brokers`` if they are not known. The recall is
-``{"": {run, shards}}``."""
+"""The JSON that Spark keeps: ``{agent: {journal, after, seq, total, turn}}``. The recall is ``{"": {run, shards}}``."""
 
 
 def parse(offset: Offset) -> dict[str, AgentOffset]:
-    """The offset's agents."""
-    return {agent: AgentOffset(**fields | {"brokers": tuple(fields.get("brokers", ()))}) for agent, fields in _agents(offset).items()}
+    """The offset's agents.
+
+    Raises:
+        CheckpointError: it is of another version.
+    """
+    try:
+        return {agent: AgentOffset(**fields) for agent, fields in _agents(offset).items()}
+    except TypeError as error:
+        raise CheckpointError(
+            f"the checkpoint's offset is of another version of segtail ({error}): name another checkpoint with --checkpoint DIR"
+        ) from error
 
 
 def _recalled(offset: Offset) -> Recall | None:
@@ -75,55 +87,38 @@ def _agents(offset: Offset) -> Offset:
     return {agent: fields for agent, fields in offset.items() if agent != _RECALL}
 
 
-def _fields(at: AgentOffset) -> dict[str, Any]:
-    found = asdict(at) | {"brokers": list(at.brokers)}
-    return {name: value for name, value in found.items() if name != "brokers" or value}
-
-
-def knows(agents: Mapping[str, AgentOffset], agent: str, brokers: Iterable[int]) -> bool:
-    """Whether something of these brokers' logs has been planned before, by this agent or by one of another name.
-
-    An agent whose brokers are not known may have watched any of them.
-    """
-    return agent in agents or any(not at.brokers or not set(at.brokers).isdisjoint(brokers) for at in agents.values())
-
-
-def advance(start: Offset, plans: Iterable[Plan], brokers: Mapping[str, Iterable[int]] | None = None) -> Offset:
+def advance(start: Offset, plans: Iterable[Plan], arrived: Mapping[str, Arrived]) -> Offset:
     """The offset after ``plans``; ``start`` itself if nothing is new. An agent without a plan stays where it is.
 
     Args:
-        brokers: the brokers whose logs each agent watches, as far as they are known.
+        arrived: up to where the rows of each agent are in the states.
     """
     agents = parse(start)
     for plan in plans:
         if plan.seq == NOT_BEGUN:
             continue
-        before = agents.get(plan.agent)
-        turn = 0 if before is None or before.journal != plan.journal else before.turn + plan.again
-        watched = tuple(sorted((brokers or {}).get(plan.agent, ()))) or (() if before is None else before.brokers)
-        agents[plan.agent] = AgentOffset(plan.journal, plan.seq, plan.total, turn, watched)
+        before, turn = agents.get(plan.agent), 0
+        if before is not None and before.journal == plan.journal:
+            is_new = plan.seq > before.seq
+            if not is_new and before.has_arrived(arrived.get(plan.agent, NOT_ARRIVED)):
+                continue
+            turn = before.turn + (not is_new)
+        agents[plan.agent] = AgentOffset(plan.journal, plan.after, plan.seq, plan.total, turn)
     following = {_RECALL: start[_RECALL]} if _RECALL in start else {}
-    following |= {agent: _fields(agents[agent]) for agent in sorted(agents)}
+    following |= {agent: asdict(agents[agent]) for agent in sorted(agents)}
     return start if following == start else following
 
 
 def ranges(start: Offset, end: Offset, consumer: str, run: str) -> dict[str, Range]:
     """The ranges that the agents have to deliver between two offsets to a run of a consumer's query."""
-    before, found = parse(start), {}
-    for agent, to in parse(end).items():
-        since = before.get(agent)
-        if since == to or (since is not None and replace(since, brokers=to.brokers) == to):
-            continue
-        if since is not None and since.journal == to.journal and since.seq <= to.seq:
-            found[agent] = Range(consumer, run, to.journal, since.seq, since.total, to.seq)
-        else:
-            found[agent] = Range(consumer, run, to.journal, OWN_BEGINNING, 0, to.seq)
-    return found
+    before = parse(start)
+    return {agent: Range(consumer, run, to.journal, to.after, to.seq) for agent, to in parse(end).items() if before.get(agent) != to}
 
 
-def reached(offset: Offset, targets: Mapping[str, AgentOffset]) -> bool:
-    """Whether every agent has been planned up to its target."""
+def reached(offset: Offset, targets: Mapping[str, Arrived]) -> bool:
+    """Whether every agent has been planned up to its target, whichever beginning in its process the plans are of."""
     agents = parse(offset)
     return all(
-        (at := agents.get(agent)) is not None and at.journal == target.journal and at.seq >= target.seq for agent, target in targets.items()
+        (at := agents.get(agent)) is not None and journal_file(at.journal) == journal_file(target.journal) and at.seq >= target.seq
+        for agent, target in targets.items()
     )

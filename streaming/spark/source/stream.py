@@ -1,4 +1,4 @@
-"""The stream reader: plans how far each agent's journal goes into the next micro-batch, and reads that much.
+"""The stream reader: plans how far the rows of each agent go into the next micro-batch, and reads that much.
 
 Spark runs this object in three kinds of process. Only its options and the id of the run are pickled; everything else stays in its process.
 Nothing here raises because an agent is away, except where the user asked for everything there is.
@@ -24,17 +24,19 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxBytes, SupportsTriggerAvailableNow
 
 from streaming.broker.protocol.agent_calls import Call, Reason
-from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, Plan, PlanRequest, Range, Register
+from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Plan, PlanRequest, Range, Register
 from streaming.broker.protocol.event_tables import events_table
+from streaming.broker.protocol.known_ends import pack
 from streaming.broker.protocol.status_messages import Status, StatusRequest
 from streaming.common.arrays import Longs
-from streaming.common.event_row import Event
+from streaming.common.event_row import Event, journal_file
 from streaming.common.pace import QUICK_SECONDS, WorkCheck, due_without, read_schedule, write_check
 from streaming.common.rows import PACKED, Kind, pack_rows
 from streaming.common.workers import freeze_imports
-from streaming.errors import AgentError, SameAgentError, quoted
-from streaming.spark.client.agent_client import ANSWER_SECONDS, AgentClient
+from streaming.errors import AgentError, CheckpointError, SameAgentError, quoted
+from streaming.spark.client.agent_client import ANSWER_SECONDS, REGISTER_SECONDS, AgentClient
 from streaming.spark.source import agent_connections, offsets
+from streaming.spark.source.counted_file import NOT_ARRIVED, NOTHING_COUNTED, Arrived, Counted, read_counted
 from streaming.spark.source.job_options import SCHEMA, SourceOptions
 
 # --- the source's side of the pace: it waits until the next check for work is due, unless there is a reason to hurry.
@@ -171,7 +173,7 @@ TASKS = 2
 """Each task adds 40 ms to a micro-batch, whatever it reads, so all agents share few tasks."""
 
 REGISTER_AGAIN_SECONDS = 5.0
-"""How often a waiting consumer registers again with an agent that is not ready: after a restart the agent may not know the consumer."""
+"""An agent gets so long to publish where a run begins, before the run is registered again: it may not know it any more."""
 
 _POLL_SECONDS = 0.05
 _LONGEST_POLL_SECONDS = 0.5
@@ -200,11 +202,13 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         if options.checks is not None:
             agent_connections.leave_to_the_job()
-        self._run = str(uuid.uuid4())  # of this query; the reader that plans passes it to those that read
-        self._registered: dict[str, Status] = {}  # by address: the agents with which this consumer is registered
+        self._run = options.run or str(uuid.uuid4())  # of this query; the reader that plans passes it to those that read
+        self._registered: dict[str, Status] = {}  # by address: the agents with which this run is registered
+        self._registered_at: dict[str, float] = {}  # by address, seconds of `time.monotonic`
+        self._planned: dict[str, offsets.AgentOffset] = {}  # by agent: what this run has planned last
         self._backoff = agent_connections.Backoff()
         self._takes_all = False
-        self._targets: dict[str, offsets.AgentOffset] | None = None
+        self._targets: dict[str, Arrived] | None = None
         self._has_planned = False
         self._recalls: bool | None = None  # whether this run continues with an existing state; None before its first check
         self._turns = Turns(options.schedule)
@@ -219,17 +223,11 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxBytes(self._options.max_bytes)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """The first plan will wait until every agent has read what is there, and use that as the end.
-
-        What the checkpoint holds is not known before that plan. It decides where this consumer begins at an agent that it has not met.
-        """
+        """The first plan will wait until every agent has read what is there, and use that as the end."""
         self._takes_all = True
 
-    def _everything(self, agents: Mapping[str, offsets.AgentOffset]) -> dict[str, offsets.AgentOffset]:
-        """Wait until every agent has read what is there; returns how far each has come.
-
-        Args:
-            agents: what was planned by earlier runs.
+    def _everything(self, counted: Counted) -> dict[str, Arrived] | None:
+        """Wait until every agent has read what is there; returns how far each has come. None if one reads no further before it is read.
 
         Raises:
             AgentError: an agent cannot be reached, or has the name of another one.
@@ -237,7 +235,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         began = registered_at = answered_at = time.monotonic()
         while True:
             addresses = self._options.addresses()
-            self._register(addresses, agents)
+            self._register(addresses, counted)
             answers, now = agent_connections.ask_all(addresses, self._status, self._options.files), time.monotonic()
             errors = agent_connections.errors(addresses, self._options.files)
             twins = [address for address, error in errors.items() if isinstance(error, SameAgentError)]
@@ -249,7 +247,9 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     raise AgentError("; ".join(reasons) or "no agent has an address yet: is it running?")
                 self._forget(missing)
             elif not waiting:
-                return {one.agent: offsets.AgentOffset(one.journal, one.seq, one.total, 0) for one in answers.values()}
+                return {one.agent: Arrived(one.journal, one.seq) for one in answers.values()}
+            elif any(answers[address].full for address in waiting):
+                return None
             else:
                 answered_at = now
                 if now - registered_at > REGISTER_AGAIN_SECONDS:
@@ -265,7 +265,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         if not self._takes_all and not self._turns.wait():
             return start
-        end, hurry = self._latest(start, limit)
+        end, hurry = self._all(start, limit) if self._takes_all else self._latest(start, limit)
         check = self._turns.checked(hurry, idle=end is start)
         if self._options.checks is not None:
             try:
@@ -274,6 +274,26 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 log.error("the time of the last plan cannot be written", extra={"path": str(self._options.checks), "error": str(error)})
             self._report(self._options.checks)
         return end
+
+    def _all(self, start: offsets.Offset, limit: ReadLimit) -> tuple[offsets.Offset, Hurry]:
+        """The next part of everything that there is. If nothing is new, all of it was planned.
+
+        Raises:
+            AgentError: an agent does not deliver up to where it had come.
+        """
+        ends_at = None
+        while True:
+            end, hurry = self._latest(start, limit)
+            if end is not start or (self._targets is not None and offsets.reached(start, self._targets)):
+                return end, hurry
+            if self._targets is None:  # what is counted is not known yet, or an agent is about to read on
+                pass
+            elif ends_at is None:
+                ends_at = time.monotonic() + agent_connections.PATIENCE_SECONDS
+            elif time.monotonic() > ends_at:
+                away = agent_connections.errors(self._options.addresses(), self._options.files)
+                raise AgentError("; ".join(map(str, away.values())) or "an agent was started anew: not everything was planned")
+            time.sleep(_POLL_SECONDS)
 
     def _report(self, checks: Path) -> None:
         """Report to the job which agents do not answer here, when that has changed."""
@@ -293,53 +313,90 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             log.error("what the query knows of agents cannot be written", extra={"path": str(checks), "error": str(error)})
 
     def _latest(self, start: offsets.Offset, limit: ReadLimit) -> tuple[offsets.Offset, Hurry]:
-        if self._takes_all and self._targets is None:
-            self._targets = self._everything(offsets.parse(start))
         # the offset after the next part of the recall, which needs no agent; ``start`` if this run recalls nothing more
         if self._recalls is None:
             self._recalls = bool(start)
         recalled = offsets.recall(start, self._run, self._options.shards) if self._recalls else start
         if recalled is not start:
             return recalled, Hurry.NOW
+        counted = self._counted(start)
+        if counted is None:
+            return start, Hurry.SOON
+        if self._takes_all and self._targets is None:
+            self._targets = self._everything(counted)
         if self._targets is not None and self._has_planned and offsets.reached(start, self._targets):
             return start, Hurry.NOT
         self._has_planned = True  # plan once in any case: what an earlier run planned may not have arrived
-        agents, registered = offsets.parse(start), self._registered.keys()
-        self._register(self._options.addresses(), agents)
+        registered = self._registered.keys()
+        self._register(self._options.addresses(), counted)
         met = self._registered.keys() - registered
         budget = None if isinstance(limit, ReadAllAvailable) else self._budget(limit, len(self._registered))
+        late = self._late(counted)
+        plans = self._plans(counted.arrived, budget, late)
+        end = offsets.advance(start, plans.values(), counted.arrived)
+        if end is not start:
+            agents = offsets.parse(end)
+            self._planned |= {plan.agent: agents[plan.agent] for plan in plans.values() if plan.seq != NOT_BEGUN}
+        return end, _hurry(plans.values(), budget, waits=bool(met or late.intersection(plan.agent for plan in plans.values())))
+
+    def _counted(self, start: offsets.Offset) -> Counted | None:
+        """What the job has counted; None if that is not known, which is logged by whoever writes the file, or reads it.
+
+        Raises:
+            CheckpointError: the run is to end by itself, and waits in vain.
+        """
+        if self._options.counted is None:
+            agents = offsets.parse(start).items()
+            return replace(NOTHING_COUNTED, arrived={agent: Arrived(at.journal, at.seq) for agent, at in agents})
+        if not start:
+            return NOTHING_COUNTED
+        ends_at = time.monotonic() + (agent_connections.PATIENCE_SECONDS if self._takes_all else 0.0)
+        while (found := read_counted(self._options.counted)) is None and time.monotonic() < ends_at:
+            time.sleep(_LONGEST_POLL_SECONDS)
+        if found is None and self._takes_all:
+            raise CheckpointError(f"{self._options.counted} is not written: nothing can be planned without")
+        return found
+
+    def _late(self, counted: Counted) -> set[str]:
+        """The agents of which this run has planned something that has not arrived."""
+        return {agent for agent, at in self._planned.items() if not at.has_arrived(counted.arrived.get(agent, NOT_ARRIVED))}
+
+    def _plans(self, arrived: Mapping[str, Arrived], budget: int | None, missed: set[str]) -> dict[str, Plan]:
+        """The plans of the agents that take part now, by address. ``missed``: those whose rows have not arrived."""
         awake = self._backoff.awake(self._registered)
         plans = agent_connections.ask_all(
             awake,
-            lambda client: self._plan(client, agents, budget),
+            lambda client: self._plan(client, arrived, budget),
             self._options.files,
             call=Call.PLAN,
             seconds=ANSWER_SECONDS + self._options.wait_ms / 1000,
         )
-        brokers = {status.agent: status.brokers for status in self._registered.values()}
-        for address, plan in plans.items():
-            self._backoff.note(address, missed=plan.missed, alone=len(self._registered) == 1)
-        late = {address for address, plan in plans.items() if plan.missed}
+        begun = {address: plan for address, plan in plans.items() if plan.seq != NOT_BEGUN}  # what others miss is planned again first
+        for address, plan in begun.items():
+            self._backoff.note(address, missed=plan.agent in missed, alone=len(self._registered) == 1)
+        late = {address for address, plan in begun.items() if plan.agent in missed}
         self._rescan_soon(late)  # nobody waits once more for the rows of one that does not even answer that
         plans = {address: plan for address, plan in plans.items() if address not in late or address in self._registered}
         self._registered = {
             address: replace(status, journal=plans[address].journal) if address in plans else status
             for address, status in self._registered.items()
-            if address not in awake or (address in plans and self._is_known(status, plans[address]))
+            if address not in awake or (address in plans and self._is_known(address, status, plans[address]))
         }
-        hurry = _hurry(plans.values(), budget, met=bool(met))
-        return offsets.advance(start, plans.values(), brokers), hurry
+        return plans
 
-    def _plan(self, client: AgentClient, agents: Mapping[str, offsets.AgentOffset], budget: int | None) -> Plan:
+    def _plan(self, client: AgentClient, arrived: Mapping[str, Arrived], budget: int | None) -> Plan:
         agent = self._registered[client.address].agent
-        plan = client.plan(self._request(agents.get(agent), budget))
+        plan = client.plan(self._request(arrived.get(agent, NOT_ARRIVED), budget))
         if plan.agent != agent:  # it was renamed, and is registered anew; its plan would move on how far another agent is read
             raise AgentError(f"agent at {client.address}: it is {agent}, and plans for {quoted(plan.agent)}", Reason.PROTOCOL)
         return plan
 
-    def _is_known(self, status: Status, plan: Plan) -> bool:
-        """Whether the agent that planned knows this consumer. One that went away, or has a new journal, may not: it is registered again."""
-        return plan.seq != NOT_BEGUN and (bool(self._options.consumer) or plan.journal == status.journal)
+    def _is_known(self, address: str, status: Status, plan: Plan) -> bool:
+        """Whether this run is known to the agent that has planned, or may be in a moment: else it is registered again."""
+        if plan.seq != NOT_BEGUN:
+            return True
+        is_same = journal_file(plan.journal) == journal_file(status.journal)
+        return is_same and time.monotonic() - self._registered_at.get(address, 0.0) < REGISTER_AGAIN_SECONDS
 
     def _status(self, client: AgentClient) -> Status:
         return client.status(StatusRequest(consumer=self._options.consumer))
@@ -351,36 +408,33 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         answers = agent_connections.ask_all(addresses, self._status, self._options.files)
         self._forget(set(addresses) - set(self._but(answers, agent_connections.misfits(answers, self._options.files))))
 
-    def _request(self, at: offsets.AgentOffset | None, budget: int | None) -> PlanRequest:
+    def _request(self, arrived: Arrived, budget: int | None) -> PlanRequest:
         wait_ms = self._options.wait_ms if self._targets is None else 0
-        journal, after, total = ("", -1, -1) if at is None else (at.journal, at.seq, at.total)
-        return PlanRequest(self._options.consumer, self._run, journal, after, budget, wait_ms, total=total)
+        return PlanRequest(self._options.consumer, self._run, arrived.journal, arrived.seq, budget, wait_ms)
 
     def _budget(self, limit: ReadLimit, count: int) -> int:
         size = limit.max_bytes if isinstance(limit, ReadMaxBytes) else self._options.max_bytes
         return max(1, size // max(1, count))
 
-    def _register(self, addresses: tuple[str, ...], agents: Mapping[str, offsets.AgentOffset]) -> None:
-        """Register this consumer with the agents that do not know it yet.
-
-        Args:
-            agents: what has been planned so far.
-        """
+    def _register(self, addresses: tuple[str, ...], counted: Counted) -> None:
+        """Register this run with the agents that do not know it yet."""
         self._forget(set(self._registered) - set(addresses))
         files = self._options.files
         strangers = agent_connections.ask_all([each for each in addresses if each not in self._registered], self._status, files)
-        journals = {agent: at.journal for agent, at in agents.items()}
+        journals = {agent: at.journal for agent, at in counted.arrived.items()}
         strangers = self._but(strangers, agent_connections.misfits(strangers, files))
         strangers = self._but(strangers, agent_connections.unwelcome(strangers, self._registered, journals, self._options.cluster_id))
         registered = agent_connections.ask_all(
             strangers,
-            lambda client: client.register(self._registration(strangers[client.address], agents)),
+            lambda client: client.register(self._registration(strangers[client.address], counted)),
             files,
             call=Call.REGISTER,
+            seconds=REGISTER_SECONDS,
         )
         for address in registered:
             self._backoff.wake(address)
         self._registered |= registered
+        self._registered_at |= dict.fromkeys(registered, time.monotonic())
 
     def _but(self, answers: dict[str, Status], refused: Mapping[str, AgentError]) -> dict[str, Status]:
         """The answers without the agents that may not take part. Those are left alone for a while."""
@@ -391,9 +445,10 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _forget(self, addresses: Collection[str]) -> None:
         self._registered = {address: status for address, status in self._registered.items() if address not in addresses}
 
-    def _registration(self, status: Status, agents: Mapping[str, offsets.AgentOffset]) -> Register:
-        resumed = offsets.knows(agents, status.agent, status.brokers)
-        return Register(self._options.consumer, self._options.start_from, resumed, run=self._run)
+    def _registration(self, status: Status, counted: Counted) -> Register:
+        resumed = not counted.brokers.isdisjoint(status.brokers)
+        positions = pack(counted.ends(status.brokers))
+        return Register(self._options.consumer, self._options.start_from, resumed, run=self._run, positions=positions)
 
     def partitions(self, start: offsets.Offset, end: offsets.Offset) -> list[Delivery]:
         """The tasks of a micro-batch."""
@@ -425,16 +480,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 raise AgentError(f"agent {agent} does not answer, and a first attempt at this task may have received its rows")
 
     def commit(self, end: offsets.Offset) -> None:
-        """Report to the agents that a micro-batch is through."""
-        at = offsets.parse(end)
-        commits = {
-            address: Committed(self._options.consumer, self._run, at[status.agent].journal, at[status.agent].seq)
-            for address, status in self._registered.items()
-            if status.agent in at
-        }
-        agent_connections.ask_all(
-            commits, lambda client: client.committed(commits[client.address]), self._options.files, call=Call.COMMITTED
-        )
+        """Nothing has to be told: the agents keep nothing for a query, and each plan says what has arrived."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Only the options and the id of the run are pickled."""
@@ -442,6 +488,8 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             "_options": self._options,
             "_run": self._run,
             "_registered": {},
+            "_registered_at": {},
+            "_planned": {},
             "_backoff": agent_connections.Backoff(),
             "_takes_all": self._takes_all,
             "_targets": None,
@@ -454,19 +502,19 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _arrived(agent: str, request: Range, total: int) -> pa.Table:
-    """The event that all of a range has arrived. An agent sends with it what did not arrive before: nothing before its end is missing."""
+    """The event that all of a range has arrived. It begins where what had arrived before ends: nothing before its end is missing."""
     return events_table(agent, request.journal, [(request.upto, [Event(kind=Kind.ARRIVED, bytes=total)])])
 
 
-def _hurry(plans: Collection[Plan], budget: int | None, *, met: bool) -> Hurry:
+def _hurry(plans: Collection[Plan], budget: int | None, *, waits: bool) -> Hurry:
     """How soon the next check for work has to follow these plans.
 
     Args:
-        met: an agent was registered just now: it will publish in a moment where its logs begin for this consumer.
+        waits: an agent was registered just now, and will publish in a moment where its logs begin; or something planned has not arrived.
     """
     if budget is not None and any(plan.more for plan in plans):
         return Hurry.NOW
-    return Hurry.SOON if met or any(plan.missed or plan.seq == NOT_BEGUN for plan in plans) else Hurry.NOT
+    return Hurry.SOON if waits or any(plan.seq == NOT_BEGUN for plan in plans) else Hurry.NOT
 
 
 def _attempt() -> int:

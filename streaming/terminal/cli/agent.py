@@ -30,12 +30,15 @@ OFF = "off"
     "ladder_rate",
     "scrub_rate",
     "scrub_every",
-    "consumer_expiry",
-    "journal_max_bytes",
-    "journal_max_age",
     "redact_ids",
 )
-@click.option("--journal", type=click.Path(path_type=Path), required=True, metavar="DIR", help="The directory of the agent's journal.")
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Keep in this directory what costs a scan of closed segments to know again after a restart. It may be deleted at any time. "
+    "Without it the agent writes nothing.",
+)
 @click.option(
     "--listen", default=str(DEFAULT_LISTEN), show_default=True, metavar="HOST:PORT", help="Address for jobs. Port 0 takes any free port."
 )
@@ -52,7 +55,7 @@ OFF = "off"
     f"{OFF} or 0s: it does not end by itself.",
 )
 @click.option("--child", is_flag=True, hidden=True, help="Print the address, and end when standard input does.")
-def command(settings: Settings, journal: Path, listen: str, name: str, let_go_after: str, child: bool) -> None:
+def command(settings: Settings, cache: Path | None, listen: str, name: str, let_go_after: str, child: bool) -> None:
     """Watch the log dirs of this host and serve what is appended to jobs, until SIGTERM or Ctrl-C.
 
     It reads Kafka's files, and never writes or locks them. Without --tls-cert and a way to authenticate its jobs (--token-file or
@@ -62,13 +65,12 @@ def command(settings: Settings, journal: Path, listen: str, name: str, let_go_af
     from streaming.broker.agent.parts import AgentOptions
     from streaming.broker.agent.process import serve
     from streaming.broker.agent.security import ServerFiles
-    from streaming.broker.journal.consumers import JournalBounds
 
     serve(
         AgentOptions(
             name=_checked(name),
             log_dirs=settings.log_dirs,
-            journal=journal,
+            cache=cache,
             listen=_address(listen),
             files=ServerFiles(
                 tls_cert=settings.tls_cert,
@@ -85,11 +87,6 @@ def command(settings: Settings, journal: Path, listen: str, name: str, let_go_af
             scrub_every_ms=int(settings.scrub_every.total_seconds() * 1000),
             producers_limit=settings.producers_limit,
             redact_ids=settings.redact_ids,
-            bounds=JournalBounds(
-                settings.journal_max_bytes,
-                int(settings.journal_max_age.total_seconds() * 1000),
-                int(settings.consumer_expiry.total_seconds() * 1000),
-            ),
             child=child,
             let_go_after_ms=_milliseconds(let_go_after),
             limits_given=bool(settings.server_properties or settings.broker_config),

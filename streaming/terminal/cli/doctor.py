@@ -50,8 +50,8 @@ def command(settings: Settings, job: str | None, bundle: Path | None, form: str)
     """Look for what keeps segtail from working here, and say which command mends it.
 
     It checks Java, Python and PySpark, the limits of the system, the rights to read the log dirs, clocks, the space for the checkpoint, the
-    checkpoint and its journal, certificates, agents, and the address of the metrics; with --job also what a running job says of itself.
-    It takes the options of `segtail run` and `segtail agent`, or their file by --config, and changes nothing.
+    checkpoint itself, certificates, agents, and the address of the metrics; with --job also what a running job says of itself. It takes
+    the options of `segtail run` and `segtail agent`, or their file by --config, and changes nothing.
 
     --bundle writes an archive for whoever is to help: versions, the configuration, these findings, what the job says of itself, its
     metrics, and the last lines of the units' log. Tokens, passwords and keys are masked; names of hosts, topics and groups are in it.

@@ -1,4 +1,4 @@
-"""Checks of what a job keeps: space for the checkpoint, the checkpoint itself, its journal, and who holds them."""
+"""Checks of what a job keeps: space for the checkpoint, the checkpoint itself, and who holds it."""
 
 import json
 import os
@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from streaming.broker.journal.database import VERSION as JOURNAL_VERSION
 from streaming.common.units import format_size
 from streaming.kafka.formats.properties import known_clusters
 from streaming.spark.job.checkpoint import VERSION as CHECKPOINT_VERSION
@@ -61,12 +60,12 @@ def check_space(setup: Setup) -> Iterator[Diagnosis]:
             command=f"sudo install -d -o {os.geteuid()} {quoted(checkpoint)}",
         )
         return
-    free, most = shutil.disk_usage(place).free, setup.settings.journal_max_bytes
-    what = f"{format_size(free)} are free for the checkpoint {checkpoint}, and its journal takes up to {format_size(most)}"
-    if free < most:
+    free = shutil.disk_usage(place).free
+    what = f"{format_size(free)} are free for the checkpoint {checkpoint}"
+    if free < _LEAST:
         yield Diagnosis(
             check=_SPACE,
-            state=Outcome.FAULT if free < _LEAST else Outcome.WARNING,
+            state=Outcome.FAULT,
             what=what,
             command=f"segtail run --checkpoint {quoted(_elsewhere(place))} ...",
         )
@@ -103,14 +102,6 @@ def check_checkpoint(setup: Setup) -> Iterator[Diagnosis]:
         )
         return
     yield _holder(directory)
-
-
-def job_id_of(directory: Path) -> str:
-    """The id of the checkpoint's job, "" if there is none that can be read."""
-    try:
-        return _read(directory / "job.json").job_id
-    except (OSError, ValueError, TypeError):
-        return ""
 
 
 def _read(path: Path) -> JobIdentity:
@@ -175,53 +166,3 @@ def _holder(directory: Path) -> Diagnosis:
         return Diagnosis(check=_CHECKPOINT, state=Outcome.FINE, what=f"no job holds {directory}")
     who = f"process {held}" if held else "a process of another container"
     return Diagnosis(check=_CHECKPOINT, state=Outcome.FINE, what=f"{who} holds {directory}: a job runs with it, and a second one cannot")
-
-
-_JOURNAL = "journal"
-_MAGIC = b"SQLite format 3\0"
-_VERSION_AT = 60
-"""Where SQLite keeps ``user_version`` in the first page (https://www.sqlite.org/fileformat.html, 1.3), big-endian."""
-
-_HEADER_BYTES = 100
-
-
-def check_journal(setup: Setup) -> Iterator[Diagnosis]:
-    """Read the header of the file alone: SQLite itself would write beside a file that it opens."""
-    directory = setup.settings.checkpoint.absolute() / "agent"
-    path = directory / "journal.db"
-    try:
-        with path.open("rb") as file:
-            header = file.read(_HEADER_BYTES)
-        size = path.stat().st_size
-    except FileNotFoundError:
-        yield Diagnosis(check=_JOURNAL, state=Outcome.NOT_APPLICABLE, what=f"there is no journal in {directory} yet")
-        return
-    except PermissionError:
-        command = f'sudo chown -R "$(id -u)" {quoted(directory)}'
-        yield Diagnosis(check=_JOURNAL, state=Outcome.FAULT, what=f"{path} may not be read", command=command)
-        return
-    yield _version(path, header, size, setup.settings.journal_max_bytes)
-    holder = holder_of(directory / "journal.lock")
-    if holder is None:
-        yield Diagnosis(check=_JOURNAL, state=Outcome.UNKNOWN, what=f"the kernel does not tell whether an agent holds {path}")
-    elif holder:
-        who = f"process {holder}" if holder > 0 else "a process of another container"
-        yield Diagnosis(check=_JOURNAL, state=Outcome.FINE, what=f"{who} holds {path}: an agent runs with it, and a second one cannot")
-
-
-def _version(path: Path, header: bytes, size: int, most: int) -> Diagnosis:
-    aside = f"mv {quoted(path.parent)} {quoted(f'{path.parent}.damaged')}"
-    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
-        what = f"{path} is damaged: put its directory aside; what the job has counted stays counted once"
-        return Diagnosis(check=_JOURNAL, state=Outcome.FAULT, what=what, command=aside)
-    version = int.from_bytes(header[_VERSION_AT : _VERSION_AT + 4])
-    if version not in (0, JOURNAL_VERSION):  # 0: its first transaction is not in the file itself yet
-        needed = "use the segtail that wrote it, or put its directory aside"
-        what = f"{path} is of version {version}, this segtail reads {JOURNAL_VERSION}: {needed}"
-        return Diagnosis(check=_JOURNAL, state=Outcome.FAULT, what=what, command=aside)
-    if size > most:
-        what = f"{path} has {format_size(size)}, more than journal_max_bytes, {format_size(most)}: the next start of its agent trims it"
-        return Diagnosis(check=_JOURNAL, state=Outcome.WARNING, what=what)
-    return Diagnosis(
-        check=_JOURNAL, state=Outcome.FINE, what=f"{path} is of version {version or JOURNAL_VERSION} and has {format_size(size)}"
-    )

@@ -7,7 +7,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from streaming.broker.protocol.status_json import AgentState, Status
-from streaming.broker.protocol.status_messages import StatusRequest
 from streaming.common.certificates import read_ca, read_pair
 from streaming.common.targets import Scheme, Target
 from streaming.common.units import Address, format_age, format_count, format_duration, format_list, format_name, format_time
@@ -15,7 +14,7 @@ from streaming.common.web.gate import read_web_config
 from streaming.errors import AgentError, SegtailError, UsageError
 from streaming.spark.client.address_lookup import ClientFiles, addresses, unresolved
 from streaming.spark.client.agent_client import AgentClient
-from streaming.terminal.doctor.checkpoint_checks import holder_of, job_id_of
+from streaming.terminal.doctor.checkpoint_checks import holder_of
 from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup, quoted
 
 # --- finds when the certificates end that the settings name.
@@ -116,9 +115,8 @@ def check_agents(setup: Setup) -> Iterator[Diagnosis]:
         host = Target.parse(name).address.host
         yield Diagnosis(check=_AGENTS, state=Outcome.FAULT, what=f"{name} has no address", command=f"getent ahosts {host}")
     clusters: dict[str, str] = {}
-    job_id = job_id_of(chosen.checkpoint.absolute())
     for address in found:
-        yield from _of_agent(address, files, job_id, setup.now, clusters)
+        yield from _of_agent(address, files, setup.now, clusters)
     if len(clusters) > 1:
         several = format_list([f"{agent} of {cluster}" for cluster, agent in clusters.items()], 3)
         yield Diagnosis(
@@ -126,14 +124,14 @@ def check_agents(setup: Setup) -> Iterator[Diagnosis]:
         )
 
 
-def _of_agent(address: str, files: ClientFiles, job_id: str, now: float, clusters: dict[str, str]) -> Iterator[Diagnosis]:
+def _of_agent(address: str, files: ClientFiles, now: float, clusters: dict[str, str]) -> Iterator[Diagnosis]:
     target = Target.parse(address)
     pem = _certificate_of(target) if target.scheme is Scheme.TLS else b""
     if pem:
         yield of_end(f"the certificate of the agent at {target.address}", end_of(pem), now, check=_AGENTS)
     client = AgentClient(address, files)
     try:
-        status = client.status(StatusRequest(consumer=job_id))  # so that it says, too, whether the job belongs to another token
+        status = client.status()
         client.check(status)
     except SegtailError as error:
         names = names_of(pem) if pem and isinstance(error, AgentError) and error.reason == "untrusted" else []

@@ -14,7 +14,7 @@ from streaming.broker.disk.log_dir_search import open_below
 from streaming.common import java
 from streaming.common.settings import Settings
 from streaming.errors import JavaError, LogDirError
-from streaming.terminal.doctor.checkpoint_checks import check_checkpoint, check_journal, check_space
+from streaming.terminal.doctor.checkpoint_checks import check_checkpoint, check_space
 from streaming.terminal.doctor.connection_checks import check_agents, check_certificates, check_listening
 from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup
 from streaming.terminal.doctor.log_dir_checks import check_brokers, check_clocks, check_limits, check_permissions
@@ -86,7 +86,6 @@ _CHECKS = (
     check_clocks,
     check_space,
     check_checkpoint,
-    check_journal,
     check_certificates,
     check_agents,
     check_listening,

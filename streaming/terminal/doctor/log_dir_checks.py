@@ -21,7 +21,7 @@ from streaming.rules.broker_process import LockState, ProcessState
 from streaming.terminal.doctor.diagnosis import Diagnosis, Outcome, Setup, quoted
 
 _SPARE = 512
-"""Descriptors for all that is no log: the journal, sockets, files that are read for a moment."""
+"""Descriptors for all that is no log: sockets, files that are read for a moment."""
 
 
 def check_limits(setup: Setup) -> Iterator[Diagnosis]:

@@ -1,9 +1,10 @@
-"""An agent without a process of its own: it publishes the logs of log dirs into a journal in memory. Only its caller reads that journal.
+"""An agent without a process of its own: it publishes the logs of log dirs into a journal. Only its caller reads that journal.
 
 Reading begins at the active segments. Producer snapshots contain the transactions that are open there, so no closed segment is read.
 """
 
 import logging
+import sys
 from collections.abc import Callable, Collection
 from pathlib import Path
 
@@ -66,7 +67,7 @@ class OfflineAgent:
         self.cluster = ClusterView(log_dirs, running_configs(log_dirs, is_given))
         self.complete = True
         """Whether every log was read to its end."""
-        self._journal = Journal(None, log_dirs.cluster_id, clock_ms)
+        self._journal = Journal(most_bytes=sys.maxsize)
         self.watcher = Watcher(
             log_dirs,
             self._journal,
@@ -104,7 +105,7 @@ class OfflineAgent:
         Args:
             directories: directories of logs that may have new segments.
         """
-        self.watcher.note_consumer()
+        self.watcher.check_all()
         return self._poll(directories)
 
     def _poll(self, directories: Collection[Path]) -> pa.Table:
@@ -128,7 +129,9 @@ class OfflineAgent:
                 self._sleep(rest)
         self.host_status.refresh()
         after, self._taken = self._taken, self._journal.end().seq
-        return blocks_table(NAME, self._journal.id, self._journal.blocks(after, self._taken))
+        blocks = self._journal.blocks(after, self._taken)
+        self._journal.clear()
+        return blocks_table(NAME, self._journal.id, blocks)
 
     def status(self) -> Status:
         """The status that an agent would send; the table needs parts of it."""
@@ -152,5 +155,4 @@ class OfflineAgent:
 
     def close(self) -> None:
         """Close every file."""
-        self.watcher.abandon()
-        self._journal.close()
+        self.watcher.close()

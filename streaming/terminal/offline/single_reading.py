@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.group_answers import answer
 from streaming.broker.disk.availability import LogDirs
-from streaming.broker.journal.joined_ranges import cut, overwritten_from
+from streaming.broker.journal.range_values import cut, overwritten_from
 from streaming.broker.protocol.listing_json import AwayBroker
 from streaming.broker.watcher.registry import Scope
 from streaming.broker.watcher.tail import Tail

@@ -1,4 +1,4 @@
-"""Ranges of a log that are joined to one event and cut again: how their values of bytes are merged, and where to cut."""
+"""Values that events of ranges have as bytes, and the part of a range from an offset on."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -9,13 +9,20 @@ import numpy as np
 import pyarrow as pa
 
 from streaming.common.event_row import Event
-from streaming.common.rows import COORDINATOR, TRANSACTION_STEPS, Step, pack_rows, unpack_entries
+from streaming.common.rows import COORDINATOR, TRANSACTION_STEPS, pack_rows
 from streaming.errors import FormatError
 from streaming.kafka.scan.coordinator_entries import CoordinatorEntry
 from streaming.kafka.scan.sums import COUNTS, NO_ARRIVALS, first_offset_above, sums_from
-from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps, merge_steps, steps_from
+from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps, steps_from
 
-# --- values that events contain as bytes, and how the values of two neighboring ranges are merged.
+log = logging.getLogger(__name__)
+
+_Range = TypeVar("_Range", bound=Event)
+
+_SUMMED = ("base_offset", "max_timestamp", *COUNTS)
+
+_NOT_JUDGED: dict[str, Any] = {each.name: getattr(NO_ARRIVALS, each.name) for each in fields(NO_ARRIVALS)}
+"""How late batches arrived that are published again is not known."""
 
 
 def decode_steps(blob: bytes | None) -> Steps:
@@ -33,24 +40,6 @@ def encode_ongoing(ongoing: Steps) -> bytes:
     return ongoing.tobytes()
 
 
-def merged_steps(first: bytes | None, later: bytes | None, first_bytes: int) -> bytes | None:
-    """The steps of a range of ``first_bytes`` bytes and of the range right after it, as the steps of one range."""
-    return first if later is None else encode_steps(merge_steps(decode_steps(first), decode_steps(later), first_bytes))
-
-
-def still_counts(blob: bytes | None) -> bytes | None:
-    """The steps that decide what is open after them: the last marker of each producer, and its data since then."""
-    steps = decode_steps(blob)
-    if not len(steps):
-        return None
-    order = np.argsort(steps["producer_id"], kind="stable")
-    producers, indexes = steps["producer_id"][order], np.arange(len(steps))
-    firsts = np.flatnonzero(np.append(True, producers[1:] != producers[:-1]))
-    last_markers = np.maximum.reduceat(np.where(steps["step"][order] == Step.DATA, -1, indexes), firsts)
-    kept = indexes >= np.repeat(last_markers, np.diff(np.append(firsts, len(steps))))
-    return encode_steps(steps[np.sort(order[kept])])
-
-
 def encode_entries(entries: Sequence[CoordinatorEntry], redact: Callable[[str], str]) -> bytes | None:
     """The coordinator entries of a range of ``__transaction_state``, as a column of its event.
 
@@ -66,26 +55,6 @@ def encode_entries(entries: Sequence[CoordinatorEntry], redact: Callable[[str], 
 
 NO_ENTRIES = pack_rows(pa.RecordBatch.from_pylist([], COORDINATOR))
 """The entries before the first byte of a log of ``__transaction_state``: there are none."""
-
-
-def merged_entries(first: bytes | None, later: bytes | None) -> bytes | None:
-    """The newest entries of a range of ``__transaction_state`` and of the range right after it, as the entries of one range."""
-    if first is None or later is None:
-        return first if later is None else later
-    both = pa.Table.from_batches([unpack_entries(first), unpack_entries(later)])
-    newest = {transactional_id: row for row, transactional_id in enumerate(both["transactional_id"].to_pylist())}
-    (merged,) = both.take(sorted(newest.values())).combine_chunks().to_batches()
-    return pack_rows(merged)
-
-
-log = logging.getLogger(__name__)
-
-_Range = TypeVar("_Range", bound=Event)
-
-_SUMMED = ("base_offset", "max_timestamp", *COUNTS)
-
-_NOT_JUDGED: dict[str, Any] = {each.name: getattr(NO_ARRIVALS, each.name) for each in fields(NO_ARRIVALS)}
-"""How late batches arrived that are published again is not known."""
 
 
 def cut(row: _Range, offset: int) -> _Range | None:
