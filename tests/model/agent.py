@@ -1,36 +1,38 @@
-"""One broker's agent without a process: the real parts on real files, called over a wire that can fail, killed between any two writes."""
+"""An agent without a process: the real parts on real files, called over a wire that can fail, killed at any of its publications."""
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from sqlite3 import Connection
 from typing import Any
 from unittest.mock import patch
 
 from streaming.broker.agent.call_answers import answers
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.host_status import HostStatus
+from streaming.broker.agent.jobs import Jobs
 from streaming.broker.agent.polling_thread import HostWatch, Polls
-from streaming.broker.agent.service import Allowance, Owners, Service
+from streaming.broker.agent.service import Allowance, Service
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.disk.opening import Calling
-from streaming.broker.journal.consumers import Consumers, JournalBounds
-from streaming.broker.journal.database import Database
-from streaming.broker.journal.journal import Journal
+from streaming.broker.journal.blocks import AppendedRanges
+from streaming.broker.journal.journal import Begun, Journal, Stand
 from streaming.broker.protocol.agent_calls import Call
-from streaming.broker.protocol.consumer_messages import Register
+from streaming.broker.watcher.beginnings import Beginning
 from streaming.broker.watcher.watcher import Watcher
+from streaming.common.event_row import Event
+from streaming.common.log_key import LogKey
+from streaming.errors import FencedError
 from streaming.spark.client.agent_client import AgentClient
-from tests.builders import CLUSTER_ID
 from tests.clocks import Clock
-from tests.watcher import joined
 
 MOST_TURNS = 200
 
 PRINCIPAL = "jobs"
 """Whose token the jobs have."""
+
+MOST_BYTES = 1 << 20
+"""Of a ring that drops nothing here."""
 
 
 class Killed(BaseException):
@@ -38,68 +40,108 @@ class Killed(BaseException):
 
 
 class Fuse:
-    """Burns down with every commit of a journal."""
+    """Burns down with every publication: then the process is killed, or its watcher finds that another one has replaced it."""
 
     def __init__(self) -> None:
-        self.left = -1
-        self.before = True
+        self.put_out()
+
+    def put_out(self) -> None:
+        self.left, self.before, self.leads_to = -1, True, ""
 
     def burn(self, *, before: bool) -> None:
         if before is self.before and self.left >= 0:
             self.left -= 1
             if self.left < 0:
-                raise Killed
+                raise Killed if self.leads_to == "killed" else FencedError("another watcher has replaced this one")
 
 
-class FusedDatabase(Database):
-    """A journal's file whose process may be killed right before or right after any commit."""
+class FusedJournal(Journal):
+    """A journal that burns the agent's fuse, and tells which job's beginning is published."""
 
-    fuse = Fuse()
+    fuse: Fuse
+    began: Callable[[Begun], None]
 
-    @contextmanager
-    def transaction(self) -> Iterator[Connection]:
-        with super().transaction() as run:
-            yield run
-            self.fuse.burn(before=True)
+    def publish(
+        self,
+        events: Sequence[Event],
+        stands: Iterable[Stand] = (),
+        gone: Iterable[LogKey] = (),
+        begun: Begun | None = None,
+        ranges: AppendedRanges | None = None,
+    ) -> None:
+        self.fuse.burn(before=True)
+        if begun is not None:
+            self.began(begun)
+        super().publish(events, stands, gone, begun, ranges)
         self.fuse.burn(before=False)
 
 
 class Agent:
-    """What runs beside one broker."""
+    """What runs beside a broker.
 
-    def __init__(self, number: int, broker: int, log_dirs: list[Path], directory: Path, clock: Clock) -> None:
-        self.number, self.broker, self.name = number, broker, f"agent {number}"
+    Args:
+        broker: whose log dirs it watches.
+        began: called where a job's beginning is published, before the logs stand there.
+    """
+
+    def __init__(
+        self, number: int, broker: int, log_dirs: list[Path], clock: Clock, began: Callable[["Agent", Beginning], None], *, up: bool = True
+    ) -> None:
+        self.number, self.name = number, f"agent {number}"
         self.up = False
-        self.waiting: list[str] = []  # jobs, in the order in which they begin
         self.fuse = Fuse()
         self.clock = clock
-        self.owners_clock = Clock(0)
-        self.log_dirs, self._directory = log_dirs, directory
-        self.start()
+        self.jobs_clock = Clock(0)
+        self.most_bytes = MOST_BYTES
+        self._began = began
+        self.watch(broker, log_dirs)
+        if up:
+            self.start()
 
-    def register(self, request: Register) -> bytes:
-        """Answer a consumer, and note who waits for its beginning, in order."""
-        answer = self.service.register(request, PRINCIPAL).encode()
-        if request.consumer not in self.waiting and self.consumers.committed(request.consumer) is None:
-            self.waiting.append(request.consumer)
-        return answer
+    def watch(self, broker: int, log_dirs: list[Path]) -> None:
+        """Watch these log dirs from the next start on."""
+        self.broker, self._log_dirs = broker, log_dirs
+
+    # --- the process
 
     def start(self) -> None:
-        log_dirs = open_log_dirs(self.log_dirs)
-        with patch("streaming.broker.journal.journal.Database", FusedDatabase):
-            self.journal = Journal(self._directory, CLUSTER_ID, self.clock)
-        self.journal.database.fuse = self.fuse  # type: ignore[attr-defined]
-        self.consumers = Consumers(self.journal, self.clock)
-        cluster = ClusterView(log_dirs)
-        self.watcher = Watcher(log_dirs, self.journal, cluster, self.clock, producers_limit=100, attached=self.consumers.any(), few_logs=0)
-        host_status = HostStatus(log_dirs, cluster, self.watcher.tails, self.clock, self.watcher.recovery)
-        looking = HostWatch(self.watcher, cluster, host_status)
-        owners, beginnings = Owners(self.owners_clock), Allowance(1 << 40, 1.0)
-        self.service = Service(self.name, self.journal, self.consumers, lambda: looking, Polls(), owners=owners, beginnings=beginnings)
+        """With nothing of what was before."""
+        self._opened = open_log_dirs(self._log_dirs)
+        self.journal = FusedJournal(self.most_bytes)
+        self.journal.fuse, self.journal.began = self.fuse, self._note_begun
+        self.jobs = Jobs(self.journal.id, self.jobs_clock)
+        self._polls = Polls()
+        self._asked: list[tuple[Begun, Beginning]] = []
+        self._start_watcher()
+        beginnings = Allowance(1 << 40, 1.0)
+        self.service = Service(self.name, self.journal, self.jobs, lambda: self._looking, self._polls, beginnings=beginnings)
         self.up = True
 
+    def _start_watcher(self) -> None:
+        cluster = ClusterView(self._opened)
+        self.watcher = Watcher(
+            self._opened,
+            self.journal,
+            cluster,
+            self.clock,
+            producers_limit=100,
+            attached=bool(self.journal.cursors()),
+            few_logs=0,
+            is_full=self.is_full,
+        )
+        host_status = HostStatus(self._opened, cluster, self.watcher.tails, self.clock, self.watcher.recovery)
+        self._looking = HostWatch(self.watcher, cluster, host_status)
+
+    def replace_watcher(self) -> None:
+        """Another watcher goes on from what is published, as for one that stands still in a dead disk."""
+        self.fuse.put_out()
+        for tail in self.watcher.tails():
+            tail.close()
+        self._asked = []  # what the one before was asked for is asked of this one again
+        self._start_watcher()
+
     def stop(self, *, killed: bool) -> None:
-        self.fuse.left = -1
+        self.fuse.put_out()
         if not self.up:
             return
         self.up = False
@@ -108,7 +150,6 @@ class Agent:
                 tail.close()
         else:
             self.watcher.close()
-        self.journal.close()
 
     def call(self, what: Callable[[], Any]) -> Any:
         """Do something in the agent's process, which may be killed in it."""
@@ -117,6 +158,12 @@ class Agent:
         except Killed:
             self.stop(killed=True)
             raise
+
+    def is_full(self) -> bool:
+        """As `streaming.broker.agent.parts.Parts` has it: so much waits that no more is read."""
+        return self.journal.size_after(self.jobs.furthest()) >= self.most_bytes // 2
+
+    # --- its watcher
 
     def look(self, hints: set[Path] | None = None) -> None:
         """Turn until there is nothing more to do."""
@@ -132,11 +179,15 @@ class Agent:
         self._turn(hints, budget)
 
     def _turn(self, hints: set[Path], budget: int | None) -> bool:
-        return bool(self.call(lambda: self.watcher.poll(hints, budget)))
+        try:
+            return bool(self.call(lambda: self.watcher.poll(hints, budget)))
+        except FencedError:
+            self.replace_watcher()
+            return True
 
     @contextmanager
     def held_up(self, at: int, meanwhile: Callable[[], None]) -> Iterator[None]:
-        """What is done in the agent's process stands still once, at this one of its calls of the disk and of its writes."""
+        """What is done in the agent's process stands still once, at this one of its calls of the disk and of its publications."""
         enter, burn, points = Calling.__enter__, self.fuse.burn, count()
 
         def point() -> None:
@@ -154,34 +205,40 @@ class Agent:
         with patch.object(Calling, "__enter__", enter_late), patch.object(self.fuse, "burn", burn_late):
             yield
 
-    def trim(self, bounds: JournalBounds) -> None:
-        """Forget, slice by slice, what nobody needs and what is beyond the bounds."""
-        with joined.at_once():
-            while self.call(lambda: self.consumers.trim(bounds)):
-                pass
+    # --- its jobs
 
-    # --- its journal's files
+    def asked(self) -> list[Beginning]:
+        """The beginnings that its watcher has not published yet, in order."""
+        return [beginning for begun, beginning in self._asked if not begun.done.is_set()]
 
-    def save_journal(self, copy: int) -> None:
-        """Copy the files as they are, as a snapshot of the machine's disk does."""
-        shutil.rmtree(self._copy(copy), ignore_errors=True)
-        shutil.copytree(self._directory, self._copy(copy))
+    def has_begun(self, job: str, run: str) -> bool:
+        """Whether it has published the beginning of a job's run, and dropped nothing that follows as far as it can say."""
+        place = self.jobs.place(PRINCIPAL, job, run) if self.up else None
+        return place is not None and self.journal.dropped().seq <= max(place.begun, self.arrived(job, run))
 
-    def restore_journal(self, copy: int) -> bool:
-        """Go back to a copy, which stays; returns whether there is one."""
-        if not self._copy(copy).exists():
-            return False
-        self.lose_journal()
-        shutil.copytree(self._copy(copy), self._directory)
-        return True
+    def arrived(self, job: str, run: str) -> int:
+        """Up to where a run has its events, as it has said."""
+        known = self.jobs._of_run(PRINCIPAL, job, run)
+        return -1 if known is None else known.after
 
-    def lose_journal(self) -> None:
-        """The copies stay."""
-        self.stop(killed=True)
-        shutil.rmtree(self._directory)
+    def note_asked(self, begin: Callable[[], Any]) -> Any:
+        """Do what may ask for a beginning, and note which."""
+        began = self.watcher.begin
 
-    def _copy(self, number: int) -> Path:
-        return self._directory.with_name(f"{self._directory.name}.copy-{number}")
+        def noted(beginning: Beginning) -> Begun:
+            begun = began(beginning)
+            self._asked.append((begun, beginning))
+            return begun
+
+        with patch.object(self.watcher, "begin", noted):
+            return begin()
+
+    def _note_begun(self, begun: Begun) -> None:
+        for number, (asked, beginning) in enumerate(self._asked):
+            if asked is begun:
+                del self._asked[number]
+                self._began(self, beginning)
+                return
 
 
 class LostError(ConnectionError):
@@ -201,14 +258,13 @@ class Wire(AgentClient):
 
     def call(self, name: str, request: bytes, seconds: float, most: int, headers: object, *, single: bool = False) -> Iterator[bytes]:
         del seconds, most, headers, single
-        answer = answers(self.agent.service)[Call(name)]
-        if name == Call.REGISTER:
-            messages = self._come_through(name, lambda: [self.agent.register(Register.decode(request))])
-        else:
-            messages = self._come_through(name, lambda: list(answer(request, PRINCIPAL)))
+        messages = self._come_through(name, lambda: self.agent.note_asked(lambda: self._answered(Call(name), request)))
         if name == Call.EVENTS and "rows" in self.fails:  # the agent has sent them
             raise LostError("lost on the way")
         yield from map(bytes, messages)
+
+    def _answered(self, call: Call, request: bytes) -> list[Any]:
+        return list(answers(self.agent.service)[call](request, PRINCIPAL))
 
     def _come_through(self, call: str, answer: Callable[[], list[Any]]) -> list[Any]:
         if call in self.fails or not self.agent.up:

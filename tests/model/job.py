@@ -1,31 +1,36 @@
 """A job as Spark runs it: the offset log, the micro-batch, the state, ``foreachBatch``, the commit log; a crash between any two of them.
 
 Planning is what `streaming.spark.source.stream` does, without threads and clocks. The fold runs in the real processor, and what Spark
-would keep of a shard is what survives.
+would keep of a shard is what survives. What is counted goes through the real file, which is of one run.
 """
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
-from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Committed, PlanRequest, Register
+from streaming.broker.protocol.consumer_messages import NOT_BEGUN, PlanRequest, Range, Register
+from streaming.broker.protocol.event_tables import events_table
+from streaming.broker.protocol.known_ends import pack
 from streaming.cluster.view.table import Table
+from streaming.common.event_row import Event
 from streaming.common.log_key import LogKey
-from streaming.common.rows import ROWS, SHARD, Change, unpack_rows
+from streaming.common.rows import ROWS, SHARD, Change, Kind, unpack_rows
 from streaming.common.state_row import STATES
 from streaming.errors import AgentError
 from streaming.rules.log_state import LogState
 from streaming.rules.shard_state import ShardState
+from streaming.spark.job.counting import Counting
 from streaming.spark.query.processor import ShardProcessor
 from streaming.spark.source import offsets
+from streaming.spark.source.counted_file import NOT_ARRIVED, NOTHING_COUNTED, Counted, read_counted
 from streaming.spark.source.stream import by_shard, recall
-from tests.model.agent import Agent, Wire
+from tests.model.agent import Wire
 from tests.view.rows import new_context
 
 SHARDS = 2
@@ -38,12 +43,17 @@ class Crashed(BaseException):
 
 
 class Job:
-    """One job. What begins with ``self._checkpoint`` survives a crash."""
+    """One job. What begins with ``self._offsets`` survives a crash.
 
-    def __init__(self, name: str, start_from: str, wires: dict[int, Wire]) -> None:
+    Args:
+        counted: the file in which it says what it has counted.
+    """
+
+    def __init__(self, name: str, start_from: str, wires: dict[int, Wire], counted: Path) -> None:
         self.name, self.start_from, self.wires = name, start_from, wires
         self.crash_after = ""
         self.budget: int | None = None
+        self._counted_file = counted
         self._offsets: list[offsets.Offset] = []
         self._committed = 0  # micro-batches
         self.states: dict[int, dict[str, bytes]] = {}  # by shard and name
@@ -72,8 +82,8 @@ class Job:
         self.run = f"run {self._runs}"
         self.crash_after = ""
         self._registered: dict[int, str] = {}  # agents, by their addresses, and the name that each had then
-        self._processed = False  # whether this run has run a micro-batch
         self._goes_on: bool | None = None  # whether it recalls; None before its first plan
+        self._counting = Counting(self._counted_file, SHARDS if self.at else 0)
         self.table = Table(replicas="all", stale_after_s=1e9, series_limit=1 << 20, context=new_context())
 
     @property
@@ -83,12 +93,8 @@ class Job:
 
     @property
     def everywhere(self) -> bool:
-        """Whether every agent that is up knows that this job is there."""
+        """Whether every agent that is up knows that this run is there."""
         return all(address in self._registered for address, wire in self.wires.items() if wire.agent.up)
-
-    def knows(self, agent: Agent) -> bool:
-        """Whether anything was planned of its broker's logs before, by whatever name."""
-        return offsets.knows(offsets.parse(self.at), agent.name, [agent.broker])
 
     # --- one trigger
 
@@ -100,8 +106,6 @@ class Job:
                 return False
             self._offsets.append(end)
             self._crash("planned")
-            if len(self._offsets) > 1:
-                self._commit_sources(self._offsets[-2])
         start = self._offsets[-2] if len(self._offsets) > 1 else {}
         packed = self._read(start, self.at)
         self._crash("read")
@@ -124,16 +128,15 @@ class Job:
             self._goes_on = bool(self.at)
         if self._goes_on and (recalled := offsets.recall(self.at, self.run, SHARDS)) is not self.at:
             return recalled
-        known = offsets.parse(self.at)
-        for address, wire in self.wires.items():
-            if address not in self._registered:
-                request = Register(self.name, self.start_from, self.knows(wire.agent), run=self.run)
-                self._register(address, request)
+        counted = read_counted(self._counted_file) if self.at else NOTHING_COUNTED
+        if counted is None:  # the file is damaged or gone: it is written again before anything is planned
+            return self.at
+        for address in self.wires.keys() - self._registered.keys():
+            self._register(address, counted)
         plans = []
         for address, name in list(self._registered.items()):
-            at = known.get(name)
-            journal, after, total = ("", -1, -1) if at is None else (at.journal, at.seq, at.total)
-            request = PlanRequest(self.name, self.run, journal, after, self.budget, 0, total=total)
+            arrived = counted.arrived.get(name, NOT_ARRIVED)
+            request = PlanRequest(self.name, self.run, arrived.journal, arrived.seq, self.budget, 0)
             try:
                 plan = self.wires[address].plan(request)
             except AgentError:
@@ -143,28 +146,26 @@ class Job:
                 del self._registered[address]
             if plan.agent == name:
                 plans.append(plan)
-        return offsets.advance(self.at, plans, {wire.agent.name: [wire.agent.broker] for wire in self.wires.values()})
+        return offsets.advance(self.at, plans, counted.arrived)
 
-    def _register(self, address: int, request: Register) -> None:
+    def _register(self, address: int, counted: Counted) -> None:
+        brokers = [self.wires[address].agent.broker]
+        resumed = not counted.brokers.isdisjoint(brokers)
+        request = Register(self.name, self.start_from, resumed, run=self.run, positions=pack(counted.ends(brokers)))
         try:
             self._registered[address] = self.wires[address].register(request).agent
         except AgentError:
             self._registered.pop(address, None)
 
-    def _commit_sources(self, end: offsets.Offset) -> None:
-        found = offsets.parse(end)
-        for address, at in [(address, found[name]) for address, name in self._registered.items() if name in found]:
-            with suppress(AgentError):
-                self.wires[address].committed(Committed(self.name, self.run, at.journal, at.seq))
-
     def _read(self, start: offsets.Offset, end: offsets.Offset) -> dict[int, list[bytes]]:
         packed = {row[SHARD]: [row[ROWS]] for row in recall(offsets.recalls(start, end)).to_pylist()}
+        totals = {agent: at.total for agent, at in offsets.parse(end).items()}
         for name, asked in offsets.ranges(start, end, self.name, self.run).items():
             try:
-                events = self._wire(name).read(asked)
+                events = self._wire(name).read(asked, name)
             except AgentError:
-                continue  # it sends them with a later range
-            for row in by_shard(events, SHARDS).to_pylist():
+                continue  # they come with a later range
+            for row in by_shard(pa.concat_tables([events, _arrived(name, asked, totals[name])]), SHARDS).to_pylist():
                 packed.setdefault(row[SHARD], []).append(row[ROWS])
         return packed
 
@@ -192,6 +193,7 @@ class Job:
     def _show(self, changed: list[pa.RecordBatch]) -> None:
         table = pa.Table.from_batches(changed, STATES)
         self.table.apply(table)
+        self._counting.take(table)
         anew = {LogKey(*key) for change, *key in _changes(table) if change in (Change.REMOVED, Change.DEPARTED)}
         shown = self._shown()
         for key, counted in self._shown_before.items():
@@ -264,3 +266,7 @@ class _Kept:
 
 def _changes(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     return zip(*(table[name].to_pylist() for name in ("change", "broker", "topic", "partition", "topic_id")), strict=True)
+
+
+def _arrived(agent: str, asked: Range, total: int) -> pa.Table:
+    return events_table(agent, asked.journal, [(asked.upto, [Event(kind=Kind.ARRIVED, bytes=total)])])

@@ -50,11 +50,12 @@ class Account:
     """One job's expectation of one log.
 
     ``next`` is how far it was looked at, ``arrived`` how far of that the job has it; ``pending`` was appended and not looked at yet,
-    ``seen`` is what a look found, ``sure`` what of that the job must have by now, ``maybe`` what it may have. ``hole`` and ``lost`` say
-    that bytes may be skipped: because they were gone before a look, or with a part of the journal. ``back`` is set for a log that left its
-    broker and is copied to it again: the offset up to which, and the epoch in which, it had counted for its topic before it left.
-    ``owed``: how many offsets were deleted before they were looked at, and after something of the log was: ``known``.
-    ``blind``: the job began in a file that was deleted already, and what was open there is not known.
+    ``seen`` is what a look found, ``sure`` what of that the job must have by now, ``maybe`` what it may have. ``begin``: where it began.
+    ``hole`` says that bytes may be skipped because they were gone before a look. ``back`` is set for a log that left its broker and is
+    copied to it again: the offset up to which, and the epoch in which, it had counted for its topic before it left. ``owed``: how many
+    offsets were deleted before they were looked at, and after something of the log was: ``known``. ``blind``: the job began in a file that
+    was deleted already, and what was open there is not known. ``lower``: what was cut off is replaced in lower leader epochs, and the job
+    has not got that yet; ``blurred``: it began again meanwhile, and does not know where the log parts from what it has counted.
     """
 
     next: int
@@ -64,19 +65,30 @@ class Account:
     seen: list[Written] = field(default_factory=list)
     sure: list[Written] = field(default_factory=list)
     maybe: list[Written] = field(default_factory=list)
+    begin: int = 0
     back: tuple[int, int] | None = None
     blind: bool = False
     epoch: int = -1
     hole: bool = False
-    lost: bool = False
     owed: int = 0
     known: bool = False
+    lower: bool = False
+    blurred: bool = False
+
+    def appended(self, written: Written) -> None:
+        """It was appended to the log."""
+        batches = (*self.pending.values(), *self.seen, *self.sure, *self.maybe)
+        self.lower = self.lower or written.epoch < max((self.epoch, *(each.epoch for each in batches)))
+        self.pending[written.name] = written
 
     def truncated(self, offset: int) -> None:
+        """What was cut off may be copied again, and be read both times."""
+        for each in [each for each in self.pending.values() if each.next_offset > offset]:
+            self.maybe.append(self.pending.pop(each.name))
         self.next, self.arrived = min(self.next, offset), min(self.arrived, offset)
 
     def looked(self, first_offset: int, on_disk: Iterable[Written]) -> None:
-        """The agent has read all there is to read."""
+        """An agent that publishes for the job has read all there is to read."""
         if first_offset > self.next:
             self.hole = True
             self.next = first_offset
@@ -96,26 +108,20 @@ class Account:
         self.sure += self.seen
         self.seen.clear()
         self.arrived = self.next
+        self.lower = self.lower and bool(self.pending)
 
-    def journal_lost(self) -> None:
-        """What was published and not delivered is looked for again on the disk."""
+    def begins_again(self) -> None:
+        """What is published and did not arrive may be lost: then it is read again, as far as it is still on the disk."""
         self.owed, self.known = 0, False
-        self.maybe += self.seen
-        self.lost = self.lost or bool(self.seen)
+        self.blurred = self.blurred or self.lower
+        self.blind = self.blind or self.lower
+        for each in self.seen:
+            if each.name in self.pending:  # cut off and copied again
+                self.maybe.append(each)
+            else:
+                self.pending[each.name] = each
         self.seen.clear()
         self.next = self.arrived
-
-    def copied(self) -> None:
-        """Of what a copy's job has not got, what is still on the disk at the next look must come."""
-        self.pending.update({each.name: each for each in self.seen})
-        self.seen.clear()
-        self.next = self.arrived
-
-    def cut_again(self, offset: int) -> None:
-        """What was cut off may be copied again, and was read both times."""
-        for each in [each for each in self.pending.values() if each.next_offset > offset]:
-            self.maybe.append(self.pending.pop(each.name))
-        self.truncated(offset)
 
     def deleted(self, gone: Iterable[Written]) -> None:
         """What of that was not looked at yet has to be counted, or skipped."""
@@ -135,7 +141,7 @@ class Account:
         self.epoch = max((self.epoch, *(each.epoch for each in (*self.sure, *self.maybe))))
         self.sure.clear()
         self.maybe.clear()
-        self.hole, self.lost, self.owed = False, False, 0
+        self.hole, self.owed, self.lower, self.blurred = False, 0, False, False
 
 
 class Oracle:
@@ -145,7 +151,7 @@ class Oracle:
         self.accounts: dict[str, dict[LogKey, Account]] = {}
         self.departed: dict[str, dict[LogKey, Account]] = {}
         self.leaders: dict[tuple[str, int, str, int], int] = {}
-        self._begun: set[tuple[str, int]] = set()  # jobs and brokers whose agents know them
+        self._begun: set[tuple[str, int]] = set()  # jobs and brokers of which an agent has published where they begin
         self._copies: set[str] = set()  # of jobs' checkpoints: nothing is looked at for them until a job goes on from one
         self._sparse: set[LogKey] = set()  # logs that lack offsets: cleaned, or begun anew further on
         self._smallest: dict[LogKey, float] = {}  # the least bytes that an offset of a log has
@@ -154,6 +160,8 @@ class Oracle:
 
     def least(self, log: LogKey, account: Account) -> Sums:
         """What the job must have counted, or skipped."""
+        if account.blurred:
+            return Sums()
         total = self._sums(log, account.sure)
         return replace(total, shared=0) if account.back is not None else total
 
@@ -169,7 +177,7 @@ class Oracle:
 
     def owed_bytes(self, log: LogKey, account: Account) -> int:
         """What it must have counted or skipped besides, because it was deleted."""
-        return 0 if log in self._sparse or account.back is not None else int(account.owed * self._smallest.get(log, 0))
+        return 0 if log in self._sparse or account.blurred or account.back is not None else int(account.owed * self._smallest.get(log, 0))
 
     def _sums(self, log: LogKey, batches: Iterable[Written]) -> Sums:
         """Of batches on one replica: a topic's counters take those of the epochs that it led."""
@@ -201,7 +209,7 @@ class Oracle:
         self._smallest[log] = min(self._smallest.get(log, of_an_offset), of_an_offset)
         for accounts in self.accounts.values():
             if log in accounts:
-                accounts[log].pending[written.name] = written
+                accounts[log].appended(written)
 
     def deleted(self, log: LogKey, gone: list[Written]) -> None:
         for accounts in self.accounts.values():
@@ -214,10 +222,8 @@ class Oracle:
     def truncated(self, log: LogKey, offset: int) -> None:
         self._ends[log] = offset
         self._cut.add(log)
-        for job, accounts in self.accounts.items():
-            if log in accounts and job in self._copies:
-                accounts[log].cut_again(offset)
-            elif log in accounts:
+        for accounts in self.accounts.values():
+            if log in accounts:
                 accounts[log].truncated(offset)
 
     def left(self, log: LogKey) -> None:
@@ -239,7 +245,7 @@ class Oracle:
         self.accounts[job], self.departed[job] = {}, {}
 
     def has_begun(self, job: str, broker: int) -> bool:
-        """Whether an agent of the broker knows the job."""
+        """Whether an agent of the broker has published where the job begins."""
         return (job, broker) in self._begun
 
     def save(self, job: str) -> None:
@@ -247,7 +253,7 @@ class Oracle:
         self._copies.add(_copy(job))
         self._take(job, _copy(job))
         for account in self.accounts[_copy(job)].values():
-            account.copied()
+            account.begins_again()
 
     def restore(self, job: str) -> None:
         """A job goes on from the copy, which stays."""
@@ -257,27 +263,49 @@ class Oracle:
         self.accounts[to], self.departed[to] = deepcopy(self.accounts[job]), deepcopy(self.departed[job])
         self._begun |= {(to, broker) for name, broker in self._begun if name == job}
 
-    def began(self, job: str, broker: int, logs: dict[LogKey, tuple[int, list[Written]]], earlier: Set[LogKey]) -> None:
-        """A job's beginning at one agent: of each log the offset, and what is in it. What the job knows already goes on.
+    def began(
+        self,
+        job: str,
+        broker: int,
+        logs: dict[LogKey, tuple[int, list[Written]]],
+        *,
+        earlier: Set[LogKey],
+        counted: Set[LogKey],
+        twice: bool,
+    ) -> None:
+        """A run of a job begins at one agent: of each log the offset, and what is in it. It goes on in those that it has ``counted``.
 
         Logs in ``earlier`` may begin before that: those that are away begin when they can be read, at the earliest that any job wants.
+        ``twice``: it has begun at another agent of the broker, too, so that either beginning may be the one that it gets first.
         """
         self._begun.add((job, broker))
         accounts = self.accounts[job]
         for log, (offset, written) in logs.items():
-            if log not in accounts:
-                # what others wait for may be read from a file that is not one of the log's any more
-                others = [
-                    each
-                    for name, other in self.accounts.items()
-                    if log in other and name not in self._copies
-                    for each in other[log].pending.values()
-                ]
-                found = {each.name: each for each in (*written, *others)}
-                accounts[log] = Account(offset, offset, pending={name: each for name, each in found.items() if name[0] >= offset})
-                accounts[log].blind = bool(written) and offset < written[0].base_offset
-                if log in self._cut or log in earlier:  # then it may begin where the agent is set back to
-                    accounts[log].maybe += [each for name, each in found.items() if name[0] < offset]
+            known = accounts.get(log)
+            if known is not None and (log in counted or known.back is not None):
+                known.begins_again()
+                continue
+            surely = offset if known is None or not twice else max(offset, known.begin)
+            # what others wait for may be read from a file that is not one of the log's any more
+            others = [
+                each
+                for name, other in self.accounts.items()
+                if log in other and name not in self._copies
+                for each in other[log].pending.values()
+            ]
+            found = {each.name: each for each in (*written, *others)}
+            begun = accounts[log] = Account(surely, surely, pending={name: each for name, each in found.items() if name[0] >= surely})
+            begun.begin, begun.blind = surely, bool(written) and surely < written[0].base_offset
+            if log in self._cut or log in earlier or twice:  # then it may begin where the agent is set back to
+                begun.maybe += [each for name, each in found.items() if name[0] < surely]
+            begun.hole = twice  # at the other one
+            if known is not None:  # of a beginning that the job did not get
+                begun.maybe += [each for each in (*known.seen, *known.maybe, *known.pending.values()) if each.name not in found]
+
+    def lost(self, job: str, broker: int) -> None:
+        """What an agent of the broker has published may not arrive at the job any more."""
+        for account in self.of(job, broker).values():
+            account.begins_again()
 
     def looked(self, broker: int, logs: dict[LogKey, tuple[int, list[Written]]], jobs: Iterable[str]) -> None:
         self._cut -= set(logs)

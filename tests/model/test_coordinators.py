@@ -1,4 +1,4 @@
-"""What is lost of a coordinator's log heals: the agent reads it again from its first byte, and that replaces what jobs have of it."""
+"""What a job lacks of a coordinator's log heals: the agent reads it again from its first byte, and that replaces what jobs have of it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,43 +53,18 @@ def look(world: BrokersAndJobs) -> None:
         world.look(broker, hinted=False)
 
 
-def test_a_job_that_was_away_for_too_long(world: BrokersAndJobs) -> None:
+@pytest.mark.parametrize("how", ["drop", "restart", "replace_watcher"])
+def test_what_a_job_did_not_get_of_it_is_read_again(world: BrokersAndJobs, how: str) -> None:
     write(world, 9)
     look(world)
-    for broker in world.agents:
-        world.trim(broker, 0, 0)
-    look(world)
-    world.step("first", {}, None, "")
-    assert upto(world, 1) == -1  # the wait shows
-    before = state(world, 1).appended_bytes
-    world.settle()
-    assert upto(world, 1) == 16
-    assert state(world, 1).appended_bytes == before  # what was lost stays lost, and nothing is counted twice
-
-
-def test_a_part_of_the_journal_that_was_merged_still_shows_all_entries(world: BrokersAndJobs) -> None:
-    write(world, 9)
-    look(world)
-    for broker in world.agents:
-        world.trim(broker, 0, 10**15)
-    world.step("first", {}, None, "")
-    assert upto(world, 1) == 16
-    world.settle()
-
-
-@pytest.mark.parametrize("how", ["lose", "restore"])
-def test_a_journal_that_is_gone_or_an_older_copy(world: BrokersAndJobs, how: str) -> None:
-    world.save_journal(1)
-    write(world, 9)
-    look(world)
-    world.settle()
+    for agent in world.agents:
+        {"drop": world.drop, "restart": world.restart, "replace_watcher": world.replace_watcher}[how](agent)
     write(world, 3)
-    if how == "lose":
-        world.lose_journal(1)
-    else:
-        world.restore_journal(1)
+    world.step("first", {}, None, "")
     world.settle()
-    assert upto(world, 1) == 19
+    for broker, replica in partition(world).replicas.items():
+        assert upto(world, broker) == 19
+        assert state(world, broker).appended_bytes == sum(each.bytes for each in replica.written())
 
 
 def test_entries_of_a_deposed_leader(world: BrokersAndJobs) -> None:

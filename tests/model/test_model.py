@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from tests.model import coordinators
+from tests.model.agent import MOST_BYTES
 from tests.model.brokers import Partition, Replica
 from tests.model.job import STEPS
-from tests.model.world import EVER, PLENTY, TOPICS, BrokersAndJobs
+from tests.model.world import SECOND, TOPICS, BrokersAndJobs
 from tests.scratch import scratch
 
 EXHAUSTIVE = os.environ.get("HYPOTHESIS_PROFILE") == "exhaustive"
@@ -25,10 +26,10 @@ PARTS, EXAMPLES = (4, 500) if EXHAUSTIVE else (1, 20)
 
 topics = st.sampled_from(sorted(TOPICS))
 brokers = st.integers(1, 3)
-copies = st.integers(0, 2)
+agents = st.integers(1, SECOND)
 places = st.integers(0, 2)
 jobs = st.sampled_from(["first", "second"])
-calls = st.sampled_from(["register", "plan", "events", "rows", "received", "committed"])
+calls = st.sampled_from(["register", "plan", "events", "rows"])
 Happening = tuple[str, dict[str, Any]]
 happenings: st.SearchStrategy[Happening] = st.one_of(
     *(
@@ -42,12 +43,16 @@ happenings: st.SearchStrategy[Happening] = st.one_of(
             ("clean", {"place": places, "which": st.integers(0, 3), "keep": st.integers(0, 31)}),
             ("replicate", {"count": st.integers(1, 20)}),
             ("elect", {"place": places}),
+            ("take_over", {"place": places, "records": st.integers(1, 3), "batches": st.integers(1, 6)}),
             ("delete_topic", {}),
             ("create_topic", {}),
         )
     )
 )
-"""What may happen while an agent is held up."""
+"""What may happen while an agent is held up, or away."""
+
+RINGS = [MOST_BYTES, 100_000]
+"""How many bytes an agent keeps."""
 
 MOST_POINTS = 150
 """A look has about so many calls at which it may be held up."""
@@ -81,8 +86,8 @@ class WholePath(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        for broker in self.world.agents:
-            self.world.look(broker, hinted=True)
+        for agent in self.world.agents:
+            self.world.look(agent, hinted=True)
 
     # --- what brokers do
 
@@ -143,6 +148,14 @@ class WholePath(RuleBasedStateMachine):
         if partition := self._partition(topic):
             self.world.elect(partition, self._broker(partition, place))
 
+    @rule(topic=topics, place=places, records=st.integers(1, 3), batches=st.integers(1, 6))
+    def take_over(self, topic: tuple[str, int], place: int, records: int, batches: int) -> None:
+        """Another leader overwrites what the others have that it has not."""
+        if partition := self._partition(topic):
+            self.world.elect(partition, self._broker(partition, place))
+            self.world.append(partition, records, batches)
+            self.world.replicate(partition, 20)
+
     @rule(topic=topics, place=places)
     def move(self, topic: tuple[str, int], place: int) -> None:
         if partition := self._partition(topic):
@@ -172,9 +185,9 @@ class WholePath(RuleBasedStateMachine):
 
     # --- what happens to agents
 
-    @rule(broker=brokers, hinted=st.booleans())
-    def look(self, broker: int, hinted: bool) -> None:
-        self.world.look(broker, hinted=hinted)
+    @rule(agent=agents, hinted=st.booleans())
+    def look(self, agent: int, hinted: bool) -> None:
+        self.world.look(agent, hinted=hinted)
 
     @rule(
         topic=topics,
@@ -188,66 +201,67 @@ class WholePath(RuleBasedStateMachine):
         self, topic: tuple[str, int], place: int, hinted: bool, before: list[Happening], at: int, meanwhile: list[Happening]
     ) -> None:
         """All of it happens to one partition: that leaves the most to be seen by halves."""
-
-        def happen(happenings: list[Happening]) -> None:
-            for what, values in happenings:
-                getattr(self, what)(topic=topic, **values)
-
-        happen(before)
+        self._happen(topic, before)
         if partition := self._partition(topic):
-            self.world.look_held_up(self._broker(partition, place), at, partial(happen, meanwhile), hinted=hinted)
+            self.world.look_held_up(self._broker(partition, place), at, partial(self._happen, topic, meanwhile), hinted=hinted)
 
-    @rule(broker=brokers, budget=st.integers(1, 2_000))
-    def turn(self, broker: int, budget: int) -> None:
-        self.world.turn(broker, budget)
+    @rule(topic=topics, before=st.lists(happenings, max_size=2), meanwhile=st.lists(happenings, min_size=1, max_size=4))
+    def be_away(self, topic: tuple[str, int], before: list[Happening], meanwhile: list[Happening]) -> None:
+        """Jobs have what was before, and no agent sees the rest happen."""
+        self._happen(topic, before)
+        self.world.be_away(partial(self._happen, topic, meanwhile))
 
-    @rule(broker=brokers, commits=st.integers(0, 8), before=st.booleans())
-    def light_fuse(self, broker: int, commits: int, before: bool) -> None:
-        self.world.light_fuse(broker, commits, before=before)
+    def _happen(self, topic: tuple[str, int], happenings: list[Happening]) -> None:
+        for what, values in happenings:
+            getattr(self, what)(topic=topic, **values)
 
-    @rule(broker=brokers, killed=st.booleans())
-    def stop(self, broker: int, killed: bool) -> None:
-        self.world.stop(broker, killed=killed)
+    @rule(agent=agents, budget=st.integers(1, 2_000))
+    def turn(self, agent: int, budget: int) -> None:
+        self.world.turn(agent, budget)
 
-    @rule(broker=brokers)
-    def start(self, broker: int) -> None:
-        self.world.start(broker)
+    @rule(agent=agents, publications=st.integers(0, 8), before=st.booleans(), leads_to=st.sampled_from(["killed", "replaced"]))
+    def light_fuse(self, agent: int, publications: int, before: bool, leads_to: str) -> None:
+        self.world.light_fuse(agent, publications, before=before, leads_to=leads_to)
 
-    @rule(broker=brokers, by_ms=st.sampled_from([-7_200_000, -1_000, 1_000, 7_200_000]))
-    def set_clock(self, broker: int, by_ms: int) -> None:
-        self.world.set_clock(broker, by_ms)
+    @rule(agent=agents, killed=st.booleans())
+    def stop(self, agent: int, killed: bool) -> None:
+        self.world.stop(agent, killed=killed)
 
-    @rule(broker=brokers, copy=copies)
-    def save_journal(self, broker: int, copy: int) -> None:
-        self.world.save_journal(broker, copy)
+    @rule(agent=agents)
+    def start(self, agent: int) -> None:
+        self.world.start(agent)
 
-    @rule(broker=brokers, copy=copies)
-    def restore_journal(self, broker: int, copy: int) -> None:
-        self.world.restore_journal(broker, copy)
+    @rule(agent=agents)
+    def restart(self, agent: int) -> None:
+        self.world.restart(agent)
 
-    @rule(broker=brokers)
-    def lose_journal(self, broker: int) -> None:
-        self.world.lose_journal(broker)
+    @rule(agent=agents)
+    def replace_watcher(self, agent: int) -> None:
+        self.world.replace_watcher(agent)
 
-    @rule(broker=brokers, which=st.lists(copies, min_size=2, max_size=5), steps=st.lists(st.booleans(), min_size=5, max_size=5))
-    def flap(self, broker: int, which: list[int], steps: list[bool]) -> None:
-        self.world.flap(broker, which, steps)
+    @rule(agent=agents, by_ms=st.sampled_from([-7_200_000, -1_000, 1_000, 7_200_000]))
+    def set_clock(self, agent: int, by_ms: int) -> None:
+        self.world.set_clock(agent, by_ms)
 
-    @rule(broker=brokers)
-    def rename(self, broker: int) -> None:
-        self.world.rename(broker)
+    @rule(agent=agents)
+    def drop(self, agent: int) -> None:
+        self.world.drop(agent)
 
-    @rule(broker=brokers, job=jobs, times=st.integers(1, 5), seq=st.sampled_from([-10, 0, 1, 1_000]))
-    def confuse(self, broker: int, job: str, times: int, seq: int) -> None:
-        self.world.confuse(broker, job, times=times, seq=seq)
+    @rule(agent=agents, most_bytes=st.sampled_from(RINGS))
+    def resize(self, agent: int, most_bytes: int) -> None:
+        self.world.resize(agent, most_bytes)
 
-    @rule(broker=brokers, max_bytes=st.sampled_from([0, 3_000, PLENTY]), expiry_ms=st.sampled_from([0, 60_000, EVER]))
-    def trim(self, broker: int, max_bytes: int, expiry_ms: int) -> None:
-        self.world.trim(broker, max_bytes, expiry_ms)
+    @rule(agent=agents)
+    def rename(self, agent: int) -> None:
+        self.world.rename(agent)
 
-    @rule(broker=brokers)
-    def trim_what_all_have(self, broker: int) -> None:
-        self.world.trim(broker, PLENTY, EVER)
+    @rule(one=agents, other=agents)
+    def exchange(self, one: int, other: int) -> None:
+        self.world.exchange(one, other)
+
+    @rule(agent=agents, job=jobs, times=st.integers(1, 3), seq=st.sampled_from([-10, 0, 1, 1_000]))
+    def confuse(self, agent: int, job: str, times: int, seq: int) -> None:
+        self.world.confuse(agent, job, times=times, seq=seq)
 
     # --- what happens to jobs
 
@@ -261,7 +275,7 @@ class WholePath(RuleBasedStateMachine):
 
     @rule(
         job=jobs,
-        fails=st.dictionaries(brokers, calls, max_size=2),
+        fails=st.dictionaries(agents, calls, max_size=2),
         budget=st.sampled_from([None, 300, 3_000]),
         crash_after=st.sampled_from(["", "", *STEPS]),
     )

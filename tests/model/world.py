@@ -1,18 +1,18 @@
 """Brokers, their agents and the jobs, with everything that can happen to them; and what must be true of it all.
 
-What the model does not demand, because nothing on the disks tells it:
+What is on a disk is counted once, whatever happens to agents and jobs. What the model does not demand, because no disk tells it:
 
-- What comes and is cut off or cleaned between two looks of an agent is counted, reported as skipped, or neither: an interval. What is
-  deleted between them is counted or skipped: exactly, or by the mean size of an offset, which is at least that of the smallest one; less
-  where nothing of the log was read by this journal, and nothing is left: then no size is known.
+- What comes and is cut off or cleaned between two looks of an agent is counted, reported as skipped, or neither: an interval. The same for
+  what an agent has read that ended before a job had it. What is deleted between two looks of one agent is counted or skipped: exactly, or
+  by the mean size of an offset, which is at least that of the smallest one; less where nothing of the log was read, and nothing is left:
+  then no size is known.
 - A log that leaves a broker and comes back before its agent has looked again is not played. When it is back, its share of the topic is
   right to within a range: what had counted before is cut off a range by its offsets.
 - The log dir with a broker's metadata log is never away.
-- A journal is lost only after the jobs have had the agent's beginning: a job that has planned it and not read it seems to have it.
 - A job that begins at ``active`` or ``latest`` begins no later than where the agent has read up to for others, or has to read again.
 - Of jobs that begin at an agent in the same look, one may begin where a later one does, if that is further back.
-- What a new journal has read and forgot before a job had any of it is reported as lost without a log's name. The log's end is known by its
-  next append, which tells the same once more, by the mean size of an offset.
+- What is overwritten in lower leader epochs, by an unclean election, between what a job has counted and where it begins again, is counted
+  in part: a job knows the last epoch of what it has, and not where that began.
 - Where a job begins in a file that is deleted already, it is not known which transactions are open.
 - A coordinator's log is cleaned of what a later entry replaces, and not of what says that an id has expired. Kafka takes that too after a
   day, and who has not read it by then keeps an id that ended nothing.
@@ -21,17 +21,17 @@ What the model does not demand, because nothing on the disks tells it:
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from streaming.broker.agent.service import OWNED_SECONDS
-from streaming.broker.journal.consumers import JournalBounds
-from streaming.broker.protocol.consumer_messages import Committed, PlanRequest, Range, Register
+from streaming.broker.agent.jobs import OWNED_SECONDS
+from streaming.broker.protocol.consumer_messages import PlanRequest, Range, Register
+from streaming.broker.protocol.known_ends import pack
+from streaming.broker.watcher.beginnings import Beginning
 from streaming.broker.watcher.watcher import RESCAN_MS
 from streaming.common.log_key import LogKey
+from streaming.common.log_positions import KnownEnd
 from streaming.common.rows import TRANSACTIONS
 from streaming.errors import AgentError
 from streaming.kafka.formats.names import METADATA_TOPIC
@@ -47,17 +47,10 @@ from tests.model.job import Crashed, Job
 from tests.model.oracle import Account, Counted, Oracle, Sums
 
 EVER = 10**15
-PLENTY = 1 << 30
-ROUNDS = 12
+ROUNDS = 24
 TOPICS = {("orders", 0): [1, 2, 3], ("bills", 0): [2, 1], ("carts", 0): [3, 2], (coordinators.TOPIC, 0): [2, 3, 1]}
-
-
-@dataclass(frozen=True, slots=True)
-class AgentState:
-    """What an agent's journal holds: the jobs that are registered, and up to where each log was read."""
-
-    registered: set[str]
-    places: dict[LogKey, int]
+SECOND = 4
+"""The number of an agent that watches log dirs that another one watches, too; it is started late."""
 
 
 class BrokersAndJobs:
@@ -66,24 +59,26 @@ class BrokersAndJobs:
     def __init__(self, root: Path) -> None:
         self.oracle = Oracle()
         self.cluster = Cluster(root, self.oracle)
-        self.clocks = {number: Clock(NOW) for number in self.cluster.brokers}
-        self.agents = {
-            number: Agent(number, number, [disk.directory.path for disk in broker.disks], root / f"journal-{number}", self.clocks[number])
-            for number, broker in self.cluster.brokers.items()
-        }
+        self.agents = {number: self._agent(number, number) for number in self.cluster.brokers}
+        self.agents[SECOND] = self._agent(SECOND, 1, up=False)
         self.jobs: dict[str, Job] = {}
+        self._root = root
         self._epochs: dict[int, int] = {}
         self._entries = 0  # that coordinators have written
-        self._open: dict[str, set[int]] = {}
-        self._residues: dict[tuple[str, int], int] = {}
         self._names = 0
-        self._at_copy: dict[str, tuple[dict[tuple[str, int], int], set[tuple[str, int]]]] = {}  # of jobs whose checkpoints are copied
-        self._anew: set[int] = set()  # brokers whose journal was lost since the last settlement
-        self._lossy: set[tuple[str, int]] = set()  # jobs and brokers: a part of the journal was trimmed unread
-        self._unseen: set[int] = set()  # brokers: the journal is another one, and it may know nothing of a log dir that is away
         for (topic, number), on in TOPICS.items():
             self.create(topic, number, on)
         self.begin_job("first", "earliest")
+
+    def _agent(self, number: int, broker: int, *, up: bool = True) -> Agent:
+        return Agent(number, broker, self._log_dirs(broker), Clock(NOW), self._began, up=up)
+
+    def _log_dirs(self, broker: int) -> list[Path]:
+        return [disk.directory.path for disk in self.cluster.brokers[broker].disks]
+
+    def agents_of(self, broker: int) -> list[Agent]:
+        """Those that are up."""
+        return [agent for agent in self.agents.values() if agent.up and agent.broker == broker]
 
     def close(self) -> None:
         for agent in self.agents.values():
@@ -172,11 +167,10 @@ class BrokersAndJobs:
     def reassign(self, partition: Partition, leaves: int) -> None:
         (comes,) = set(self.cluster.brokers) - set(partition.replicas) or {0}
         away = any(replica.disk.away for replica in partition.replicas.values())
-        if leaves == partition.leader or not comes or away or not self.agents[leaves].up or not self.cluster.brokers[comes].whole:
+        if leaves == partition.leader or not comes or away or not self.cluster.brokers[comes].whole:
             return
         self.cluster.reassign(partition, leaves, comes)
-        self._look_at([leaves, comes])
-        self._drain()
+        self._all_look()
 
     def move(self, partition: Partition, broker: int) -> None:
         self.cluster.now += 1
@@ -197,198 +191,159 @@ class BrokersAndJobs:
         log = partition.log_id(partition.leader)
         self.oracle.leaders[log.topic, log.partition, log.topic_id, partition.epoch] = partition.leader
 
-    def _look_at(self, brokers: list[int]) -> None:
-        for broker in brokers:
-            self.start(broker)
-            self.agents[broker].fuse.left = -1
-            self.look(broker, hinted=False)
-
     # --- what happens to agents
 
-    def look(self, broker: int, *, hinted: bool) -> None:
+    def look(self, number: int, *, hinted: bool) -> None:
         """The agent looks at everything there is."""
-        agent = self.agents[broker]
+        agent = self.agents[number]
         if agent.up:
             agent.clock.now += 1_000 if hinted else RESCAN_MS
-            before = self._waiting(agent)
             try:
-                agent.look(self._everything(broker) if hinted else None)
+                agent.look(self._everything(agent.broker) if hinted else None)
             except Killed:
-                self._restarted(broker, before)
+                self._restarted(agent)
             else:
-                self._note_beginnings(agent, before)
-                self.oracle.looked(broker, self._on_disk(broker), self._registered(agent))
+                if not agent.is_full():  # else there may be more
+                    self.oracle.looked(agent.broker, self._on_disk(agent.broker), self._served(agent))
 
     def look_held_up(self, broker: int, at: int, meanwhile: Callable[[], None], *, hinted: bool) -> None:
-        """The agent looks at everything, and stands still at one of its calls: what happens then it may have seen or not."""
-        agent = self.agents[broker]
-        if agent.up and not agent.waiting:
+        """An agent looks at everything, and stands still at one of its calls: what happens then it may have seen or not."""
+        for agent in self.agents_of(broker)[:1]:
+            if agent.asked():
+                return
             agent.clock.now += 1_000 if hinted else RESCAN_MS
-            before = self._waiting(agent)
             try:
                 with agent.held_up(at, meanwhile):
                     agent.look(self._everything(broker) if hinted else None)
             except Killed:
-                self._restarted(broker, before)
+                self._restarted(agent)
 
-    def turn(self, broker: int, budget: int) -> None:
+    def turn(self, number: int, budget: int) -> None:
         """The agent looks for a moment."""
-        agent = self.agents[broker]
+        agent = self.agents[number]
         if agent.up:
             agent.clock.now += 200
-            before = self._waiting(agent)
             try:
-                agent.turn(self._everything(broker), budget)
+                agent.turn(self._everything(agent.broker), budget)
             except Killed:
-                self._restarted(broker, before)
-            else:
-                self._note_beginnings(agent, before)
+                self._restarted(agent)
 
-    def light_fuse(self, broker: int, commits: int, *, before: bool) -> None:
-        """The agent will be killed at one of its next writes."""
-        self.agents[broker].fuse.left, self.agents[broker].fuse.before = commits, before
+    def light_fuse(self, number: int, publications: int, *, before: bool, leads_to: str) -> None:
+        """The agent will be killed, or get another watcher, at one of its next publications."""
+        fuse = self.agents[number].fuse
+        fuse.left, fuse.before, fuse.leads_to = publications, before, leads_to
 
-    def stop(self, broker: int, *, killed: bool) -> None:
-        self.agents[broker].stop(killed=killed)
+    def stop(self, number: int, *, killed: bool) -> None:
+        self.agents[number].stop(killed=killed)
+        self._lost(self.agents[number].broker)
 
-    def start(self, broker: int) -> None:
-        if not self.agents[broker].up:
-            self.agents[broker].waiting.clear()
-            self.agents[broker].start()
+    def start(self, number: int) -> None:
+        if not self.agents[number].up:
+            self.agents[number].start()
 
-    def set_clock(self, broker: int, by_ms: int) -> None:
-        self.clocks[broker].now += by_ms
+    def restart(self, number: int) -> None:
+        if self.agents[number].up:
+            self.stop(number, killed=True)
+            self.start(number)
 
-    def save_journal(self, broker: int, copy: int = 0) -> None:
-        if self.agents[broker].up:
-            self.agents[broker].save_journal(copy)
+    def be_away(self, meanwhile: Callable[[], None]) -> None:
+        """Jobs get what agents find now, and these end before something happens."""
+        for number in self.agents:
+            self.look(number, hinted=True)
+        for job in self.jobs.values():
+            self._step(job)
+        up = [number for number, agent in self.agents.items() if agent.up]
+        for number in up:
+            self.stop(number, killed=True)
+        meanwhile()
+        for number in up:
+            self.start(number)
 
-    def lose_journal(self, broker: int) -> None:
-        if self.cluster.brokers[broker].whole:
-            self._have_begun(broker)
-            self.agents[broker].lose_journal()
-            self._journal_lost(broker)
+    def replace_watcher(self, number: int) -> None:
+        """In its process, as if it had stood still in a disk."""
+        if self.agents[number].up:
+            self.agents[number].replace_watcher()
 
-    def restore_journal(self, broker: int, copy: int = 0) -> None:
-        if self.cluster.brokers[broker].whole:
-            self._have_begun(broker)
-            if self.agents[broker].restore_journal(copy):
-                self._journal_lost(broker)
+    def set_clock(self, number: int, by_ms: int) -> None:
+        self.agents[number].clock.now += by_ms
 
-    def flap(self, broker: int, copies: list[int], steps: list[bool]) -> None:
-        """One journal after the other, as with snapshots of a machine: each time the one that was there is kept for later.
+    def drop(self, number: int) -> None:
+        """Everything that is published is dropped."""
+        if self.agents[number].up:
+            self.agents[number].journal.clear()
+            self._lost(self.agents[number].broker)
 
-        Args:
-            copies: which one comes; one that there is not is a new journal.
-            steps: whether the agent looks and jobs go on before the next one comes.
-        """
-        for copy, goes_on in zip(copies, steps, strict=False):
-            if not self.cluster.brokers[broker].whole:
-                return
-            self._have_begun(broker)
-            agent = self.agents[broker]
-            agent.fuse.left = -1
-            self.save_journal(broker, copies[0] if copy != copies[0] else 9)
-            if not agent.restore_journal(copy):
-                agent.lose_journal()
-            self._journal_lost(broker)
-            if goes_on:
-                self.look(broker, hinted=True)
-                for job in self.jobs.values():
-                    self._step(job)
+    def resize(self, number: int, most_bytes: int) -> None:
+        """The agent is started anew with a ring of another size."""
+        agent = self.agents[number]
+        self.stop(number, killed=True)
+        agent.most_bytes = most_bytes
+        agent.start()
 
-    def rename(self, broker: int) -> None:
-        """The agent is started anew under a name that none had before, on its journal. Jobs whose connections live on may not notice."""
-        agent = self.agents[broker]
-        if self.cluster.brokers[broker].whole:
-            self._have_begun(broker)
-            agent.stop(killed=True)
-            self._names += 1
-            agent.name = f"agent {broker}, name {self._names}"
-            self._journal_lost(broker)
+    def rename(self, number: int) -> None:
+        """The agent is started anew under a name that none had before. Jobs whose connections live on may not notice."""
+        agent = self.agents[number]
+        self.stop(number, killed=True)
+        self._names += 1
+        agent.name = f"agent {number}, name {self._names}"
+        agent.start()
 
-    def confuse(self, broker: int, name: str, *, times: int, seq: int) -> None:
-        """Messages of others, and late or wrong ones of a job: of another token, another run, another journal, other consumers.
+    def exchange(self, one: int, other: int) -> None:
+        """Two agents get each other's log dirs, with new processes."""
+        first, second = self.agents[one], self.agents[other]
+        if first.broker == second.broker or not all(broker.whole for broker in self.cluster.brokers.values()):
+            return
+        ups = [(agent, agent.up) for agent in (first, second)]
+        self.stop(one, killed=True)
+        self.stop(other, killed=True)
+        brokers = first.broker, second.broker
+        second.watch(brokers[0], self._log_dirs(brokers[0]))
+        first.watch(brokers[1], self._log_dirs(brokers[1]))
+        for agent, up in ups:
+            if up:
+                agent.start()
 
-        Nothing comes of those of another token. Those of an earlier run of the job, with its token, may let it begin anew: that costs it
-        no more than what is not on the disk any more by then.
+    def confuse(self, number: int, name: str, *, times: int, seq: int) -> None:
+        """Messages of others, and of another run of the job: of another token, another run, another journal.
+
+        Nothing comes of those of another token. Another run with the job's token lets it begin anew.
 
         Args:
             times: how often each comes.
             seq: what they say of where they are, from the end of the journal on.
         """
-        agent = self.agents[broker]
+        agent = self.agents[number]
         if not agent.up or name not in self.jobs:
             return
-        agent.fuse.left = -1
-        run, end = self.jobs[name].run, agent.journal.end().seq
+        agent.fuse.put_out()
+        run, end = self.jobs[name].run, max(0, agent.journal.end().seq + seq)
+        journals = {agent.journal.id, agent.jobs.journal(PRINCIPAL, name), f"{agent.journal.id}.0", ""}
+        before = agent.jobs.place(PRINCIPAL, name, run)
+        far = {log: KnownEnd(EVER, 0) for log in self.cluster.logs(agent.broker, away=True)}
         for _ in range(times):
-            for consumer in ("", "stranger", name):
-                for journal in {agent.journal.id, agent.consumers.journal(name), f"{agent.journal.id}.00000000", ""}:
-                    self._send(agent, Range(consumer, run, journal, 0, 0, max(0, end + seq)), "stranger")
-            if agent.consumers.committed(name) is not None:
-                with pytest.raises(AgentError):
-                    agent.service.register(Register(name, "latest", resumed=False), "stranger")
-                with pytest.raises(AgentError):
-                    agent.service.register(Register(name, "latest", resumed=True, run=run), "stranger")
-            if seq and self._has_beginning(self.jobs[name], broker):
-                # somebody who has the job's token; its own run and journal it knows from its own life alone
-                for journal in ("another", f"{agent.journal.id}.00000000"):
-                    self._send(agent, Range(name, "an earlier run", journal, end + seq, 5, end + 2 * abs(seq)), PRINCIPAL)
-        for account in self.oracle.of(name, broker).values() if seq else ():
-            account.copied()  # the job may begin anew
-        agent.owners_clock.now += 2 * OWNED_SECONDS  # the earlier run is silent for so long
+            for consumer in ("stranger", name):
+                agent.service.register(Register(consumer, "latest", resumed=bool(seq), run=run, positions=pack(far)), "strangers")
+                for journal in journals:
+                    self._send(agent, Range(consumer, run, journal, end, end + 5), "strangers")
+        assert agent.jobs.place(PRINCIPAL, name, run) == before, "a stranger has changed what is known of a job"
+        if seq:
+            self._send(agent, Range(name, "another run", "another", end, end + 5), PRINCIPAL)
+            self.oracle.lost(name, agent.broker)
+        agent.jobs_clock.now += 2 * OWNED_SECONDS  # the other run is silent for so long
 
     def _send(self, agent: Agent, asked: Range, principal: str) -> None:
-        service, (consumer, run, journal, upto) = agent.service, (asked.consumer, asked.run, asked.journal, asked.upto)
-        before = self._waiting(agent)
         with suppress(AgentError):
-            service.plan(PlanRequest(consumer, run, journal, asked.after, None, 0), principal)
+            agent.service.plan(PlanRequest(asked.consumer, asked.run, asked.journal, asked.after, None, 0), principal)
         with suppress(AgentError):
-            deque(service.read(asked, principal), maxlen=0)
-        service.received(asked, principal)
-        service.committed(Committed(consumer, run, journal, upto), principal)
-        if principal != PRINCIPAL:
-            assert self._waiting(agent) == before, "a stranger has changed what is known of a job"
+            deque(agent.service.read(asked, principal), maxlen=0)
 
-    def _have_begun(self, broker: int) -> None:
-        """Every job has had this agent's beginning."""
-        if all(any(key.broker == broker for key in job.logs()) for job in self.jobs.values()):
-            return
-        self._look_at([broker])
-        self._drain()
-        self._look_at([broker])
-        self._drain()
-
-    def _journal_lost(self, broker: int) -> None:
-        self._anew.add(broker)
-        self._unseen.add(broker)
-        for job in self.jobs:
-            for account in self.oracle.of(job, broker).values():
-                account.journal_lost()
-        self.start(broker)
-
-    def _restarted(self, broker: int, before: AgentState) -> None:
-        agent = self.agents[broker]
-        agent.stop(killed=True)
+    def _restarted(self, agent: Agent) -> None:
+        self.stop(agent.number, killed=True)
         agent.start()
-        self._note_beginnings(agent, before)
-        agent.waiting.clear()  # who is not registered by now has to register again
 
-    def trim(self, broker: int, max_bytes: int, expiry_ms: int) -> None:
-        """Forget what is beyond the bounds, also what some job has not had."""
-        agent = self.agents[broker]
-        if not agent.up:
-            return
-        agent.fuse.left = -1
-        agent.trim(JournalBounds(max_bytes=max_bytes, max_age_ms=EVER, consumer_expiry_ms=expiry_ms))
-        if max_bytes >= PLENTY and expiry_ms >= EVER:
-            return  # only what all jobs have
+    def _lost(self, broker: int) -> None:
         for job in self.jobs:
-            self._lossy.add((job, broker))
-            if broker in self._anew:  # what another journal had read and forgot is told by the mean size of an offset
-                for account in self.oracle.of(job, broker).values():
-                    account.lost = True
+            self.oracle.lost(job, broker)
 
     def _everything(self, broker: int) -> set[Path]:
         roots = [disk.directory.path for disk in self.cluster.brokers[broker].disks if disk.away != "gone"]
@@ -398,35 +353,47 @@ class BrokersAndJobs:
         logs = self.cluster.logs(broker)
         return {log: (replica.log.segments[0].base_offset, replica.written()) for log, replica in logs.items()}
 
+    def _all_look(self) -> None:
+        """Every agent looks at everything, and every job gets everything."""
+        for number, agent in self.agents.items():
+            agent.fuse.put_out()
+            if not self.agents_of(agent.broker):
+                self.start(number)
+        for _ in range(ROUNDS):
+            self._drain()
+            for number in self.agents:
+                self.look(number, hinted=False)
+            self._drain()
+            up = [agent for agent in self.agents.values() if agent.up]
+            if all(self._served(agent) == set(self.jobs) and not agent.is_full() for agent in up):
+                return
+        raise AssertionError("some job never begins, or some agent never gets to the end")
+
     # --- beginnings
 
-    def _registered(self, agent: Agent) -> set[str]:
-        return {job for job in self.jobs if agent.consumers.committed(job) is not None}
+    def _served(self, agent: Agent) -> set[str]:
+        """The jobs that get what the agent publishes."""
+        return {name for name, job in self.jobs.items() if agent.has_begun(name, job.run)}
 
-    def _waiting(self, agent: Agent) -> AgentState:
-        left, agent.fuse.left = agent.fuse.left, -1  # to be asked by the model kills nobody
-        cursors, agent.fuse.left = agent.journal.cursors(), left
-        return AgentState(self._registered(agent), {place.log: place.next_offset for place in cursors})
-
-    def _note_beginnings(self, agent: Agent, before: AgentState) -> None:
-        places = dict(before.places)
-        names = [name for name in agent.waiting if name in self._registered(agent) - before.registered]
-        for number, name in enumerate(names):
-            agent.waiting.remove(name)
-            job, logs = self.jobs[name], {}
-            start_from = "earliest" if job.knows(agent) else job.start_from
-            for log, replica in self.cluster.logs(agent.number, away=True).items():
-                starts = {
-                    "earliest": replica.log.segments[0].base_offset,
-                    "active": replica.log.active.base_offset,
-                    "latest": replica.log.log_end_offset,
-                }
-                # never ahead of what the agent has not read yet: other jobs want that, of a log that is new to it all
-                unread = places.get(log, starts["earliest"] if before.registered else EVER)
-                places[log] = min(starts["earliest" if log.topic == coordinators.TOPIC else start_from], unread)
-                logs[log] = (places[log], replica.written())
-            away = logs.keys() - self.cluster.logs(agent.number).keys()
-            self.oracle.began(name, agent.number, logs, logs.keys() if names[number + 1 :] else away)
+    def _began(self, agent: Agent, beginning: Beginning) -> None:
+        """A run of a job begins at an agent now."""
+        job, logs = self.jobs[beginning.job.partition("\t")[2]], {}
+        places = {cursor.log: cursor.next_offset for cursor in agent.journal.cursors()}
+        for log, replica in self.cluster.logs(agent.broker, away=True).items():
+            starts = {
+                "earliest": replica.log.segments[0].base_offset,
+                "active": replica.log.active.base_offset,
+                "latest": replica.log.log_end_offset,
+            }
+            start_from = "earliest" if beginning.resumed or log.topic == coordinators.TOPIC else beginning.start_from
+            # never ahead of what the agent has not read yet: other jobs want that, of a log that is new to it all
+            unread = places.get(log, starts["earliest"] if places else EVER)
+            logs[log] = min(starts[start_from], unread), replica.written()
+        away = logs.keys() - self.cluster.logs(agent.broker).keys()
+        others = [each for each in agent.asked() if each is not beginning]
+        counted = {key for key, state in job.logs().items() if not state.departed}
+        twice = any(job.name in self._served(each) for each in self.agents_of(agent.broker) if each is not agent)
+        self.oracle.began(job.name, agent.broker, logs, earlier=logs.keys() if others else away, counted=counted, twice=twice)
 
     # --- what happens to jobs
 
@@ -435,7 +402,8 @@ class BrokersAndJobs:
         if name in self.jobs:
             return
         self.oracle.met(name)
-        self.jobs[name] = Job(name, start_from, {number: Wire(agent) for number, agent in self.agents.items()})
+        wires = {number: Wire(agent) for number, agent in self.agents.items()}
+        self.jobs[name] = Job(name, start_from, wires, self._root / f"counted-{name}")
         self._drain()
 
     def step(self, name: str, fails: dict[int, str], budget: int | None, crash_after: str) -> None:
@@ -443,8 +411,8 @@ class BrokersAndJobs:
         job = self.jobs.get(name)
         if job is None:
             return
-        for broker, call in fails.items():
-            job.wires[broker].fails = {call}
+        for number, call in fails.items():
+            job.wires[number].fails = {call}
         job.budget, job.crash_after = budget, crash_after
         self._step(job)
         for wire in job.wires.values():
@@ -453,7 +421,12 @@ class BrokersAndJobs:
 
     def crash(self, name: str) -> None:
         if name in self.jobs:
-            self.jobs[name].start()
+            self._start_anew(self.jobs[name])
+
+    def _start_anew(self, job: Job) -> None:
+        job.start()
+        for broker in self.cluster.brokers:
+            self.oracle.lost(job.name, broker)
 
     def save_checkpoint(self, name: str) -> None:
         """Copy it, once the job has begun everywhere."""
@@ -462,36 +435,29 @@ class BrokersAndJobs:
             return
         job.save()
         self.oracle.save(name)
-        residues = {key: size for key, size in self._residues.items() if key[0] == name}
-        self._at_copy[name] = residues, {key for key in self._lossy if key[0] == name}
 
     def restore_checkpoint(self, name: str) -> None:
-        """The copy comes back: whatever the journals have forgotten since, nothing is lost that still lies on the disks, but for what a
-        journal has told as skipped because the job had not read it when it was forgotten.
-        """
+        """The copy comes back: nothing is lost that still lies on the disks."""
         job = self.jobs.get(name)
         if job is None or not all(broker.whole for broker in self.cluster.brokers.values()) or not job.restore():
             return
         self.oracle.restore(name)
-        residues, lossy = self._at_copy[name]
-        self._residues = {key: size for key, size in self._residues.items() if key[0] != name} | residues
-        self._lossy |= lossy
 
     def _has_beginning(self, job: Job, broker: int) -> bool:
         return self.oracle.has_begun(job.name, broker) and any(key.broker == broker for key in job.logs())
 
     def _step(self, job: Job) -> bool:
-        before = {agent.number: self._waiting(agent) for agent in self.agents.values() if agent.up}
+        up = [agent for agent in self.agents.values() if agent.up]
         states = job.states
         try:
             return job.step()
         except Crashed:
-            job.start()
+            self._start_anew(job)
             return True
         finally:
-            for broker, agent in self.agents.items():
-                if broker in before and not agent.up:
-                    self._restarted(broker, before[broker])
+            for agent in up:
+                if not agent.up:
+                    self._restarted(agent)
             if job.states is not states:
                 self._check_ceilings(job)
 
@@ -499,12 +465,13 @@ class BrokersAndJobs:
         """Every job gets all that the agents that are up have published."""
         for job in self.jobs.values():
             idle = steps = 0
-            while not (idle and job.everywhere) and idle < 2:  # the first may have told that an agent knows nothing of the job any more
+            while not (idle and job.everywhere) and idle < 2:  # the first may have told that an agent knows nothing of the run any more
                 idle = 0 if self._step(job) else idle + 1
                 steps += 1
                 assert steps < ROUNDS, f"{job.name} never gets to the end"
-            for broker, agent in self.agents.items():
-                if agent.up and agent.consumers.committed(job.name) is not None:
+            for broker in self.cluster.brokers:
+                agents = self.agents_of(broker)
+                if agents and all(agent.has_begun(job.name, job.run) for agent in agents):
                     for account in self.oracle.of(job.name, broker).values():
                         account.delivered()
 
@@ -512,19 +479,10 @@ class BrokersAndJobs:
 
     def settle(self) -> None:
         """Everybody looks at everything and every job gets everything; then the numbers are compared."""
-        for broker, agent in self.agents.items():
-            agent.fuse.left = -1
-            self.start(broker)
-        for _ in range(2):  # the beginning, and what is said again behind a loss
-            self._drain()
-            for broker in self.agents:
-                self.look(broker, hinted=False)
-        self._drain()
-        self._unseen = {broker for broker in self._unseen if not self.cluster.brokers[broker].whole}
+        self._all_look()
+        self._all_look()  # what is said again behind a loss
         for job in self.jobs.values():
             self._check(job)
-        self._anew.clear()
-        self._lossy = {(job, broker) for job, broker in self._lossy if not self.cluster.brokers[broker].whole}
 
     def _check(self, job: Job) -> None:
         states = {key: state for key, state in job.logs().items() if key.topic != METADATA_TOPIC}
@@ -532,33 +490,22 @@ class BrokersAndJobs:
         accounts = self.oracle.accounts[job.name]
         other = {log for log in set(there) ^ set(accounts) if self.cluster.brokers[log.broker].whole}
         assert not other, f"{job.name}: shown and not there, or there and not shown: {other}"
-        deficits = dict.fromkeys(self.agents, 0)
         for log, account in [(log, account) for log, account in accounts.items() if log in self.cluster.logs(log.broker)]:
-            deficits[log.broker] += self._check_log(job, log, account, there[log])
+            self._check_log(job, log, account, there[log])
         for log, account in self.oracle.departed[job.name].items():
             if log in states or self.oracle.least(log, account).bytes:  # else it left before anybody knew of it
                 self._check_departed(job, log, account, states[log])
-        for broker, deficit in deficits.items():
-            residue = sum(sum(state.skipped_bytes) for key, state in states.items() if not key.topic and key.broker == broker)
-            explained = self._residues.get((job.name, broker), 0)
-            grown = residue - explained
-            assert 0 <= deficit <= grown, f"{job.name}: {deficit} bytes of broker {broker} are in neither, {grown} were told without a log"
-            # some of it may be of logs in a log dir that is away: they are compared once it is back
-            self._residues[job.name, broker] = residue if self.cluster.brokers[broker].whole else explained + deficit
 
-    def _check_log(self, job: Job, log: LogKey, account: Account, state: LogState) -> int:
-        """Compare one log; returns how many bytes of it are in neither, which only a loss that names no log may explain."""
+    def _check_log(self, job: Job, log: LogKey, account: Account, state: LogState) -> None:
         name = f"{job.name}: {log} on broker {log.broker}"
-        counted, lossy = _counted(state), (job.name, log.broker) in self._lossy or account.lost
+        counted = _counted(state)
         grown, skipped = counted.sums - account.before.sums, counted.skipped - account.before.skipped
         least, most = self.oracle.least(log, account), self.oracle.most(log, account)
         deficit = max(0, least.bytes + self.oracle.owed_bytes(log, account) - grown.bytes - skipped)
         assert skipped >= 0, f"{name}: fewer bytes are skipped than were"
-        assert grown.within(Sums() if lossy or account.hole else least, most), f"{name}: counted {grown}, of {least} to {most}"
-        assert deficit == 0 or lossy, f"{name}: {deficit} bytes are in neither"
-        if not account.hole:
-            assert grown.bytes + skipped <= most.bytes or account.lost, f"{name}: {grown.bytes} + {skipped} bytes, of {most.bytes}"
-            assert skipped == 0 or lossy, f"{name}: {skipped} bytes are skipped though all were there"
+        assert grown.within(least, most), f"{name}: counted {grown}, of {least} to {most}"
+        assert deficit == 0, f"{name}: {deficit} bytes are in neither"
+        assert skipped == 0 or account.hole or account.blurred, f"{name}: {skipped} bytes are skipped though all were there"
         replica = self.cluster.logs(log.broker)[log]
         assert state.log_end_offset == _end(replica), f"{name}: ends at {state.log_end_offset}, not {_end(replica)}"
         opened = {(int(each["producer_id"]), int(each["first_offset"])) for each in open_ones(_transactions(state))}
@@ -568,15 +515,11 @@ class BrokersAndJobs:
             there, here = coordinators.known(state), coordinators.on_disk(replica.log)
             assert there == here, f"{name}: it has the entries {there}, not {here}"
         account.settled(counted)
-        told_by_size = skipped and log.broker in self._anew  # a range of which a part had counted: its bytes are divided by its offsets
-        return 0 if told_by_size else deficit
 
     def _check_departed(self, job: Job, log: LogKey, account: Account, state: LogState) -> None:
-        assert state.departed or log.broker in self._unseen
+        assert state.departed
         grown = _counted(state).sums.shared - account.before.sums.shared
         least, most = self.oracle.least(log, account).shared, self.oracle.most(log, account).shared
-        if (job.name, log.broker) in self._lossy:
-            least = 0
         assert least <= grown <= most, f"{job.name}: {log} left with {grown} records, of {least} to {most}"
         account.settled(_counted(state))
 
