@@ -33,7 +33,7 @@ OWN_OPTIONS = frozenset(
 AGENT_OPTIONS = frozenset(
     (
         *("read_rate", "groups_limit", "ladder_rate", "scrub_rate", "scrub_every", "producers_limit", "redact_ids"),
-        *("consumer_expiry", "journal_max_bytes", "journal_max_age", "log_level", "log_format", "server_properties", "broker_config"),
+        *("log_level", "log_format", "server_properties", "broker_config"),
     )
 )
 """Those of the others that an agent reads: it gets no more, so that a change for the job alone starts no agent anew."""

@@ -59,9 +59,9 @@ def attach(kubernetes: Cluster, volume: str) -> list[str]:
 def agent_of(pod: Manifest, log_dir: Path, folder: Path) -> Iterator[Segtail]:
     """The agent of a pod, with what the chart tells it but for places: it runs on this machine, and without certificates."""
     (container,) = pod["spec"]["containers"]
-    own = ("--config=", "--log-dirs=", "--journal=", "--listen=", "--metrics-listen=", "--tls-", "--token-file=")
+    own = ("--config=", "--log-dirs=", "--listen=", "--metrics-listen=", "--tls-", "--token-file=")
     arguments = [each for each in container["args"] if not each.startswith(own)]
-    places = ("--log-dirs", log_dir, "--journal", folder / "journal", "--listen", "127.0.0.1:0")
+    places = ("--log-dirs", log_dir, "--listen", "127.0.0.1:0")
     with segtail(*arguments, *places, stated=folder / pod["metadata"]["name"]) as agent:
         yield agent
 

@@ -85,7 +85,7 @@ def no_secret_shows(world: SpreadJob) -> None:
     ):
         assert TOKEN not in stated
         assert "never-shown" not in stated
-    for where in ("checkpoint", "state", "journal-1"):
+    for where in ("checkpoint", "state"):
         written = world.written(world.directory / where)
         assert token not in written
         assert key not in written

@@ -58,7 +58,7 @@ class SpreadJob:
         (node,) = (node for node in self.kafka.nodes if node.node_id == number)
         own = self._authority.issue(f"agent-{number}")
         arguments = (
-            *("agent", "--log-dirs", ",".join(map(str, node.log_dirs)), "--journal", self.directory / f"journal-{number}"),
+            *("agent", "--log-dirs", ",".join(map(str, node.log_dirs))),
             *("--name", f"agent-{number}", "--listen", f"127.0.0.1:{self._ports[number]}", "--metrics-listen", "127.0.0.1:0"),
             *("--tls-cert", own.cert, "--tls-key", own.key, "--tls-client-ca", self._authority.ca, "--token-file", self._token),
         )

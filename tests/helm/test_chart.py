@@ -14,7 +14,6 @@ from click import Context
 
 from helm.generate import AGENT_OPTIONS, OWN_OPTIONS
 from streaming.common.settings import OPTIONS
-from streaming.common.units import parse_size
 from streaming.terminal.cli.app import segtail
 from streaming.terminal.cli.options import with_settings
 from streaming.terminal.configuration import load
@@ -173,7 +172,8 @@ def test_no_agent_can_write_what_is_kafkas(values: Path) -> None:
             kafka = [mount for mount in container["volumeMounts"] if mount["name"].startswith("kafka-")]
             assert kafka
             assert all(mount["readOnly"] for mount in kafka)
-            for volume in (each for each in pod["volumes"] if each["name"] != "journal"):
+            assert all(mount.get("readOnly") for mount in container["volumeMounts"]), "an agent writes nothing"
+            for volume in pod["volumes"]:
                 # so that kubelet gives nothing of Kafka's to the pod's group either
                 assert volume.get("persistentVolumeClaim", {"readOnly": True})["readOnly"]
 
@@ -191,13 +191,11 @@ def test_a_sidecars_container_cannot_harm_its_pod() -> None:
     assert agent is not None
     assert {each.partition("=")[0] for each in arguments} <= {option for parameter in agent.params for option in parameter.opts}
     mounts = {mount["name"]: mount.get("readOnly", False) for mount in container["volumeMounts"]}
-    assert [name for name, only_read in mounts.items() if not only_read] == ["segtail-journal", "segtail-tmp"]
+    assert [name for name, only_read in mounts.items() if not only_read] == []
     volumes = {volume["name"]: volume for volume in found["volumes"]}
     assert mounts.keys() - volumes.keys() == {"data"}, "that is the broker's"
     assert volumes["segtail-tls"]["secret"]["optional"]
-    assert volumes["segtail-tmp"]["emptyDir"]["sizeLimit"]
-    (bound,) = [parse_size(each.partition("=")[2]) for each in arguments if each.startswith("--journal-max-bytes=")]
-    assert 2 * bound <= parse_size(volumes["segtail-journal"]["emptyDir"]["sizeLimit"] + "B"), "beyond it the broker's pod is evicted"
+    assert [volume for volume in volumes.values() if "emptyDir" in volume] == [], "beyond its room the broker's pod is evicted"
 
 
 def test_strimzis_sidecar_has_the_bounds_of_the_other_and_closes_no_port_of_a_broker() -> None:
@@ -210,10 +208,7 @@ def test_strimzis_sidecar_has_the_bounds_of_the_other_and_closes_no_port_of_a_br
     (container,) = yaml.safe_load(other)["containers"]
     for kind, bounds in container["resources"].items():
         assert f'{kind}: {{"cpu": "{bounds["cpu"]}", "memory": "{bounds["memory"]}"}}' in strimzi
-    assert [each for each in container["args"] if each.startswith("--journal-max-bytes") and f'"{each}"' not in strimzi] == []
-    for volume in yaml.safe_load(other)["volumes"]:
-        if "emptyDir" in volume:
-            assert f'emptyDir{{sizeLimit: "{volume["emptyDir"]["sizeLimit"]}"}}' in strimzi
+    assert "emptyDir" not in strimzi
 
 
 def test_what_sidecars_need_besides_fits_them_and_is_as_the_chart_makes_it(schemas: list[str]) -> None:
@@ -388,7 +383,7 @@ def test_two_brokers_of_long_names_get_two_agents() -> None:
 
     names = [manifest["metadata"]["name"] for manifest in render(values) if manifest["kind"] in ("CronJob", "PersistentVolumeClaim")]
 
-    assert len(set(names)) == len(names) == 5, "two CronJobs, two journals, a checkpoint"
+    assert len(set(names)) == len(names) == 3, "two CronJobs, a checkpoint"
 
 
 def test_however_long_a_release_is_its_agents_are_known_by_their_names() -> None:
@@ -412,19 +407,17 @@ def test_however_long_a_release_is_its_agents_are_known_by_their_names() -> None
     assert [name for name in names if not re.fullmatch(pattern[1], f"{name}-29000000")] == []
 
 
-def test_an_agent_of_another_kind_is_another_cron_job_and_its_journal_stays() -> None:
+def test_an_agent_of_another_kind_is_another_cron_job() -> None:
     """A Job that runs keeps what its pod was made from: an upgrade that only changed its CronJob would leave the old agent there."""
     broker = {"pod": "kafka-0", "claims": [{"name": "data"}]}
 
-    def objects(**agents: object) -> tuple[Manifest, Manifest]:
-        made = render({"agents": {"mode": "volumes", "volumes": {"brokers": [broker]}, **agents}})
-        (cron_job,) = [each for each in made if each["kind"] == "CronJob"]
-        return cron_job, named(made, "PersistentVolumeClaim", "rel-segtail-agent-kafka-0-journal")
+    def made(**agents: object) -> Manifest:
+        objects = render({"agents": {"mode": "volumes", "volumes": {"brokers": [broker]}, **agents}})
+        (cron_job,) = [each for each in objects if each["kind"] == "CronJob"]
+        return cron_job
 
-    (same, journal), (again, _), (other, kept) = objects(), objects(journal={"size": "2Gi"}), objects(port=8816)
-    assert same == again
-    assert same["metadata"]["name"] != other["metadata"]["name"]
-    assert journal == kept
+    assert made() == made(enabled=True)
+    assert made()["metadata"]["name"] != made(port=8816)["metadata"]["name"]
 
 
 def test_the_chart_can_be_packed(tmp_path: Path) -> None:

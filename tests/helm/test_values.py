@@ -97,8 +97,6 @@ def test_the_schema_refuses(values: dict[str, object], message: str) -> None:
         ({"agents": {"mode": "volumes"}}, "name the brokers and their claims in agents.volumes.brokers"),
         ({"agents": {"volumes": {"brokers": [BROKER]}}}, "agents.volumes.brokers is for agents.mode volumes"),
         ({"agents": {"mode": "volumes", "volumes": {"brokers": [BROKER, BROKER]}}}, "agents.volumes.brokers has the pod kafka-0 twice"),
-        ({"agents": {"mode": "volumes", "volumes": {"brokers": [BROKER]}, "journal": {"type": "hostPath"}}}, "take emptyDir or persistent"),
-        ({"agents": {"journal": {"type": "persistentVolumeClaim"}}}, "take emptyDir or hostPath"),
         ({"agents": {"metricsPort": 8815}}, "agents.port and agents.metricsPort are the same"),
         ({"tls": {**SECRETS, "agentSecret": ""}}, "name the agents' Secret in tls.agentSecret"),
         ({"tls": {**SECRETS, "jobSecret": ""}}, "name the job's Secret in tls.jobSecret"),

@@ -43,7 +43,6 @@ spec:
         - --log-dirs={{ join "," .dirs }}
         - --listen=0.0.0.0:{{ $agents.port }}
         - --metrics-listen=0.0.0.0:{{ $agents.metricsPort }}
-        - --journal=/var/lib/segtail
         {{- if .letsGo }}
         - --let-go-after=30s
         {{- end }}
@@ -75,10 +74,6 @@ spec:
         {{- toYaml $agents.securityContext | nindent 8 }}
       volumeMounts:
         {{- toYaml .mounts | nindent 8 }}
-        - name: journal
-          mountPath: /var/lib/segtail
-        - name: tmp
-          mountPath: /tmp
         - name: config
           mountPath: /etc/segtail/config
           readOnly: true
@@ -91,18 +86,6 @@ spec:
         {{- end }}
   volumes:
     {{- toYaml .volumes | nindent 4 }}
-    {{- if eq (include "segtail.journalType" $root) "emptyDir" }}
-    - name: journal
-      emptyDir:
-        sizeLimit: {{ $agents.journal.size }}
-    {{- else if eq (include "segtail.journalType" $root) "hostPath" }}
-    - name: journal
-      hostPath:
-        path: {{ $agents.journal.hostPath }}
-        type: DirectoryOrCreate
-    {{- end }}
-    - name: tmp
-      emptyDir: {}
     - name: config
       configMap:
         name: {{ include "segtail.fullname" $root }}-agent

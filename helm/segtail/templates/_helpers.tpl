@@ -115,11 +115,6 @@ name the broker's own paths; another one by its place in the list. Takes (dict "
 {{- end -}}
 {{- end -}}
 
-{{/* The volume of a journal: pods of mode volumes are replaced whenever their broker was away, those of a DaemonSet seldom. */}}
-{{- define "segtail.journalType" -}}
-{{- .Values.agents.journal.type | default (ternary "persistentVolumeClaim" "emptyDir" (eq .Values.agents.mode "volumes")) -}}
-{{- end -}}
-
 {{/* Where the agents are, as a list of addresses. */}}
 {{- define "segtail.agentAddresses" -}}
 {{- if .Values.job.agents -}}

@@ -11,12 +11,6 @@
 {{- if and $agents.enabled (eq $agents.mode "hostPath") $agents.volumes.brokers -}}
 {{- fail "agents.volumes.brokers is for agents.mode volumes, and agents.mode is hostPath" -}}
 {{- end -}}
-{{- if and $agents.enabled (eq $agents.journal.type "hostPath") (eq $agents.mode "volumes") -}}
-{{- fail "agents.journal.type hostPath is for agents.mode hostPath: in mode volumes take emptyDir or persistentVolumeClaim" -}}
-{{- end -}}
-{{- if and $agents.enabled (eq $agents.journal.type "persistentVolumeClaim") (eq $agents.mode "hostPath") -}}
-{{- fail "agents.journal.type persistentVolumeClaim is for agents.mode volumes: a DaemonSet has no claims of its own, take emptyDir or hostPath" -}}
-{{- end -}}
 {{- if and $job.enabled (not $agents.enabled) (not $job.agents) -}}
 {{- fail "the job has no agents: set agents.enabled, or name them in job.agents" -}}
 {{- end -}}
