@@ -18,7 +18,7 @@ _GLYPHS = {"\\": "\\e", "-": "\\-", "'": "\\(aq", "`": "\\(ga", "^": "\\(ha", "~
 _EXAMPLES = (
     ("What a broker's disk keeps, and what Kafka is about to delete:", "segtail retention --log-dirs /var/lib/kafka/data"),
     ("Whether a segment is whole:", "segtail dump --verify /var/lib/kafka/data/orders-3"),
-    ("An agent beside a broker:", "segtail agent --log-dirs /var/lib/kafka/data --journal /var/lib/segtail/journal"),
+    ("An agent beside a broker:", "segtail agent --log-dirs /var/lib/kafka/data"),
     ("A job that asks this agent:", "segtail run --agents 127.0.0.1:8815"),
 )
 

@@ -122,7 +122,7 @@ def running(folder: Path, *arguments: str, options: list[str]) -> Iterator[tuple
 
 
 def test_the_agent_reads_a_disk_and_ends_when_it_is_asked_to(disk: list[str], tmp_path: Path) -> None:
-    arguments = ("agent", "--log-dirs", "/kafka", "--journal", "/var/lib/segtail/journal", "--name", "n1")
+    arguments = ("agent", "--log-dirs", "/kafka", "--name", "n1")
     with running(tmp_path, *arguments, options=disk) as (_, stated):
         assert "Traceback" not in stated()
 

@@ -53,7 +53,7 @@ def sidecar(folder: Path, *words: object) -> Iterator[Container]:
 def agent(folder: Path) -> tuple[object, ...]:
     disk = log_dir(folder)
     partition(disk, "orders").append(batch(3))
-    return (SEGTAIL, "agent", "--log-dirs", disk.path, "--journal", folder / "journal", "--listen", "127.0.0.1:0")
+    return (SEGTAIL, "agent", "--log-dirs", disk.path, "--listen", "127.0.0.1:0")
 
 
 @pytest.mark.parametrize("whole_group", [True, False])

@@ -24,7 +24,7 @@ class Use:
 
 USES = {
     "advise": Use("advise --log-dirs {log_dirs}", "in their last segments, as of Java's producer", (0, 3, 4)),
-    "agent": Use("agent --log-dirs {log_dirs} --journal {scratch}/journal --listen 127.0.0.1:0 --name n1 --child", "127.0.0.1:"),
+    "agent": Use("agent --log-dirs {log_dirs} --listen 127.0.0.1:0 --name n1 --child", "127.0.0.1:"),
     "changes": Use("changes --log-dirs {log_dirs}", "What admins did is known since", (3,)),
     "completion": Use("completion bash", "complete -o nosort -F _segtail_completion segtail"),
     "config": Use("config", "log_dirs:"),

@@ -109,7 +109,7 @@ def test_the_package_works_and_its_service_neither_starts_nor_is_enabled(package
         # as a child the agent ends with its standard input, which is therefore kept open until it listens
         "mkfifo -m 666 /tmp/in; touch /tmp/said\n"
         "su -s /bin/sh segtail -c 'segtail agent --config /etc/segtail/agent.yaml --log-dirs /kafka/log_dirs/overdue/n1/d0 "
-        "--journal /tmp/journal --listen 127.0.0.1:0 --child </tmp/in' 2>/tmp/said &\n"
+        "--listen 127.0.0.1:0 --child </tmp/in' 2>/tmp/said &\n"
         "exec 3>/tmp/in; timeout 60 sh -c 'until grep -q \"agent listens\" /tmp/said; do sleep 0.1; done'; exec 3>&-; wait $!\n"
         "cat /tmp/said >&2\n"
         "test -s /usr/share/man/man1/segtail.1.gz; test -s /usr/share/man/man1/segtail-disk.1.gz\n"
@@ -133,7 +133,7 @@ def test_an_upgrade_keeps_what_was_configured_and_a_purge_takes_away_what_was_ma
     script = (
         "getent passwd | sort >/before; getent group | sort >>/before\n"
         "dpkg --install /package.deb >/dev/null; echo '# mine' >>/etc/segtail/agent.yaml\n"
-        "dpkg --install /package.deb >/dev/null; tail -n 1 /etc/segtail/agent.yaml; mkdir -p /var/lib/segtail/journal\n"
+        "dpkg --install /package.deb >/dev/null; tail -n 1 /etc/segtail/agent.yaml; mkdir -p /var/cache/segtail-agent\n"
         "dpkg --remove segtail >/dev/null; tail -n 1 /etc/segtail/agent.yaml\n"
         "ls /usr/lib/segtail /usr/bin/segtail 2>&1 | grep -c 'No such'\n"
         "dpkg --purge segtail >/dev/null; getent passwd | sort >/after; getent group | sort >>/after; cmp /before /after\n"
@@ -210,7 +210,7 @@ def test_the_group_of_confluents_packages_is_taken_where_there_is_one(package: P
 def test_the_unit_is_as_shut_as_the_one_to_copy(files: Path) -> None:
     """Both units differ in whom they run as and with which options; what they may do is the same."""
     own, copied = (
-        text.partition("StateDirectory=segtail\n")[2]
+        text.partition("CacheDirectory=segtail-agent\n")[2]
         for text in (
             (files / "lib/systemd/system/segtail-agent.service").read_text(),
             (Path(__file__).parents[2] / "conf" / "segtail-agent.service").read_text(),

@@ -61,13 +61,13 @@ def test_it_works_where_only_python_is(package: Path, root: BareRoot) -> None:
 def test_an_upgrade_keeps_what_was_configured_and_a_removal_leaves_the_users_own(package: Path, root: BareRoot) -> None:
     """As on any of Red Hat's systems, users and groups stay, and a file that was changed is put beside."""
     assert root.rpm("--install", package).returncode == 0
-    root.run("echo '# mine' >>/etc/segtail/agent.yaml; mkdir -p /var/lib/segtail/journal")
+    root.run("echo '# mine' >>/etc/segtail/agent.yaml; mkdir -p /var/cache/segtail-agent")
     assert root.rpm("--upgrade", "--replacepkgs", package).returncode == 0
     assert root.run("tail -n 1 /etc/segtail/agent.yaml; segtail --version >/dev/null").stdout == "# mine\n"
 
     assert root.rpm("--erase", "segtail").returncode == 0
     left = "find /etc /usr /var -iname '*segtail*' | sort; tail -n 1 /etc/segtail/agent.yaml.rpmsave; id -nG segtail"
-    assert root.run(left).stdout.splitlines() == ["/etc/segtail", "/var/lib/segtail", "# mine", "segtail kafka"]
+    assert root.run(left).stdout.splitlines() == ["/etc/segtail", "# mine", "segtail kafka"]
 
 
 def test_a_host_without_python_3_11_is_refused(package: Path, tmp_path: Path) -> None:
