@@ -187,10 +187,7 @@ class AgentServer:
         if isinstance(error, BusyError):
             return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "its threads are busy", Reason.BUSY)
         if isinstance(error, SegtailError):
-            reason = getattr(error, "reason", "")
-            if reason == Reason.UNAUTHORIZED:
-                self._metrics.unauthorized.inc()
-            return Refusal(HTTPStatus.CONFLICT, str(error), reason)
+            return Refusal(HTTPStatus.CONFLICT, str(error), getattr(error, "reason", ""))
         # it names files of this host, or a fault of ours: not for callers
         self.notes.write(logging.ERROR, "a call cannot be answered", {"call": call}, error)
         return Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "it cannot answer; its own log says why", "")
