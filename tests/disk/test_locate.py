@@ -12,12 +12,14 @@ from streaming.broker.disk import segment_files
 from streaming.broker.disk.locate import BatchBoundary, batches_between, find_offset, start_boundary, start_near, walk_on, window
 from streaming.broker.disk.opening import bytes_read
 from streaming.broker.disk.segment_files import OpenSegment, list_segments
+from streaming.errors import FormatError
 from streaming.kafka.formats.layout import HEADER_BYTES
 from streaming.kafka.scan.pieces import Scanned
 from streaming.kafka.scan.walk import Bytes
 from streaming.simulator.batch_writer import Codec, Record
 from streaming.simulator.log import PartitionLog
 from tests.builders import NOW, batch, log_dir, partition
+from tests.dump.writing import damage
 from tests.formats.segments import Content, contents, tails
 from tests.legacy_messages import Messages
 from tests.scratch import scratch
@@ -208,3 +210,16 @@ def test_a_log_that_is_replayed_from_its_beginning_is_read_once(tmp_path: Path) 
     segments, began = list_segments(log.directory), bytes_read()
     assert sum(len(batches) for batches, _ in batches_between(segments, 7, 17, BUFFER)) == 5
     assert bytes_read() - began == log.active.size
+
+
+def test_what_comes_after_the_requested_end_is_not_judged(tmp_path: Path) -> None:
+    """Who replays a log up to where it was counted learns nothing of damage behind that, which counts where it is read."""
+    log = partition(log_dir(tmp_path), "t")
+    log.append(*[batch(2)] * 3)
+    sound = log.active.size
+    log.append(batch(2))
+    segments = list_segments(log.directory)
+    damage(segments[-1].path, sound + 16, b"\x09")
+    assert sum(len(batches) for batches, _ in batches_between(segments, 0, 6, BUFFER)) == 3
+    with pytest.raises(FormatError):
+        list(batches_between(segments, 0, 8, BUFFER))

@@ -146,7 +146,7 @@ class Reader:
     def __init__(self, client: AgentClient, name: str) -> None:
         self.client, self.name = client, name
         self.journal, self.seq = "", -1
-        self.rows = 0
+        self.ends: dict[tuple[str, int], int] = {}  # by topic and partition
         self.appended = 0
         self.journals: set[str] = set()
 
@@ -159,8 +159,13 @@ class Reader:
         if plan.seq == plan.after:
             return False
         table = self.client.read(Range(self.name, "run", plan.journal, plan.after, plan.seq))
-        appended = [size for kind, size in zip(table["kind"].to_pylist(), table["bytes"].to_pylist(), strict=True) if kind == "appended"]
-        self.appended += sum(appended)
+        for row in table.to_pylist():
+            log = row["topic"], row["partition"]
+            if row["kind"] == "appended" and row["base_offset"] >= self.ends.get(
+                log, 0
+            ):  # a coordinator's log may come again for another job
+                self.ends[log] = row["next_offset"]
+                self.appended += row["bytes"]
         self.journals.add(plan.journal)
         self.journal, self.seq = plan.journal, plan.seq
         return True

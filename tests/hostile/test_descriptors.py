@@ -14,7 +14,7 @@ from tests.builders import batch, log_dir, partition
 from tests.faults.consuming import address
 from tests.processes import segtail, until
 
-LIMIT = 150
+LIMIT = 130
 STRANGERS = 400
 
 

@@ -89,9 +89,9 @@ def test_another_user_reads_nothing_of_what_a_job_keeps(house: House) -> None:
 
 
 def test_what_names_groups_and_ids_is_private_wherever_it_lies(house: House) -> None:
-    """A volume may be open to all: journal and state are not."""
+    """A volume may be open to all: what the agent and Spark keep is not."""
     kept = [path for part in ("agent", "spark") for path in (house.checkpoint / part).rglob("*") if path.exists()]
-    assert {path.name for path in kept} >= {"journal.db", "state", "offsets", "token"}
+    assert {path.name for path in kept} >= {"scans", "state", "offsets", "token"}
     assert [path for path in kept if path.stat().st_mode & 0o077 and path.name != "address"] == []  # which is no secret
 
 

@@ -210,7 +210,7 @@ def _batches_in(file: OpenSegment, at: tuple[int, int], end: int, buffer: Bytes,
         batches = scanned.batches if whole.all() else scanned.batches.take(whole)
         yield batches, len(batches) == len(whole)
         position, next_offset = start + scanned.end, int(scanned.batches.last_offset[-1]) + 1
-    if position < file.size():
+    if next_offset < end and position < file.size():
         flaw = scan_on(file, position, next_offset, buffer).flaw
         if flaw is not None or not last:
             raise FormatError(f"{file.path.name}: {flaw or 'no whole batch'}", position)
