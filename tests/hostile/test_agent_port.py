@@ -161,9 +161,8 @@ class Reader:
         table = self.client.read(Range(self.name, "run", plan.journal, plan.after, plan.seq))
         for row in table.to_pylist():
             log = row["topic"], row["partition"]
-            if row["kind"] == "appended" and row["base_offset"] >= self.ends.get(
-                log, 0
-            ):  # a coordinator's log may come again for another job
+            # a coordinator's log may come again for another job
+            if row["kind"] == "appended" and row["base_offset"] >= self.ends.get(log, 0):
                 self.ends[log] = row["next_offset"]
                 self.appended += row["bytes"]
         self.journals.add(plan.journal)
