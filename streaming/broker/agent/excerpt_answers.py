@@ -1,14 +1,12 @@
 """An agent's answers about parts of segments, for those who read at once: what there is, and its rows."""
 
-import threading
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import islice
 from typing import TypeVar
 
 import pyarrow as pa
 
+from streaming.broker.agent.places import Places
 from streaming.broker.agent.service import serve_only
 from streaming.broker.disk.logdirs import LogDir, LogDirs
 from streaming.broker.excerpts.excerpt_listing import excerpts_of, partitions_with_start, topics_of
@@ -37,31 +35,6 @@ SCANS = 8
 
 PRINCIPALS_SCANS = 4
 """The most of them for one principal, so that no token keeps all of them."""
-
-
-class ScanRoom:
-    """Room for a few scans. For several threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._running: Counter[str] = Counter()
-
-    @contextmanager
-    def taken(self, principal: str) -> Iterator[None]:
-        """Take a place for the duration of a block.
-
-        Raises:
-            AgentError: all are taken (reason `Reason.BUSY`): whoever asks again gets one later.
-        """
-        with self._lock:
-            if self._running[principal] >= PRINCIPALS_SCANS or self._running.total() >= SCANS:
-                raise AgentError(f"{self._running.total()} scans are running: it is tried again", Reason.BUSY)
-            self._running[principal] += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._running[principal] -= 1
 
 
 _Name = TypeVar("_Name", StartFrom, Scan)
@@ -99,7 +72,7 @@ def excerpt_messages(every: LogDirs, request: ExcerptsRequest) -> Iterator[bytes
 
 
 def scan_messages(
-    log_dirs: Sequence[LogDir], request: ScanRequest, principal: str, room: ScanRoom, leads: LeadsIn
+    log_dirs: Sequence[LogDir], request: ScanRequest, principal: str, room: Places, leads: LeadsIn
 ) -> Generator[bytes | pa.Buffer, None, None]:
     """The rows of excerpts, and the end of them; ``leads``: as in `scan_excerpts`.
 
@@ -116,7 +89,9 @@ def scan_messages(
         scan = _one_of(request.scan, Scan)
         unread.extend((yield from scan_excerpts(log_dirs, request.excerpts, scan, ongoing=request.ongoing, leads=leads)))
 
-    with room.taken(principal):
+    with room.place(principal) as free:
+        if not free:
+            raise AgentError(f"{room.used()} scans are running: it is tried again", Reason.BUSY)
         yield from row_messages(rows())
         yield ScanEnd(unread=unread).encode()
 

@@ -6,10 +6,9 @@ Both are functions of the disk and their arguments. Nothing is kept of who asks:
 import logging
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
+from streaming.broker.agent.places import Places
 from streaming.broker.agent.service import serve_only
 from streaming.broker.disk.logdirs import LogDir, LogDirs, Partition
 from streaming.broker.excerpts.position_between import between, moves_of
@@ -43,26 +42,6 @@ _AWAY_NAMED = 20
 _NOTHING = Selection(topics=("",))
 
 
-class WaitingRoom:
-    """Room for the plans that wait. For several threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._waiting: Counter[str] = Counter()
-
-    @contextmanager
-    def place(self, principal: str) -> Iterator[bool]:
-        """Whether a plan may wait in the block."""
-        with self._lock:
-            free = self._waiting[principal] < PRINCIPALS_WAITING and self._waiting.total() < WAITING
-            self._waiting[principal] += free
-        try:
-            yield free
-        finally:
-            with self._lock:
-                self._waiting[principal] -= free
-
-
 class PositionAnswers:
     """For several threads.
 
@@ -81,7 +60,7 @@ class PositionAnswers:
         self._name, self._log_dirs, self._clock, self._wait = name, log_dirs, clock, wait
         self._known = KnownLogs()
         self._planning = threading.BoundedSemaphore(AT_ONCE)
-        self._waiting = WaitingRoom()
+        self._waiting = Places(WAITING, PRINCIPALS_WAITING)
         self._notes = RareLog(log)
 
     def reached(self, request: ReachRequest, principal: str = "") -> Reached:
