@@ -9,7 +9,7 @@ import pytest
 
 from streaming.broker.agent import excerpt_answers
 from streaming.broker.agent.excerpt_answers import PRINCIPALS_SCANS, SCANS, excerpt_messages, scan_messages
-from streaming.broker.agent.places import Places
+from streaming.broker.agent.slots import Slots
 from streaming.broker.disk.logdirs import open_log_dirs
 from streaming.broker.protocol.agent_calls import Reason
 from streaming.broker.protocol.consumer_messages import EVERYTHING_SELECTED
@@ -122,7 +122,7 @@ def test_requests_have_bounds(tmp_path: Path) -> None:
     (excerpt,) = list_excerpts(dirs, EVERYTHING_SELECTED, StartFrom.EARLIEST, 1 << 30)
 
     def scan(request: ScanRequest) -> Iterator[bytes | pa.Buffer]:
-        return scan_messages(dirs, request, "me", Places(SCANS, PRINCIPALS_SCANS), nobody_knows)
+        return scan_messages(dirs, request, "me", Slots(SCANS, PRINCIPALS_SCANS), nobody_knows)
 
     with pytest.raises(AgentError, match="1048576 bytes or more"):
         list(excerpt_messages(dirs, ExcerptsRequest(excerpt_bytes=1)))
@@ -139,7 +139,7 @@ def test_requests_have_bounds(tmp_path: Path) -> None:
 def test_a_token_has_some_of_the_scans_and_all_tokens_have_a_few(tmp_path: Path) -> None:
     made = partition(log_dir(tmp_path), "orders")
     made.append(batch(1))
-    dirs, room = open_log_dirs([tmp_path / "d0"]), Places(SCANS, PRINCIPALS_SCANS)
+    dirs, room = open_log_dirs([tmp_path / "d0"]), Slots(SCANS, PRINCIPALS_SCANS)
     request = ScanRequest(scan=Scan.BATCHES, excerpts=list_excerpts(dirs, EVERYTHING_SELECTED, StartFrom.EARLIEST, 1 << 30))
     begun = [scan_messages(dirs, request, "me", room, nobody_knows) for _ in range(PRINCIPALS_SCANS)]
     for each in begun:

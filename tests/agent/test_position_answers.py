@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from streaming.broker.agent import position_answers
-from streaming.broker.agent.places import Places
 from streaming.broker.agent.position_answers import PRINCIPALS_WAITING, WAITING, PositionAnswers
+from streaming.broker.agent.slots import Slots
 from streaming.broker.disk.logdirs import TopicIds, open_log_dirs
 from streaming.broker.excerpts.position_plan import OpenLog
 from streaming.broker.protocol.agent_calls import POSITIONS_BYTES
@@ -179,13 +179,13 @@ def test_and_not_for_ever_nor_many_at_once(disk: LogDir, log: PartitionLog) -> N
 
 
 def test_a_token_has_some_of_the_places_to_wait_and_all_tokens_have_a_few() -> None:
-    room = Places(WAITING, PRINCIPALS_WAITING)
-    places = [room.place("me") for _ in range(PRINCIPALS_WAITING + 1)]
+    room = Slots(WAITING, PRINCIPALS_WAITING)
+    places = [room.slot("me") for _ in range(PRINCIPALS_WAITING + 1)]
     assert [each.__enter__() for each in places] == [True] * PRINCIPALS_WAITING + [False]
-    others = [room.place(f"other {number // PRINCIPALS_WAITING}") for number in range(WAITING - PRINCIPALS_WAITING + 1)]
+    others = [room.slot(f"other {number // PRINCIPALS_WAITING}") for number in range(WAITING - PRINCIPALS_WAITING + 1)]
     assert [each.__enter__() for each in others] == [True] * (WAITING - PRINCIPALS_WAITING) + [False]
     places[0].__exit__(None, None, None)
-    with room.place("me") as free:
+    with room.slot("me") as free:
         assert free
 
 

@@ -7,9 +7,9 @@ from typing import TypeVar
 import pyarrow as pa
 
 from streaming.broker.agent.excerpt_answers import PRINCIPALS_SCANS, SCANS, excerpt_messages, owner_messages, scan_messages
-from streaming.broker.agent.places import Places
 from streaming.broker.agent.position_answers import PositionAnswers
 from streaming.broker.agent.service import POLL_SECONDS, Service
+from streaming.broker.agent.slots import Slots
 from streaming.broker.protocol.agent_calls import Call
 from streaming.broker.protocol.consumer_messages import PlanRequest, Range, Register
 from streaming.broker.protocol.excerpt_messages import ExcerptsRequest, OwnersRequest, ScanRequest
@@ -43,7 +43,7 @@ def answers(service: Service, count_rows: Callable[[int], object] = lambda _: No
     log_dirs, about_groups = service.watcher.log_dirs, service.about_groups
     room = threading.BoundedSemaphore(AT_ONCE)
     slow = threading.BoundedSemaphore(AT_ONCE)  # for answers that wait for a disk: they hold up no rows
-    scans = Places(SCANS, PRINCIPALS_SCANS)
+    scans = Slots(SCANS, PRINCIPALS_SCANS)
 
     def events(body: bytes, principal: str) -> Messages:
         return _few(row_messages(_counted(service.read(_decoded(Range, body), principal), count_rows)), room)

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from streaming.broker.agent.places import Places
 from streaming.broker.agent.service import serve_only
+from streaming.broker.agent.slots import Slots
 from streaming.broker.disk.logdirs import LogDir, LogDirs
 from streaming.broker.excerpts.excerpt_listing import excerpts_of, partitions_with_start, topics_of
 from streaming.broker.excerpts.excerpt_scan import LeadsIn, scan_excerpts
@@ -72,7 +72,7 @@ def excerpt_messages(every: LogDirs, request: ExcerptsRequest) -> Iterator[bytes
 
 
 def scan_messages(
-    log_dirs: Sequence[LogDir], request: ScanRequest, principal: str, room: Places, leads: LeadsIn
+    log_dirs: Sequence[LogDir], request: ScanRequest, principal: str, room: Slots, leads: LeadsIn
 ) -> Generator[bytes | pa.Buffer, None, None]:
     """The rows of excerpts, and the end of them; ``leads``: as in `scan_excerpts`.
 
@@ -89,7 +89,7 @@ def scan_messages(
         scan = _one_of(request.scan, Scan)
         unread.extend((yield from scan_excerpts(log_dirs, request.excerpts, scan, ongoing=request.ongoing, leads=leads)))
 
-    with room.place(principal) as free:
+    with room.slot(principal) as free:
         if not free:
             raise AgentError(f"{room.used()} scans are running: it is tried again", Reason.BUSY)
         yield from row_messages(rows())

@@ -8,8 +8,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from streaming.broker.agent.places import Places
 from streaming.broker.agent.service import serve_only
+from streaming.broker.agent.slots import Slots
 from streaming.broker.disk.logdirs import LogDir, LogDirs, Partition
 from streaming.broker.excerpts.position_between import between, moves_of
 from streaming.broker.excerpts.position_plan import KnownLogs, PositionPlanner, SelectedOrRead
@@ -60,7 +60,7 @@ class PositionAnswers:
         self._name, self._log_dirs, self._clock, self._wait = name, log_dirs, clock, wait
         self._known = KnownLogs()
         self._planning = threading.BoundedSemaphore(AT_ONCE)
-        self._waiting = Places(WAITING, PRINCIPALS_WAITING)
+        self._waiting = Slots(WAITING, PRINCIPALS_WAITING)
         self._notes = RareLog(log)
 
     def reached(self, request: ReachRequest, principal: str = "") -> Reached:
@@ -74,7 +74,7 @@ class PositionAnswers:
         start, selection = _start_of(request.start), _selection_of(request)
         if request.wait_ms <= 0:
             return self._reached(request, start, selection)
-        with self._waiting.place(principal) as may_wait:
+        with self._waiting.slot(principal) as may_wait:
             ends_at = self._clock() + (min(request.wait_ms / 1000, MOST_WAIT_SECONDS) if may_wait else 0.0)
             while True:
                 began = self._clock()

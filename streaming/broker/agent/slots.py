@@ -1,4 +1,4 @@
-"""Places for answers that take long: so many at the same time, and of these so many for one principal."""
+"""Slots for answers that take long: so many at the same time, and of these so many for one principal."""
 
 import threading
 from collections import Counter
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Places:
+class Slots:
     """Safe to use from several threads.
 
     Args:
-        most: the most places that are in use, of all principals.
+        most: the most slots that are in use, of all principals.
         of_one: the most of them for one principal, so that no token keeps all of them.
     """
 
@@ -21,8 +21,8 @@ class Places:
         self._used: Counter[str] = Counter()
 
     @contextmanager
-    def place(self, principal: str) -> Iterator[bool]:
-        """Use a place for the duration of a block; whether one was free."""
+    def slot(self, principal: str) -> Iterator[bool]:
+        """Use a slot for the duration of a block; whether one was free."""
         with self._lock:
             free = self._used[principal] < self._of_one and self._used.total() < self._most
             self._used[principal] += free
@@ -33,6 +33,6 @@ class Places:
                 self._used[principal] -= free
 
     def used(self) -> int:
-        """How many places are in use."""
+        """How many slots are in use."""
         with self._lock:
             return self._used.total()
