@@ -198,11 +198,6 @@ def test_only_one_module_spells_the_names_of_checkpoints() -> None:
     assert spelled - {"broker/disk/kafka_files.py", "spark/job/job.py", "terminal/cli/group_source.py"} == {"kafka/formats/names.py"}
 
 
-def test_a_module_s_name_is_found_once() -> None:
-    names = [path.stem for path in PACKAGE.rglob("*.py") if path.stem not in ("__init__", "__main__")]
-    assert {name for name in names if names.count(name) > 1} == set()
-
-
 def test_kafka_s_layout_is_known_in_kafka_alone() -> None:
     """Everything that Kafka writes is big-endian: who reads such numbers elsewhere knows a position inside of Kafka's bytes."""
     jvm = "spark/job/jvm.py"  # the port of Py4J's gateway
