@@ -23,7 +23,7 @@ RUN = $(MACHINE) --room >/dev/null; run() { $(BIN)/pytest $(PARALLEL) --duration
 STARTING_NOTHING := not first and not spark and not programs and not live and not image
 
 LINT = $(BIN)/ruff format --check --quiet; $(BIN)/ruff check --quiet; $(BIN)/mypy; $(BIN)/lint-imports; \
-  git ls-files '*.md' 'streaming/*.py' | xargs $(BIN)/codespell; $(BIN)/python -m docs.prose
+  git ls-files '*.md' 'streaming/*.py' | xargs $(BIN)/codespell -D - -D docs/words.txt
 
 PRINT := import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); base = p["project"]["dependencies"]; \
   extras = p["project"]["optional-dependencies"]; dev = p["dependency-groups"]["dev"]; print
@@ -72,7 +72,7 @@ mutations: setup ## Change one line at a time and see that a test fails; OF=stre
 check: setup ## Lint, types, generated files, and beside them the tests nearest to the changes since main (or BASE) that start nothing: a minute
 	@.ci/check "$(BASE)" $(PARALLEL) -m "$(STARTING_NOTHING) and not slow"
 
-lint: setup ## Format, lint, types, import contracts, spelling, prose
+lint: setup ## Format, lint, types, import contracts, spelling and words
 	@$(LINT)
 
 hooks: setup ## Make git check format, lint, types and generated files at each commit
