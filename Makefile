@@ -69,8 +69,8 @@ record: setup ## Make the recorded log dirs and answers of Kafka anew, on real b
 mutations: setup ## Change one line at a time and see that a test fails; OF=streaming/rules TESTS=tests/rules draws 40 changes, COUNT, SEED others
 	@$(BIN)/python -m tests.mutations $(ONLY) $(if $(OF),--of $(OF) --tests $(TESTS)) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED))
 
-check: setup ## Lint, types, generated files, and beside them the tests nearest to the changes since main (or BASE) that start nothing: a minute
-	@.ci/check "$(BASE)" $(PARALLEL) -m "$(STARTING_NOTHING) and not slow"
+check: setup ## Lint, types, generated files, and beside them the tests in TESTS, else those that were changed since main
+	@TESTS="$(TESTS)" .ci/check $(PARALLEL) -m "$(STARTING_NOTHING) and not slow"
 
 lint: setup ## Format, lint, types, import contracts, spelling and words
 	@$(LINT)

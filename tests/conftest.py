@@ -24,7 +24,6 @@ if TYPE_CHECKING:  # most tests need no Spark, which takes a second to import; a
 
 pytest_plugins = (
     "tests.check.costs",
-    "tests.check.budget",
     "tests.check.leftovers",
     "tests.check.machine",
     "tests.check.workers",

@@ -2,10 +2,8 @@
 
 import ast
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-
-from tests.check.nearest import imports
 
 ROOT = Path(__file__).parents[2]
 _DIGITS = 16
@@ -41,7 +39,7 @@ def closure(module: str, root: Path = ROOT) -> dict[str, bytes]:
             continue
         tree = list(ast.walk(ast.parse(source)))
         found[key] = _placeless(source, tree)
-        waiting += imports(tree)
+        waiting += _imports(tree)
         if any(isinstance(node, ast.Constant) and node.value == "java" for node in tree):
             found.update({each.relative_to(root).as_posix(): each.read_bytes() for each in path.parent.glob("java/*.java")})
     return found
@@ -78,3 +76,13 @@ def _defined(node: ast.AST) -> Iterator[str]:
         yield node.name
     elif isinstance(node, ast.Assign):
         yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+
+
+def _imports(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """Names that may be modules: what a file imports, and from where."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
