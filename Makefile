@@ -82,7 +82,7 @@ fuzz: setup ## Damaged bytes for every parser, 100,000 steps of the model; MINUT
 	@HYPOTHESIS_PROFILE=exhaustive $(BIN)/pytest $(PARALLEL) --timeout 14400 tests/fuzz tests/model tests/consumers/test_catching_up.py tests/consumers/test_groups_of_a_job_and_of_log_dirs.py
 	@$(if $(MINUTES),$(BIN)/python -m tests.fuzz $(MINUTES))
 
-soak: setup ## Long runs, each with a verdict: three hours; ONLY=steady, beside, kills, operations, groups, logs, hunt or restarts; MINUTES=30, KILLS=1000, SEED=..., SOAK=more options
+soak: setup ## Long runs, each with a verdict: three hours; ONLY=steady, beside, kills, operations, groups, logs, hunt, away or restarts; MINUTES=30, KILLS=1000, SEED=..., SOAK=more options
 	@$(BIN)/python -m bench.soak $(ONLY) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(KILLS),--kills $(KILLS)) $(if $(SEED),--seed $(SEED)) $(SOAK)
 
 hunt: setup ## Draw operations on a real broker and on segtail, and compare each number at rest: three hours, or MINUTES=..., SEED=...

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bench.measuring import show
-from bench.soak import beside, fleet, hunt, moving, sampling, steady
+from bench.soak import away, beside, fleet, hunt, moving, sampling, steady
 from streaming.common.units import parse_size
 from tests.broker.install import BROKER_VERSION
 from tests.broker.kafka import CONTROLLER_ID, Kafka
@@ -189,6 +189,24 @@ def _hunt(directory: Path, given: argparse.Namespace) -> Sequence[str]:
     return report.problems
 
 
+def _away(directory: Path, given: argparse.Namespace) -> Sequence[str]:
+    plan = away.Plan(minutes=given.minutes, partitions=given.active, appends_a_second=given.appends, seed=given.seed)
+    report = away.run_away(directory, plan)
+    rows = [
+        (each.how, f"{each.seconds:.0f}", f"{each.records:,}", f"{each.events:,}", "yes" if each.kept else "no", f"{each.back_seconds:.0f}")
+        for each in report.absences
+    ]
+    heads = ("", "s", "records written meanwhile", "events of the agent", "kept by it", "s until all was counted")
+    show(f"a job that is away, {plan.partitions:,} partitions, seed {plan.seed}", heads, rows)
+    rows = [
+        ("records", f"{report.records:,}"),
+        ("transactions that ended in a partition", f"{report.transactions:,}"),
+        ("numbers of a page compared", f"{report.compared:,}"),
+    ]
+    show("all together", ("", ""), rows)
+    return report.problems
+
+
 def _restarts(directory: Path, given: argparse.Namespace) -> Sequence[str]:
     """Half of the states with topics that can do with a broker less."""
     every = Outcomes()
@@ -215,6 +233,7 @@ PARTS: dict[str, Callable[[Path, argparse.Namespace], Sequence[str]]] = {
     "groups": partial(_moving, moving.run_groups, "committed offsets", "groups that commit while their coordinators move"),
     "logs": partial(_moving, moving.run_logs, "answers", "logs that grow while their leaders move"),
     "hunt": _hunt,
+    "away": _away,
     "restarts": _restarts,
 }
 

@@ -7,6 +7,7 @@ by itself: what is held against it must not have the same errors.
 import os
 import random
 import re
+import shutil
 import signal
 import struct
 import threading
@@ -31,7 +32,7 @@ from tests.broker.moving_logs import end_transaction
 from tests.ports import free_ports
 from tests.processes import Page, read_page, until, values
 from tests.worlds.scraping import Scraper, scrape
-from tests.worlds.services import AGENT, DRIVER, Service, services
+from tests.worlds.services import AGENT, ALL, DRIVER, Service, services
 
 _TOPICS: Mapping[str, Mapping[str, str]] = {
     "kept": {"internal.segment.bytes": "20000"},
@@ -196,10 +197,11 @@ class _Writer:
 
 @dataclass(slots=True)
 class _Watchers:
-    """The agent and the job, which are paused and killed. ``due``: when each that is paused goes on."""
+    """The agent and the job, which are paused, killed and away. ``due``: when each that is paused goes on, and each that is away comes."""
 
     running: Mapping[str, Service]
     chance: random.Random
+    cache: Path
     due: dict[str, float] = field(default_factory=dict)
 
     def pause(self) -> None:
@@ -212,8 +214,9 @@ class _Watchers:
         for name in [name for name, at in self.due.items() if now >= at]:
             del self.due[name]
             self._signal(name, signal.SIGCONT)
-        for each in self.running.values():
-            each.tend()
+        for name, each in self.running.items():
+            if name not in self.due:
+                each.tend()
 
     def _signal(self, name: str, number: signal.Signals) -> None:
         for process in self.running[name].running.family:
@@ -226,13 +229,26 @@ class _Watchers:
     def end_agent(self) -> None:
         self._signal(AGENT, signal.SIGTERM)
 
+    def empty_agent(self) -> None:
+        """The agent's cache is emptied beside it, or it begins on an empty disk."""
+        if self.chance.random() < 0.5:
+            self.kill_agent()
+        shutil.rmtree(self.cache, ignore_errors=True)
+
     def kill_job(self) -> None:
         self._kill("job", DRIVER)
+
+    def take_away(self) -> None:
+        """The job, the agent or both are not there for a while, and what is written meanwhile waits for them."""
+        for name, part in self.chance.choice(((("job", ALL),), ((AGENT, AGENT),), (("job", ALL), (AGENT, AGENT)))):
+            self._kill(name, part)
+            self.due[name] = time.monotonic() + self.chance.choice((2, 10, 40))
 
     def _kill(self, name: str, part: str) -> None:
         """What is paused goes on, or the rest of a job would hold its checkpoint for ever."""
         self._signal(name, signal.SIGCONT)
-        self.running[name].kill(part)
+        if self.running[name].running.running():
+            self.running[name].kill(part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +269,7 @@ def run_hunt(directory: Path, minutes: float, seed: int) -> Report:
     agent = ("agent", "--log-dirs", ",".join(map(str, kafka.log_dirs)))
     job = ("run", "--from", "earliest", "--agents", f"http://127.0.0.1:{agent_port}", "--checkpoint", directory / "checkpoint", *_OPTIONS)
     commands: dict[str, tuple[object, ...]] = {
-        AGENT: (*agent, "--listen", f"127.0.0.1:{agent_port}", "--name", "hunt"),
+        AGENT: (*agent, "--cache", directory / "cache", "--listen", f"127.0.0.1:{agent_port}", "--name", "hunt"),
         "job": (*job, "--listen", f"127.0.0.1:{page_port}"),
     }
     compared, problems = 0, list[str]()
@@ -268,7 +284,7 @@ def run_hunt(directory: Path, minutes: float, seed: int) -> Report:
         writer = _Writer(kafka, clients, chance)
         for topic in _TOPICS:
             writer.create(topic)
-        watchers = _Watchers(stack.enter_context(services(directory / "messages", **commands)), chance)
+        watchers = _Watchers(stack.enter_context(services(directory / "messages", **commands)), chance, directory / "cache")
         pages = stack.enter_context(Scraper(url, leave_out=[f'topic="{_AGAIN}"']))
         until("the job is ready: what was deleted before is in no counter", lambda: "segtail_partition_" in (scrape(url) or ""))
         while time.monotonic() < ends and not problems:
@@ -304,7 +320,9 @@ def _draw(kafka: Kafka, writer: _Writer, watchers: _Watchers, chance: random.Ran
         watchers.pause: 4,
         watchers.kill_agent: 3,
         watchers.end_agent: 1,
+        watchers.empty_agent: 2,
         watchers.kill_job: 0.5,
+        watchers.take_away: 1.5,
     }
     drawn, end = Counter[str](), time.monotonic() + _OPERATIONS_SECONDS
     while (now := time.monotonic()) < end:

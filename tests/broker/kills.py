@@ -82,9 +82,9 @@ def run_kills(directory: Path, kills: int, seed: int, *, child: bool = False) ->
             load.leave_open()
             reported = reported_by(kafka.nodes[0].port, TOPICS)
             kafka.freeze()  # not stopped: that would be written down too, and leave its partitions without a leader
-            undisturbed = _undisturbed(dirs, directory)
+            undisturbed = undisturbed_page(dirs, directory)
             problems = _problems_of(undisturbed, load, reported)
-            problems += _compare_live(running, url, undisturbed)
+            problems += compare_live(running, url, undisturbed)
             problems += pages.steps_back
             problems += [f"{process} was left by its parent" for each in running.values() for process in each.left()]
     finally:
@@ -132,7 +132,7 @@ def _kill(service: Service, part: str, chance: random.Random) -> None:
     until(f"there is a process to kill: {part}", killed, saw=lambda: service.running.family)
 
 
-def _undisturbed(dirs: str, directory: Path) -> Page:
+def undisturbed_page(dirs: str, directory: Path) -> Page:
     """What a job makes of it that nobody disturbs, with an agent and a checkpoint of its own."""
     out = directory / "undisturbed.prom"
     arguments = ("--log-dirs", dirs, "--from", "earliest", "--once", "--checkpoint", directory / "undisturbed", *_SMALL)
@@ -158,7 +158,7 @@ def _problems_of(page: Page, load: Load, reported: Mapping[tuple[str, int], Repo
     return problems
 
 
-def _compare_live(running: Mapping[str, Service], url: str, undisturbed: Page) -> list[str]:
+def compare_live(running: Mapping[str, Service], url: str, undisturbed: Page) -> list[str]:
     """What still differs between the killed job's page and an undisturbed one's when it has had time to catch up."""
     wanted = counted(undisturbed)
     different: list[str] = ["the page never came back"]
