@@ -46,8 +46,6 @@ ELSEWHERE = (
     Elsewhere("pipx", "it asks an index for packages", "tests/install/test_base_install.py"),
     Elsewhere("scp", "it needs another host", "tests/install/test_bare_machine.py"),
     Elsewhere("ssh", "it needs another host", "tests/install/test_bare_machine.py"),
-    Elsewhere("git checkout", "it changes the working tree"),
-    Elsewhere("sed -i", "it changes the working tree"),
     Elsewhere(".venv/bin/pip install remote-pdb", "it installs something that only a developer with a debugger needs"),
     Elsewhere(".venv/bin/segtail run --log-dirs /a --checkpoint /tmp/debug", "it waits for a developer with a debugger"),
     Elsewhere("nc 127.0.0.1 4444", "it is a developer with a debugger"),

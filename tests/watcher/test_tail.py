@@ -154,7 +154,7 @@ CALLS: dict[str, Callable[..., None]] = {
     **{
         name: _then(lambda tail, *_, name=name: getattr(tail, name)())  # type: ignore[misc]
         for name in (
-            *("is_sound", "know_leader", "give_up_leader", "poll_again", "close", "rest"),
+            *("is_sound", "know_leader", "give_up_leader", "poll_again", "close"),
             *("regain_log_dir", "satisfy", "release"),
         )
     },

@@ -123,9 +123,8 @@ def raise_limit(logs: int = 0) -> int:
     if soft < limit:
         resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
     if limit < logs + RESERVED:
-        log.warning(
-            "fewer files may be open than this host's logs need: those of quiet logs are closed between looks, and connections may find no "
-            "descriptor; raise LimitNOFILE (ulimit -Hn)",
+        log.error(
+            "fewer files may be open than this host's logs need: some logs are not read; raise LimitNOFILE (ulimit -Hn)",
             extra={"limit": limit, "logs": logs, "reserve": RESERVED},
         )
     elif limit < FEW:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from streaming.broker.disk.index_file import last_entry_below, last_entry_upto, positions_between
-from streaming.broker.disk.opening import EPOCHS_BYTES, Calling, ThreadCalls, note_read, open_file, read_small, written_ns
+from streaming.broker.disk.opening import EPOCHS_BYTES, Calling, ThreadCalls, check_may_stay, note_read, open_file, read_small, written_ns
 from streaming.errors import FormatError
 from streaming.kafka.formats import names
 from streaming.kafka.formats.checkpoint_files import EpochEntry, parse_leader_epochs
@@ -293,13 +293,24 @@ class OpenSegment:
 
     __slots__ = ("_entry", "_fd", "_path", "_reads_ahead", "base_offset", "identity")  # most logs have one
 
-    def __init__(self, segment_path: Path | str, base_offset: int, listed: FileIdentity | None = None) -> None:
-        """Open the file for reading. Raises OSError; FileNotFoundError if it is another one than was ``listed``."""
+    def __init__(self, segment_path: Path | str, base_offset: int, listed: FileIdentity | None = None, *, stays: bool = False) -> None:
+        """Open the file for reading. ``stays``: as long as its log is watched.
+
+        Raises:
+            OSError: it cannot be opened, or has to stay and descriptors are short.
+            FileNotFoundError: it is another one than was ``listed``.
+        """
         self._path = str(segment_path)
         self.base_offset = base_offset
         with Calling(self._path):
             self._fd = open_file(self._path)
             stat = os.fstat(self._fd)
+        try:
+            if stays:
+                check_may_stay(self._fd, self._path)
+        except OSError:
+            self.close()
+            raise
         self.identity = FileIdentity(stat.st_dev, stat.st_ino)
         if listed not in (None, self.identity):
             self.close()

@@ -9,9 +9,9 @@ from dataclasses import KW_ONLY, InitVar, dataclass, fields, replace
 from pathlib import Path
 
 from streaming.broker.disk.logdirs import Partition
-from streaming.broker.disk.opening import ThreadCalls, open_files
+from streaming.broker.disk.opening import ThreadCalls
 from streaming.broker.disk.scanning import written_end
-from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment, Stamp, file_stamp
+from streaming.broker.disk.segment_files import FileIdentity, OpenSegment, Segment, Stamp
 from streaming.broker.journal.cursor import TIMES_UNKNOWN, Cursor, Replays
 from streaming.broker.journal.journal import Stand
 from streaming.broker.journal.known_producers import KnownProducers
@@ -173,7 +173,7 @@ class Tail:
     def measure(self) -> None:
         """Find out how much of its last file is written: the size of a preallocated file does not show it. Raises OSError."""
         last, here = self.segments[-1], not self.has_later_segment
-        file = self.file if here and self.file is not None else self._open(last.path, last.base_offset)
+        file = self.file if here and self.file is not None else OpenSegment(last.path, last.base_offset)
         try:
             size = file.size()  # before it is measured: what it gets meanwhile is written
             end = written_end(file, self.cursor.position if here else 0)
@@ -210,39 +210,8 @@ class Tail:
         """The open file at the cursor, opened if need be. Raises OSError, FileNotFoundError if another file has its name."""
         if self.file is None:
             listed = FileIdentity(self.cursor.device, self.cursor.inode)
-            self.file = self._open(self._path_of_file(), self.cursor.segment, listed)
-            open_files().opened(self)
+            self.file = OpenSegment(self._path_of_file(), self.cursor.segment, listed, stays=True)
         return self.file
-
-    @staticmethod
-    def _open(path: Path, base_offset: int, listed: FileIdentity | None = None) -> OpenSegment:
-        try:
-            return OpenSegment(path, base_offset, listed)
-        except OSError as error:
-            if not open_files().ran_short(error):
-                raise
-        return OpenSegment(path, base_offset, listed)
-
-    def rest(self) -> bool:
-        """Close the file for now, because descriptors are short; False if it must stay open, because it may have no name any more.
-
-        A calm log stays calm: `_rests` decides whether it has grown.
-        """
-        if self.file is None or self.unread_state is TailState.SUSPECT or self.lost_since_ms >= 0:
-            return False
-        if not self.calm:
-            self.close()
-            return True
-        self.file.close()
-        self.file = None
-        open_files().closed(self)
-        return True
-
-    def _rests(self) -> bool:
-        """Whether the file is closed for now, and has not changed since the last poll. Raises OSError."""
-        if self.file is not None or not self.calm:
-            return False
-        return file_stamp(self._path_of_file()) == (FileIdentity(self.cursor.device, self.cursor.inode), self.size)
 
     def _path_of_file(self) -> Path:
         listed = next((segment for segment in self.segments if segment.base_offset == self.cursor.segment), None)
@@ -253,7 +222,6 @@ class Tail:
         if self.file is not None:
             self.file.close()
             self.file = None
-            open_files().closed(self)
         self.calm = False
         self.size = -1
         self.zero_tail = False
@@ -279,9 +247,6 @@ class Tail:
     def has_grown(self, now_ms: int) -> bool:
         """Whether there is something to read or to check, or another file to go on in. Raises OSError."""
         try:
-            if self._rests():
-                self.looked_ms = now_ms
-                return False
             file = self.open()
         except FileNotFoundError:
             return True  # the log may go on elsewhere
