@@ -8,7 +8,7 @@ from typing import Protocol
 import pytest
 from hypothesis import strategies as st
 
-from streaming.broker.watcher import replaying, watcher
+from streaming.broker.watcher import open_at, watcher
 from tests.scratch import scratch
 
 Step = tuple[str, tuple[object, ...], dict[str, object]]
@@ -45,6 +45,6 @@ def hold(make: Callable[[Path], Stepped], done: list[Step]) -> None:
 def piece_by_piece() -> Iterator[None]:
     """A watcher reads one piece a turn, and replays everything."""
     with pytest.MonkeyPatch.context() as slow:
-        slow.setattr(replaying, "AT_ONCE_BYTES", -1)
+        slow.setattr(open_at, "AT_ONCE_BYTES", -1)
         slow.setattr(watcher, "POLL_BYTES", 1)
         yield

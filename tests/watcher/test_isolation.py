@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from streaming.broker.disk.log_inventory import Inventory
-from streaming.broker.watcher import beginnings, reading, registry, replaying, tail
+from streaming.broker.watcher import beginnings, open_at, reading, registry, tail
 from streaming.common.rows import Kind
 from streaming.kafka.scan import pieces
 from tests.watcher.scene import Scene, scene
@@ -161,8 +161,7 @@ def test_taking_up_a_log_that_is_new(
 
 
 def test_what_is_open(breaks: Breaks, caplog: pytest.LogCaptureFixture) -> None:
-    for where in (replaying, replaying):
-        breaks(where, "replay_of", of_bad_tail)
+    breaks(open_at, "replay_of", of_bad_tail)
     with scene(start_from="latest") as one:
         assert one.play("5 good:new3 look 1 good:6 look") == "at5 good:at0 | 5-6 good:0-6"
         assert "open transactions of a log are not known" in caplog.text

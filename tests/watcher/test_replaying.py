@@ -9,8 +9,8 @@ import pytest
 from streaming.broker.disk.opening import bytes_read
 from streaming.broker.journal.cursor import Replays
 from streaming.broker.journal.range_values import decode_steps
-from streaming.broker.watcher import replaying
-from streaming.broker.watcher.replaying import REPLAY_BYTES
+from streaming.broker.watcher import open_at
+from streaming.broker.watcher.open_at import REPLAY_BYTES
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind
 from streaming.simulator.batch_writer import Batch
@@ -258,4 +258,4 @@ def test_a_log_that_cannot_be_read_when_a_consumer_begins() -> None:
 @pytest.fixture(autouse=True)
 def nothing_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever has to be replayed is replayed in pieces."""
-    monkeypatch.setattr(replaying, "AT_ONCE_BYTES", -1)
+    monkeypatch.setattr(open_at, "AT_ONCE_BYTES", -1)

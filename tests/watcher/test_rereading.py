@@ -7,7 +7,7 @@ import pytest
 
 from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.journal.range_values import NO_ENTRIES
-from streaming.broker.watcher import replaying
+from streaming.broker.watcher import coordinator_replay
 from streaming.broker.watcher.unreadable import TRIES
 from streaming.broker.watcher.watcher import Doubt
 from streaming.common.event_row import Event
@@ -75,7 +75,7 @@ def test_a_log_whose_segments_go_meanwhile_is_tried_again_at_once(
     station: Station, log: PartitionLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     missed(station)
-    monkeypatch.setattr(replaying, "list_segments", Failing(TRIES - 1, FileNotFoundError("gone")))
+    monkeypatch.setattr(coordinator_replay, "list_segments", Failing(TRIES - 1, FileNotFoundError("gone")))
     assert reported(station.look(set())) == [PRESENT]
     assert "cannot be read again" not in caplog.text
 
@@ -96,7 +96,7 @@ def test_a_log_that_cannot_be_read_waits_for_the_next_rescan(
 ) -> None:
     missed(station)
     failing = Failing(times, error)
-    monkeypatch.setattr(replaying, "list_segments", failing)
+    monkeypatch.setattr(coordinator_replay, "list_segments", failing)
     assert reported(station.look(set())) == []
     assert failing.left == 0
     (record,) = [record for record in caplog.records if "cannot be read again now" in record.message]

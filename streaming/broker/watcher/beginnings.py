@@ -17,8 +17,8 @@ from streaming.broker.journal.cursor import Cursor, Replays
 from streaming.broker.watcher.cursors import BROUGHT_ALONG, cursor_at, pack
 from streaming.broker.watcher.departures import WatchedLogs
 from streaming.broker.watcher.log_listing import Listing
+from streaming.broker.watcher.open_at import open_at, still_open
 from streaming.broker.watcher.relocate import epoch_before, resume
-from streaming.broker.watcher.replaying import open_at, still_open
 from streaming.broker.watcher.stopped_logs import retry, stopped_event
 from streaming.broker.watcher.tail import Tail
 from streaming.common.event_row import Event

@@ -8,13 +8,13 @@ from dataclasses import replace
 from streaming.broker.disk.locate import SEEDED_BYTES, WINDOW_BYTES
 from streaming.broker.disk.opening import Calling, bytes_read, calls_of_this_thread
 from streaming.broker.journal.blocks import BLOCK_ROWS, AppendedRanges
-from streaming.broker.journal.cursor import Replays
 from streaming.broker.journal.journal import Begun, Journal
 from streaming.broker.watcher.cluster_knowledge import Cluster
+from streaming.broker.watcher.coordinator_replay import chained
 from streaming.broker.watcher.ordinary_growth import OrdinaryReader
 from streaming.broker.watcher.reading import GrowthReader
 from streaming.broker.watcher.registry import LogRegistry
-from streaming.broker.watcher.replaying import Replaying, Rereading, chained
+from streaming.broker.watcher.replaying import Replaying
 from streaming.broker.watcher.stopped_logs import failed
 from streaming.broker.watcher.tail import Tail
 from streaming.common.event_row import Event
@@ -27,14 +27,13 @@ log = logging.getLogger(__name__)
 class Publisher:
     """Publishes what the watcher has read: events, where the logs stand behind them, and what is gone, all at once.
 
-    For the watcher's thread. Logs whose cursors ask for it are put to those that replay or reread them.
+    For the watcher's thread. Logs whose cursors ask for it are put to those that are replayed.
     """
 
-    def __init__(self, journal: Journal, cluster: Cluster, replaying: Replaying, rereading: Rereading) -> None:
+    def __init__(self, journal: Journal, cluster: Cluster, replaying: Replaying) -> None:
         self._journal = journal
         self._cluster = cluster
         self._replaying = replaying
-        self._rereading = rereading
 
     def publish(self, events: Sequence[Event], tails: Iterable[Tail], gone: Sequence[LogKey] = (), begun: Begun | None = None) -> None:
         """Publish events, with what has changed in these tails.
@@ -50,10 +49,7 @@ class Publisher:
         events = chained([self._led(each) if each.kind in (Kind.SKIPPED, Kind.TRUNCATED) else each for each in events], tails)
         moved = [tail for tail in tails if tail.has_moved]
         for tail in moved:
-            if tail.cursor.replay != Replays.NOT:
-                self._replaying.put(tail)
-            if tail.cursor.reread:
-                self._rereading.put(tail)
+            self._replaying.put(tail)
         if events or moved or gone or begun is not None:
             self._journal.publish(events, [tail.stand() for tail in moved], gone, begun)
         if begun is not None:
@@ -146,7 +142,6 @@ class GrownLogs:
         ordinary: OrdinaryReader,
         publisher: Publisher,
         replaying: Replaying,
-        rereading: Rereading,
         should_stop: Callable[[], bool],
         *,
         clock_ms: Callable[[], int],
@@ -159,7 +154,6 @@ class GrownLogs:
         self._few_logs = few_logs
         self._publisher = publisher
         self._replaying = replaying
-        self._rereading = rereading
         self._should_stop = should_stop
         self._live = Queue(self._may_be_read)  # logs that grow or appear while they are watched: read at once
         self._backlog = Queue(self._may_be_read)
@@ -169,7 +163,7 @@ class GrownLogs:
     @property
     def more(self) -> bool:
         """Whether there is more to read."""
-        return bool(self._live or self._backlog or self._replaying.ready or self._rereading.ready)
+        return bool(self._live or self._backlog or self._replaying.ready)
 
     @property
     def has_backlog(self) -> bool:
@@ -232,7 +226,7 @@ class GrownLogs:
         tails: dict[Tail, None] = {}
         while read < budget and not self._should_stop():
             piece = min(SLICE_BYTES, budget - read)
-            done = self._replaying.step(piece) or self._rereading.step(piece)
+            done = self._replaying.step(piece)
             if done is None:
                 break
             tails[done[0]] = None

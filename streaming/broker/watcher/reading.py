@@ -14,8 +14,8 @@ from streaming.broker.journal.cursor import Cursor
 from streaming.broker.journal.range_values import encode_entries, encode_steps
 from streaming.broker.watcher.cluster_knowledge import Cluster, Leads
 from streaming.broker.watcher.cursors import advanced, holds_anchor
+from streaming.broker.watcher.open_at import still_open
 from streaming.broker.watcher.relocate import follow, list_again, relocate, set_back
-from streaming.broker.watcher.replaying import still_open
 from streaming.broker.watcher.stopped_logs import failed, flawed
 from streaming.broker.watcher.tail import Awaited, Tail
 from streaming.broker.watcher.tail_states import TailState

@@ -16,8 +16,8 @@ from streaming.broker.watcher.beginnings import Beginning, TakingUp, Unmet, as_w
 from streaming.broker.watcher.cluster_knowledge import Cluster
 from streaming.broker.watcher.cursors import log_id, pack
 from streaming.broker.watcher.departures import HOLD_MS, Departures, ListingResult, WatchedLogs
+from streaming.broker.watcher.open_at import still_open
 from streaming.broker.watcher.relocate import has_files_of, has_open_file_of, holds_cursor, relocate, resume
-from streaming.broker.watcher.replaying import still_open
 from streaming.broker.watcher.stopped_logs import failed
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.unreadable import LeftOut, StuckTail, unreadable

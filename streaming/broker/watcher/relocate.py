@@ -15,7 +15,7 @@ from streaming.broker.journal.cursor import Cursor
 from streaming.broker.journal.known_producers import KnownProducers
 from streaming.broker.watcher.cursors import LossColumns, Relocation, holds_anchor, moved, pack, parted_at, unpack
 from streaming.broker.watcher.log_listing import ListedSizes, Listing
-from streaming.broker.watcher.replaying import open_at
+from streaming.broker.watcher.open_at import open_at
 from streaming.broker.watcher.tail import Tail
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind

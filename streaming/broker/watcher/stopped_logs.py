@@ -7,8 +7,8 @@ from streaming.broker.disk.locate import find_offset, scan_on
 from streaming.broker.disk.segment_files import Segment
 from streaming.broker.watcher.cursors import LossColumns, Relocation, holds_anchor, moved
 from streaming.broker.watcher.log_listing import ListedSizes
+from streaming.broker.watcher.open_at import open_at
 from streaming.broker.watcher.relocate import bytes_lost, epoch_below, list_again, relocate, set_back
-from streaming.broker.watcher.replaying import open_at
 from streaming.broker.watcher.tail import Tail
 from streaming.common.event_row import Event
 from streaming.common.rows import Kind

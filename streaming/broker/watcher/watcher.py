@@ -21,14 +21,16 @@ from streaming.broker.journal.known_producers import KnownProducers
 from streaming.broker.journal.scan_cache import ScanCache
 from streaming.broker.watcher.beginnings import Beginning
 from streaming.broker.watcher.cluster_knowledge import Cluster
+from streaming.broker.watcher.coordinator_replay import EntryReplays
 from streaming.broker.watcher.departures import ListingResult
 from streaming.broker.watcher.found_events import FoundPublisher
 from streaming.broker.watcher.grown_logs import SLICE_BYTES, GrownLogs, Publisher
 from streaming.broker.watcher.offset_checkpoints import RecoveryPositions
+from streaming.broker.watcher.open_at import OpenReplays
 from streaming.broker.watcher.ordinary_growth import FEW_LOGS, OrdinaryReader
 from streaming.broker.watcher.reading import GrowthReader, Noting
 from streaming.broker.watcher.registry import EVERYTHING, LogRegistry, Scope
-from streaming.broker.watcher.replaying import Replaying, Rereading
+from streaming.broker.watcher.replaying import Replaying
 from streaming.broker.watcher.tail import Tail
 from streaming.broker.watcher.timers import is_due
 from streaming.broker.watcher.unreadable import StuckTail
@@ -214,9 +216,8 @@ class Watcher:
         )
         self._should_stop = should_stop
         self._is_full = is_full
-        self._replaying = Replaying(self._is_watched)
-        self._rereading = Rereading(self._is_watched, redact)
-        self._publisher = Publisher(journal, cluster, self._replaying, self._rereading)
+        self._replaying = Replaying([OpenReplays(), EntryReplays(redact)], self._is_watched)
+        self._publisher = Publisher(journal, cluster, self._replaying)
         ordinary = OrdinaryReader(cluster, clock_ms, noting, reading.buffer)
         self._grown = GrownLogs(
             self._registry,
@@ -224,7 +225,6 @@ class Watcher:
             ordinary,
             self._publisher,
             self._replaying,
-            self._rereading,
             should_stop,
             clock_ms=clock_ms,
             few_logs=few_logs,
@@ -375,7 +375,6 @@ class Watcher:
             self._next_rescan = now + RESCAN_MS
             self._publish_listing(self._registry.rescan())
             self._replaying.retry()
-            self._rereading.retry()
         else:
             self._directories_changed = self._registry.take_hints(hints) or self._directories_changed
             if self._directories_changed and is_due(now, self._next_listing, LISTING_MS):
