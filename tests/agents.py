@@ -11,7 +11,7 @@ import pyarrow as pa
 from streaming.broker.agent.call_answers import Answer, answers
 from streaming.broker.agent.call_server import AgentServer
 from streaming.broker.agent.cluster_view import ClusterView
-from streaming.broker.agent.dir_threads import DirCalls
+from streaming.broker.agent.dir_work import DirCalls
 from streaming.broker.agent.group_answers import GroupAnswers
 from streaming.broker.agent.group_following import REST_SECONDS, GroupFollowing
 from streaming.broker.agent.health_server import AgentMetrics

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from streaming.broker.agent import group_following
-from streaming.broker.agent.dir_threads import GONE_SECONDS
+from streaming.broker.agent.dir_work import GONE_SECONDS
 from streaming.broker.agent.group_following import ANEW_SECONDS, RETRY_SECONDS, GroupFollowing
 from streaming.broker.disk.segment_files import list_segments
 from streaming.broker.protocol.group_messages import Following, KnownLog
@@ -188,7 +188,7 @@ def test_segments_that_are_swapped_while_a_log_is_read_bring_back_no_commit_that
     tmp_path: Path, compacting: PartitionLog, read: int
 ) -> None:
     with beside(tmp_path, compacting.directory.parent) as agent:
-        agent.following._dirs[agent.paths[0]].buffer = np.empty(200, np.uint8)  # a batch at a time
+        agent.following._buffers[agent.paths[0]] = np.empty(200, np.uint8)  # a batch at a time
         agent.agent.look()
         for _ in range(read):
             agent.following.step(agent.paths[0])
@@ -429,7 +429,7 @@ class FollowedLogs(RuleBasedStateMachine):
         self.epoch = 0
         self._beside = beside(root, self.log.directory.parent)
         self.agent = self._beside.__enter__()
-        self.agent.following._dirs[self.agent.paths[0]].buffer = np.empty(600, np.uint8)
+        self.agent.following._buffers[self.agent.paths[0]] = np.empty(600, np.uint8)
         self.job = Job()
 
     def teardown(self) -> None:

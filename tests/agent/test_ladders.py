@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from streaming.broker.agent import group_answers, laddered_log
-from streaming.broker.agent.dir_threads import GONE_SECONDS, DirCalls, R
+from streaming.broker.agent.dir_work import GONE_SECONDS, DirCalls, R
 from streaming.broker.agent.group_answers import find_positions
 from streaming.broker.agent.laddered_log import LadderedLog
 from streaming.broker.agent.ladders import REST_SECONDS, RETRY_SECONDS, SWEEP_SECONDS
@@ -113,7 +113,7 @@ def test_the_segment_that_is_read_is_counted_before_the_others_and_then_they_are
         assert agent.ladders.unfilled_bytes == 0  # nothing was looked at yet
         assert {answer["state"] for answer in answers(agent, log, bases)} == {"filling"}
         known = []
-        agent.ladders._meet(agent.ladders._dirs[path])
+        agent.ladders._dirs[path].logs.meet()
         assert agent.ladders.unfilled_bytes == sum(segment.size for segment in list_segments(log.directory)[:-1])
         agent.ladders._urgent(path, agent.ladders._dirs[path], window())
         for _ in range(4):

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from streaming.broker.agent.dir_threads import DirCalls
+from streaming.broker.agent.dir_work import DirCalls
 from streaming.broker.agent.group_following import GroupFollowing
 from streaming.broker.agent.jobs import Jobs
 from streaming.broker.agent.laddered_log import LadderedLog

@@ -16,7 +16,7 @@ from threading import Lock
 
 import numpy as np
 
-from streaming.broker.agent.dir_threads import DirThreads, Presence
+from streaming.broker.agent.dir_work import DirLogs, DirThreads
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.locate import LARGEST_BATCH_BYTES, batches_between
 from streaming.broker.disk.opening import ReadingPace, bytes_read
@@ -303,9 +303,18 @@ class GroupFollowing:
         self._clock = clock
         self._process, self._numbers = uuid.uuid4().hex, count(1)
         self._dirs = {
-            path: _FollowedDir(Presence(path, log_dirs, tails, COORDINATED_TOPICS.__contains__, clock))
+            path: DirLogs(
+                path,
+                log_dirs,
+                tails,
+                wants=COORDINATED_TOPICS.__contains__,
+                new=lambda tail: ReplayedLog(tail, partial(self._new, tail.cursor.log)),
+                let_go=lambda log, _: log.close(),
+                clock=clock,
+            )
             for path in (each.path for each in log_dirs)
         }
+        self._buffers: dict[Path, Bytes] = {path: np.empty(PIECE_BYTES, np.uint8) for path in self._dirs}
         self._threads = DirThreads("groups", self._dirs, self.step)
         self.errors = 0
         """How often a log could not be read on."""
@@ -321,50 +330,35 @@ class GroupFollowing:
     def step(self, path: Path) -> float:
         """Read one piece of each log in a log dir that has grown. Returns for how many seconds to rest."""
         here = self._dirs[path]
-        self._meet(here)
+        here.meet()
         read, spent, now, more = bytes_read(), time.thread_time(), self._clock(), False
-        for key, each in list(here.logs.items()):
+        for key, each in list(here.all.items()):
             if path in self._log_dirs.unavailable:
                 break
-            if each.unread(now) and now >= here.again_at.get(key, 0.0):
-                more = self._read(here, key, each, now) or more
+            if each.unread(now) and not here.waits(key, now):
+                more = self._read(path, key, each, now) or more
         rest = self._pace.spent(bytes_read() - read, time.thread_time() - spent, self._clock())
         return rest if more else max(rest, REST_SECONDS)
-
-    def _meet(self, here: "_FollowedDir") -> None:
-        """Take up the logs that have come, and let go of those that are not there any more, or not under a tail that goes on."""
-        present = here.presence.look(here.logs)
-        if present.same:
-            return
-        for key in present.gone:
-            here.forget(key).close()
-        for key, tail in present.here.items():
-            log = here.logs.get(key)
-            if log is not None and log.tail is not tail and not log.adopt(tail):
-                here.forget(key).close()
-            if key not in here.logs:
-                here.logs[key] = ReplayedLog(tail, partial(self._new, key))
 
     def _new(self, key: LogKey, replaced: Replay | None) -> Replay:
         limit = self._limits[key.topic] if replaced is None else self._limits[key.topic].beside(replaced.groups)
         return new_replay(key, f"{self._process}.{next(self._numbers)}", limit)
 
-    def _read(self, here: "_FollowedDir", key: LogKey, each: ReplayedLog, now: float) -> bool:
+    def _read(self, path: Path, key: LogKey, each: ReplayedLog, now: float) -> bool:
         """Read a piece; returns whether there is more to read at once."""
+        here = self._dirs[path]
         try:
-            more = each.step(here.buffer, now)
+            more = each.step(self._buffers[path], now)
         except Exception as error:  # noqa: BLE001 - an error in one log does not stop the others
             self._fail(here, key, each, now, error)
             return False
         if each.read:
-            here.tries.pop(key, None)
+            here.succeeded(key)
         return more
 
-    def _fail(self, here: "_FollowedDir", key: LogKey, each: ReplayedLog, now: float, error: Exception) -> None:
+    def _fail(self, here: DirLogs[ReplayedLog], key: LogKey, each: ReplayedLog, now: float, error: Exception) -> None:
         self.errors += 1
-        here.tries[key] += 1
-        rest = min(MOST_RETRY_SECONDS, RETRY_SECONDS * 2 ** (here.tries[key] - 1))
-        here.again_at[key] = now + rest
+        rest = here.failed(key, error, now, RETRY_SECONDS, MOST_RETRY_SECONDS)
         each.begin_again()
         log.warning(
             "a group coordinator's log cannot be read: its groups are not known until it can",
@@ -379,7 +373,7 @@ class GroupFollowing:
         had = {LogKey(each.broker, each.topic, each.coordinator, each.topic_id): each for each in requests}
         unavailable = self._log_dirs.unavailable
         for path, here in self._dirs.items():
-            for key, each in list(here.logs.items()):
+            for key, each in list(here.all.items()):
                 if path in unavailable or each.tail.away:
                     yield followed(each.tail, Following.UNAVAILABLE)
                 else:
@@ -390,23 +384,6 @@ class GroupFollowing:
         found = Counter[Following]()
         unavailable = self._log_dirs.unavailable
         for path, here in self._dirs.items():
-            for each in list(here.logs.values()):
+            for each in list(here.all.values()):
                 found[Following.UNAVAILABLE if path in unavailable else Following.READ if each.read else Following.READING] += 1
         return found
-
-
-class _FollowedDir:
-    """The logs of one log dir. Only its thread changes it."""
-
-    def __init__(self, presence: Presence) -> None:
-        self.presence = presence
-        self.logs: dict[LogKey, ReplayedLog] = {}
-        self.tries = Counter[LogKey]()
-        self.again_at: dict[LogKey, float] = {}
-        self.buffer: Bytes = np.empty(PIECE_BYTES, np.uint8)
-
-    def forget(self, key: LogKey) -> ReplayedLog:
-        """Forget a log, and that it could not be read; returns it."""
-        self.tries.pop(key, None)
-        self.again_at.pop(key, None)
-        return self.logs.pop(key)

@@ -186,7 +186,7 @@ class LadderedLog:
             return False
         if all((segment.base_offset, segment.identity) != (ladder.active_offset, self._identity) for segment in tail.segments):
             return False
-        self.tail, self._breaks, self._gap = tail, 0, True
+        self._gap, self._breaks, self.tail = True, 0, tail  # in this order: the watcher goes by the tail
         return True
 
     def begin(self, buffer: Bytes, paced: Paced) -> bool:

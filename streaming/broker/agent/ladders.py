@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from streaming.broker.agent.dir_threads import DirThreads, Presence
+from streaming.broker.agent.dir_work import DirLogs, DirThreads
 from streaming.broker.agent.laddered_log import LadderedLog
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.opening import ReadingPace
@@ -162,10 +162,7 @@ class Ladders:
         self._wait = wait
         self._pace = ReadingPace(rate, cpu_share)
         self._clock = clock
-        self._by_tail: dict[Tail, LadderedLog] = {}
-        self._dirs = {
-            path: _LadderDir(Presence(path, log_dirs, tails, is_counted, clock), clock()) for path in (each.path for each in log_dirs)
-        }
+        self._dirs = {path: _LadderDir(path, log_dirs, tails, clock) for path in (each.path for each in log_dirs)}
         self._threads = DirThreads("ladders", self._dirs, self.step)
         self._swept = clock()
         self.errors = 0
@@ -187,22 +184,26 @@ class Ladders:
 
     def note(self, tail: Tail, batches: Batches, sums: Sums, seen_ms: int, steps: Steps) -> None:
         """Add a range that is read at the tail's cursor, before the cursor moves."""
-        found = self._by_tail.get(tail)
+        found = self._of_tail(tail)
         if found is not None:
             found.note(batches, sums, seen_ms, steps, self._clock_ms())
 
     def note_plain(self, tail: Tail, next_offset: int, records: int, size: int, seen_ms: int, batches: Callable[[], Batches]) -> None:
         """Add a range without transactional and control batches that is read at the tail's cursor, before the cursor moves."""
-        found = self._by_tail.get(tail)
+        found = self._of_tail(tail)
         if found is not None:
             found.note_plain(next_offset, records, size, seen_ms, batches, self._clock_ms())
+
+    def _of_tail(self, tail: Tail) -> LadderedLog | None:
+        found = self._dirs[tail.partition.log_dir.path].logs.all.get(tail.cursor.log)
+        return found if found is not None and found.tail is tail else None
 
     # --- the thread of a log dir
 
     def step(self, path: Path) -> float:
         """Do what is due in a log dir, then fill for some seconds. Returns for how many seconds to rest."""
         here = self._dirs[path]
-        self._meet(here)
+        here.logs.meet()
         ends = self._clock() + REST_SECONDS
         try:
             self._urgent(path, here, here.buffer)
@@ -223,32 +224,10 @@ class Ladders:
         self._store(here)
         self._sweep()
 
-    def _meet(self, here: "_LadderDir") -> None:
-        """Take up the logs that have come, and let go of those that are not there any more, or not under a tail that goes on."""
-        present = here.presence.look(here.logs)
-        if present.same:
-            return
-        for key in present.gone:
-            each = here.logs.pop(key)
-            here.again_at.pop(key, None)
-            here.left_alone.pop(key, None)
-            self._by_tail.pop(each.tail, None)
-            here.gone |= set() if present.unavailable else each.stored_keys
-        for key, tail in present.here.items():
-            log = here.logs.get(key)
-            if log is not None and log.tail is not tail:
-                self._by_tail.pop(log.tail, None)
-                if log.adopt(tail):
-                    self._by_tail[tail] = log
-                else:
-                    del here.logs[key]
-            if key not in here.logs:
-                here.logs[key] = self._by_tail[tail] = LadderedLog(tail)
-
     def _urgent(self, path: Path, here: "_LadderDir", buffer: Bytes) -> None:
         """Begin ladders, and close their gaps."""
         here.looked_at = self._clock()
-        here.awake = {key: each for key, each in here.logs.items() if not each.goes_on_resting()}
+        here.awake = {key: each for key, each in here.logs.all.items() if not each.goes_on_resting()}
         for key, each in here.awake.items():
             self._try(here, key, partial(self._see_to, path, here, each, buffer))
 
@@ -275,7 +254,7 @@ class Ladders:
             now = self._clock()
             waiting: list[tuple[int, LogKey]] = []
             for key, each in here.awake.items():
-                if key in here.logs and here.again_at.get(key, 0.0) <= now:
+                if key in here.logs.all and not here.logs.waits(key, now):
                     try:
                         modified = each.next_modified_ms()
                     except Exception as error:  # noqa: BLE001 - as in `_try`
@@ -286,7 +265,7 @@ class Ladders:
         if not here.due:
             return False
         chosen = here.due.pop()
-        found = here.logs.get(chosen)
+        found = here.logs.all.get(chosen)
         if found is not None and found.valid:
             self._try(here, chosen, partial(self._fill, path, here, found))
         return True
@@ -302,7 +281,7 @@ class Ladders:
         def attentive(size: int) -> None:
             paced(size)
             if self._clock() - here.looked_at >= REST_SECONDS:
-                self._meet(here)
+                here.logs.meet()
                 self._urgent(path, here, here.second)
 
         return attentive
@@ -312,7 +291,7 @@ class Ladders:
 
     def _try(self, here: "_LadderDir", key: LogKey, what: Callable[[], object]) -> None:
         """Do something with a log. If that fails in any way, this log is left alone for a while."""
-        if here.again_at.get(key, 0.0) > self._clock():
+        if here.logs.waits(key, self._clock()):
             return
         try:
             what()
@@ -321,15 +300,15 @@ class Ladders:
         except Exception as error:  # noqa: BLE001 - one log must not hold up those beside it
             self._leave_alone(here, key, error)
         else:
-            here.left_alone.pop(key, None)
+            here.logs.succeeded(key)
 
     def _leave_alone(self, here: "_LadderDir", key: LogKey, error: Exception) -> None:
         """Count and name what failed. Raises MemoryError: no log causes that."""
         if isinstance(error, MemoryError):
             raise error
         self.errors += 1
-        here.again_at[key] = self._clock() + (REST_SECONDS if isinstance(error, FileNotFoundError) else RETRY_SECONDS)
-        here.left_alone[key] = str(error) or type(error).__name__
+        rest = REST_SECONDS if isinstance(error, FileNotFoundError) else RETRY_SECONDS
+        here.logs.failed(key, error, self._clock(), rest, rest)
         extra = {"log": str(key), "error": str(error)}
         if isinstance(error, (OSError, FormatError)):
             log.info("a log cannot be counted now", extra=extra)
@@ -352,7 +331,7 @@ class Ladders:
     # --- what is stored
 
     def _store(self, here: "_LadderDir") -> None:
-        logs = [each for each in list(here.logs.values()) if each.has_unsaved]
+        logs = [each for each in list(here.logs.all.values()) if each.has_unsaved]
         found = {key: ladder for each in logs for key, ladder in each.unsaved().items()}
         gone = here.gone - found.keys()
         if found or gone:
@@ -376,19 +355,19 @@ class Ladders:
     def of(self, key: LogKey) -> LadderedLog | None:
         """The ladder of a log in a log dir that may be read."""
         for path, here in self._dirs.items():
-            found = here.logs.get(key)
+            found = here.logs.all.get(key)
             if found is not None and path not in self._log_dirs.unavailable:
                 return found
         return None
 
     def _error(self, each: LadderedLog) -> str:
         """Why a log is not counted, "" if it only waits for that."""
-        failed = (here.left_alone.get(each.tail.cursor.log) for here in self._dirs.values())
-        return each.damage or next(filter(None, failed), "")
+        failures = (here.logs.failures.get(each.tail.cursor.log) for here in self._dirs.values())
+        return each.damage or next((failure.error for failure in failures if failure is not None), "")
 
     def all(self) -> list[LadderedLog]:
         """The ladders of all logs."""
-        return [each for here in self._dirs.values() for each in list(here.logs.values())]
+        return [each for here in self._dirs.values() for each in list(here.logs.all.values())]
 
     @property
     def unfilled_bytes(self) -> int:
@@ -404,15 +383,14 @@ class Ladders:
 class _LadderDir:
     """The logs of one log dir. Only its thread changes it."""
 
-    def __init__(self, presence: Presence, now: float) -> None:
-        self.presence = presence
-        self.logs: dict[LogKey, LadderedLog] = {}
+    def __init__(self, path: Path, log_dirs: LogDirs, tails: Callable[[], list[Tail]], clock: Callable[[], float]) -> None:
+        self.logs = DirLogs(path, log_dirs, tails, wants=is_counted, new=LadderedLog, let_go=self._let_go, clock=clock)
         self.awake: dict[LogKey, LadderedLog] = {}  # logs in which something was to be done at the last look
         self.due: list[LogKey] = []  # logs with segments to fill, the one with the newest last
-        self.again_at: dict[LogKey, float] = {}
-        self.left_alone: dict[LogKey, str] = {}  # why a log was left alone, until something succeeds with it
         self.gone: set[SegmentKey] = set()
-        self.stored_at = now
+        self.stored_at = self.looked_at = clock()
         self.buffer: Bytes = kept_window(BUFFER_BYTES)
         self.second: Bytes = kept_window(BUFFER_BYTES)  # for gaps that are closed while a segment is filled
-        self.looked_at = now
+
+    def _let_go(self, log: LadderedLog, gone: bool) -> None:
+        self.gone |= log.stored_keys if gone else set()

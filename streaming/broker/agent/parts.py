@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from streaming.broker.agent.cluster_view import ClusterView
-from streaming.broker.agent.dir_threads import DirCalls
+from streaming.broker.agent.dir_work import DirCalls
 from streaming.broker.agent.group_answers import GroupAnswers
 from streaming.broker.agent.group_following import GroupFollowing
 from streaming.broker.agent.health_server import Pulse

@@ -7,12 +7,12 @@ that no watcher has is gone only after a while.
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.watcher.tail import Tail
@@ -66,49 +66,76 @@ GONE_SECONDS = 120.0
 """After so long a log that no watcher has is gone: it is more than a new watcher needs to list everything."""
 
 
+class UnderTail(Protocol):
+    """What some work keeps of a log, under its tail."""
+
+    @property
+    def tail(self) -> Tail:
+        """The tail under which it goes on."""
+
+    def adopt(self, tail: Tail) -> bool:
+        """Go on under the tail of another watcher; False if it found another log there."""
+
+
+W = TypeVar("W", bound=UnderTail)
+
+
 @dataclass(frozen=True, slots=True)
-class Present:
-    """``here``: the logs that may be read. ``gone``: those that are not there any more. ``unavailable``: the log dir may not be read.
+class Failure:
+    """Work at a log has failed so many times in a row: why the last time, and when it is tried again (seconds of the work's clock)."""
 
-    ``same``: all is as at the last call.
-    """
-
-    here: dict[LogKey, Tail]
-    gone: set[LogKey]
-    unavailable: bool
-    same: bool = False
+    tries: int
+    error: str
+    again_at: float
 
 
-class Presence:
-    """For the thread of one log dir.
+class DirLogs(Generic[W]):
+    """What some work keeps of each log in one log dir. For the thread of the log dir; others may read ``all`` and ``failures``.
 
     Args:
         tails: the logs that are watched at this moment, in all log dirs, as `streaming.broker.watcher.departures.WatchedLogs.all` returns
             them.
         wants: whether a log of this topic matters.
+        new: what is kept of a log that has come.
+        let_go: is called with what was kept of a log, and whether its log is gone: else its files are still there, or may be.
         clock: seconds.
     """
 
     def __init__(
-        self, path: Path, log_dirs: LogDirs, tails: Callable[[], list[Tail]], wants: Callable[[str], bool], clock: Callable[[], float]
+        self,
+        path: Path,
+        log_dirs: LogDirs,
+        tails: Callable[[], list[Tail]],
+        *,
+        wants: Callable[[str], bool],
+        new: Callable[[Tail], W],
+        let_go: Callable[[W, bool], None],
+        clock: Callable[[], float],
     ) -> None:
+        self.all: dict[LogKey, W] = {}
+        self.failures: dict[LogKey, Failure] = {}
         self._path = path
         self._log_dirs = log_dirs
         self._tails = tails
         self._wants = wants
+        self._new = new
+        self._let_go = let_go
         self._clock = clock
         self._missing: dict[LogKey, float] = {}  # since when no watcher has a log
-        self._last: tuple[list[Tail], Present] | None = None  # what was returned for a list of which no log is missing
+        self._last: list[Tail] | None = None  # at the last call, if no log was missing
 
-    def look(self, logs: Collection[LogKey]) -> Present:
-        """Compare the logs that were there at the last call with those that are there now. An unavailable log dir has none."""
+    def meet(self) -> None:
+        """Take up the logs that have come, and let go of those that are not there any more, or not under a tail that goes on.
+
+        An unavailable log dir has none.
+        """
         if self._path in self._log_dirs.unavailable:
-            self._missing.clear()
-            self._last = None
-            return Present({}, set(logs), unavailable=True)
+            self._missing, self._last = {}, None
+            self._forget(set(self.all), gone=False)
+            return
         tails = self._tails()
-        if self._last is not None and self._last[0] is tails:
-            return self._last[1]
+        if self._last is tails:
+            return
         watched = {tail.cursor.log: tail for tail in tails if self._wants(tail.cursor.log.topic)}
         here = {
             key: tail
@@ -116,10 +143,38 @@ class Presence:
             if tail.partition.log_dir.path == self._path and tail.resumed and not (tail.away or tail.leaving)
         }
         now = self._clock()
-        self._missing = {key: self._missing.get(key, now) for key in logs if key not in watched}
-        self._last = None if self._missing else (tails, Present(here, set(), unavailable=False, same=True))
-        expired = {key for key, since in self._missing.items() if now - since >= GONE_SECONDS}
-        return Present(here, {key for key in logs if key in watched and key not in here} | expired, unavailable=False)
+        self._missing = {key: self._missing.get(key, now) for key in self.all if key not in watched}
+        self._last = None if self._missing else tails
+        self._forget({key for key in self.all if key in watched and key not in here}, gone=True)
+        self._forget({key for key, since in self._missing.items() if now - since >= GONE_SECONDS}, gone=True)
+        for key, tail in here.items():
+            kept = self.all.get(key)
+            if kept is not None and kept.tail is not tail and not kept.adopt(tail):
+                self._forget({key}, gone=False)
+            if key not in self.all:
+                self.all[key] = self._new(tail)
+
+    def _forget(self, keys: Iterable[LogKey], *, gone: bool) -> None:
+        for key in keys:
+            self.failures.pop(key, None)
+            self._let_go(self.all.pop(key), gone)
+
+    def waits(self, key: LogKey, now: float) -> bool:
+        """Whether a log is left alone because work at it has failed."""
+        failure = self.failures.get(key)
+        return failure is not None and failure.again_at > now
+
+    def failed(self, key: LogKey, error: Exception, now: float, rest: float, most: float) -> float:
+        """Leave a log alone for ``rest`` seconds, each time in a row twice as long, ``most`` at most. Returns for how long."""
+        before = self.failures.get(key)
+        tries = 0 if before is None else before.tries
+        seconds = min(most, rest * (1 << min(tries, 32)))
+        self.failures[key] = Failure(tries + 1, str(error) or type(error).__name__, now + seconds)
+        return seconds
+
+    def succeeded(self, key: LogKey) -> None:
+        """Work at a log has come to its end: another failure is the first one."""
+        self.failures.pop(key, None)
 
 
 R = TypeVar("R")
