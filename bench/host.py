@@ -83,7 +83,6 @@ class Host:
         )
         self._status = HostStatus(self._log_dirs, cluster, self.watcher.tails, now_ms, self.watcher.recovery)
         self.structure = Structure(self._log_dirs, lambda: None, now_ms)
-        self.structure.start()
         self.watcher.begin(Beginning(StartFrom.ACTIVE, resumed=False))
 
     def poll(self) -> bool:

@@ -32,24 +32,15 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What one process holds: memory, open files, and inotify watches."""
+    """What one process holds: memory and open files."""
 
     proportional_bytes: int
     descriptors: int
-    inotify_watches: int
 
 
 def holdings(process: int) -> Holdings:
     """Of the process with this id."""
-    notices = Path(f"/proc/{process}/fdinfo")
-    watches = sum(
-        line.startswith("inotify") for number in os.listdir(notices) if _is_inotify(process, number) for line in (notices / number).open()
-    )
-    return Holdings(_proportional_bytes(process), len(os.listdir(f"/proc/{process}/fd")), watches)
-
-
-def _is_inotify(process: int, descriptor: str) -> bool:
-    return str(Path(f"/proc/{process}/fd/{descriptor}").readlink()) == "anon_inode:inotify"
+    return Holdings(_proportional_bytes(process), len(os.listdir(f"/proc/{process}/fd")))
 
 
 def held(driver: int) -> list[Held]:

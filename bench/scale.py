@@ -31,7 +31,6 @@ from bench.start import BATCH_BYTES, EARLIER
 from streaming.broker.agent.polling_thread import REST_SECONDS
 from streaming.broker.agent.service import POLL_SECONDS
 from streaming.broker.disk.opening import RESERVED
-from streaming.broker.watcher import structure
 from tests.scratch import scratch
 
 GROWN = 1_000
@@ -134,7 +133,6 @@ def _show_agents(agents: list[_Agent]) -> None:
         "its CPU us a log": lambda each: f"{_median_cpu(each.all_grown) / each.logs * 1e6:.0f}",
         "PSS MB": lambda each: f"{each.holdings.proportional_bytes / 1e6:.0f}",
         "open files": lambda each: f"{each.holdings.descriptors:,}",
-        "inotify watches": lambda each: f"{each.holdings.inotify_watches:,}",
     }
     rows = [(name, *(measure(each) for each in agents)) for name, measure in measures.items()]
     show("one agent", ("", *(f"{each.logs:,} logs" for each in agents)), rows)
@@ -165,9 +163,6 @@ def _show_limits(half: _Agent, whole: _Agent) -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     broken[f"open files, {_DESCRIPTORS:,} by the unit"] = _DESCRIPTORS - RESERVED
     broken[f"open files, {hard:,} on this machine"] = hard - RESERVED
-    watches = structure.limit("watches")
-    if watches is not None:
-        broken[str(watches)] = watches.value
     rows = [(what, f"{logs:,.0f}") for what, logs in sorted(broken.items(), key=lambda each: each[1])]
     show("what breaks first, on a core of its own", ("", "at about so many logs"), rows)
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.watcher.structure import Limit
 from streaming.terminal.doctor import log_dir_checks
 from tests.builders import log_dir, partition
-from tests.doctor.examined import FAULT, FINE, UNKNOWN, WARNING, examined
+from tests.doctor.examined import FAULT, FINE, examined
 
 
 @pytest.fixture
@@ -28,14 +27,3 @@ def test_too_few_open_files(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert examined(log_dir_checks.check_limits, disk)[0].state is FINE
     monkeypatch.setattr(resource, "getrlimit", lambda _: (64, resource.RLIM_INFINITY))
     assert examined(log_dir_checks.check_limits, disk)[0].what.startswith("any number of files")
-
-
-@pytest.mark.parametrize(
-    ("have", "state", "command"),
-    [(3, WARNING, "sudo sysctl -w fs.inotify.max_user_watches=128"), (4, FINE, ""), (None, UNKNOWN, "")],
-)
-def test_too_few_watches(disk: Path, have: int | None, state: str, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    bound = None if have is None else Limit("fs.inotify.max_user_watches", have)
-    monkeypatch.setattr(log_dir_checks, "limit", lambda _: bound)
-    found = examined(log_dir_checks.check_limits, disk)[1]
-    assert (found.check, found.state, found.command) == ("inotify watches", state, command)

@@ -18,13 +18,23 @@ def now_ms() -> int:
 class Watched:
     """Log dirs under watch. The clock stands still until it is moved: comparisons belong to `later`, all else is inotify's."""
 
-    def __init__(self, *log_dirs: Path, start: bool = True, barred: Container[Path] = frozenset()) -> None:
+    def __init__(self, *log_dirs: Path, barred: Container[Path] = frozenset()) -> None:
         self.now = now_ms()
         self._come = threading.Event()
         self.structure = Structure(open_log_dirs(log_dirs), self._come.set, lambda: self.now, lambda: barred)
-        if start:
-            self.structure.start()
-            assert self.structure.take() == set()
+        self.first = self.structure.take()
+
+    def hears(self, *log_dirs: Path) -> None:
+        """Wait until inotify, which begins in threads of its own, names what happens in these log dirs."""
+        for log_dir in log_dirs:
+            eventually(lambda probe=log_dir / "probe-0": self._names(probe))  # type: ignore[misc]
+        self.later()
+
+    def _names(self, probe: Path) -> bool:
+        probe.mkdir()
+        probe.rmdir()
+        self._come.wait(0.01)
+        return probe.parent in self.structure.take()
 
     def until(self, *expected: Path) -> set[Path]:
         """Wait until inotify has reported all of these; returns all hints until then."""
@@ -46,13 +56,6 @@ class Watched:
             self.now += LOOK_MS
             hints |= self.structure.take()
         return hints
-
-    def deaf(self) -> None:
-        """End the threads that read from inotify."""
-        for thread in threading.enumerate():
-            if type(thread).__name__ in ("InotifyFD", "InotifyBuffer"):
-                thread.stop()  # type: ignore[attr-defined]
-                thread.join(SECONDS)
 
 
 def eventually(happens: Callable[[], bool], otherwise: Callable[[], object] = str) -> None:

@@ -154,7 +154,6 @@ class PollingThread:
     def _run(self) -> None:
         self.calls = calls_of_this_thread()
         try:
-            self.structure.start()
             while not self._ends():
                 self._poll()
         except FencedError:

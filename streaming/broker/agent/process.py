@@ -145,7 +145,7 @@ def _check_rights(rights: Rights, stop: threading.Event, child: bool) -> None:
 
 def _show_metrics(metrics: AgentMetrics, service: Service, security: Security, rights: Rights, agent: Parts) -> None:
     """Show on the agent's own page what its parts do not count themselves."""
-    journal, certificates, blocking, following = service.journal, security.certificates, agent.blocking, agent.following
+    journal, certificates, following = service.journal, security.certificates, agent.following
     brokers = ",".join(map(str, service.watcher.log_dirs.brokers))
     metrics.show(agent_metrics.BUILD, lambda: 1, streaming.__version__, service.name, brokers)
     metrics.show(agent_metrics.LOGS, lambda: len(service.watcher.tails()))
@@ -155,7 +155,6 @@ def _show_metrics(metrics: AgentMetrics, service: Service, security: Security, r
     metrics.show(agent_metrics.PUBLISHED_EVENTS, lambda: journal.end().seq)
     metrics.show(agent_metrics.UNREADABLE_FILES, lambda: rights.count)
     metrics.show(agent_metrics.DESCRIPTOR_SHORTAGES, lambda: shortage.count)
-    metrics.show(agent_metrics.UNWATCHED_DIRECTORIES, lambda: blocking.current.structure.unwatched)
     metrics.show(agent_metrics.COORDINATOR_LOG_ERRORS, lambda: following.errors)
     ladders = agent.ladders
     metrics.show(agent_metrics.LADDER_UNFILLED, lambda: None if ladders is None else ladders.unfilled_bytes)

@@ -21,11 +21,6 @@ DESCRIPTOR_SHORTAGES = Metric(
     "How often no descriptor was free to check a log dir (too many open files): it counts as it was, and is not reported as down.",
     (),
 )
-UNWATCHED_DIRECTORIES = Metric(
-    "segtail_agent_unwatched_directories",
-    "Partition directories without a working inotify watch: they are compared at each poll instead.",
-    (),
-)
 COORDINATOR_LOGS = Metric(
     "segtail_agent_coordinator_logs",
     "Logs of group coordinators: read up to what the agent has published of them, being read, or unavailable.",

@@ -13,7 +13,6 @@ from streaming.broker.agent.process_watch import ProcessWatch
 from streaming.broker.disk.log_dir_search import unsearched_words
 from streaming.broker.disk.logdirs import LogDir, LogDirs, list_partitions
 from streaming.broker.protocol.status_messages import ProcessStatus
-from streaming.broker.watcher.structure import limit
 from streaming.common.units import format_age, format_count, format_list, format_name, format_time
 from streaming.kafka.formats import names
 from streaming.kafka.formats.names import METADATA_TOPIC, OFFSET_CHECKPOINTS
@@ -30,9 +29,7 @@ def check_limits(setup: Setup) -> Iterator[Diagnosis]:
         what = f"{setup.no_log_dirs}; an agent holds a file open for each log"
         yield Diagnosis(check="open files", state=Outcome.NOT_APPLICABLE, what=what)
         return
-    logs = sum(_logs(log_dir) for log_dir in setup.log_dirs.available)
-    yield _descriptors(logs)
-    yield from _inotify(logs, len(setup.log_dirs.available))
+    yield _descriptors(sum(_logs(log_dir) for log_dir in setup.log_dirs.available))
 
 
 def _logs(log_dir: LogDir) -> int:
@@ -56,22 +53,6 @@ def _descriptors(logs: int) -> Diagnosis:
         what=f"{what}: logs beyond it are not read. For a service, LimitNOFILE={higher} in the unit of a service does the same",
         command=f"sudo prlimit --pid $$ --nofile={higher}:{higher}",
     )
-
-
-def _inotify(logs: int, log_dirs: int) -> Iterator[Diagnosis]:
-    for name, needed, per in (("watches", logs + log_dirs, "directory"), ("instances", log_dirs, "log dir")):
-        bound = limit(name)
-        if bound is None:
-            yield Diagnosis(check=f"inotify {name}", state=Outcome.UNKNOWN, what=f"the kernel does not say how many {name} a user may have")
-        elif bound.value < needed:
-            yield Diagnosis(
-                check=f"inotify {name}",
-                state=Outcome.WARNING,
-                what=f"{bound}, and one is needed for each {per}, {needed:,}: the others are compared every few seconds, which takes CPU",
-                command=f"sudo sysctl -w {bound.sysctl}={max(2 * needed, 128)}",
-            )
-        else:
-            yield Diagnosis(check=f"inotify {name}", state=Outcome.FINE, what=f"{bound}, and {needed:,} are needed")
 
 
 # --- finds what this user may not read in the log dirs, and what is not known because of it.
