@@ -62,8 +62,8 @@ class DiskContents:
     now_ms: int
     tried: LogsThere | None = None  # the logs with configurations that are tried, which ``what_if`` names
     what_if: Sequence[str] = ()
-    away: Sequence[AwayBroker] = ()  # brokers whose log dirs nobody holds
-    beside: Sequence[str] = ()  # which log dirs their brokers have besides these, though nobody has asked about them
+    away: Sequence[AwayBroker] = ()  # brokers whose log dirs no process holds
+    beside: Sequence[str] = ()  # further log dirs of their brokers, which the request does not name
 
 
 def answer_of(disk: DiskContents, by: str, limit: int, *, offset: int = 0, topics: Collection[str] = (), text: str = "") -> DiskAnswer:

@@ -68,7 +68,7 @@ class DirFacts:
     waiting: int = 0  # what is deleted and will be unlinked within the delay for that
     lacks: int = 0  # what its replicas that are out of sync have still to copy
     others_day: int = -1  # what others take of its file system in a day
-    falls: tuple["Fall", ...] = ()  # how its free bytes fall now, whoever takes them, seen over longer and longer times
+    falls: tuple["Fall", ...] = ()  # how its free bytes fall now, whatever takes them, seen over longer and longer times
     restart: RestartFacts = RestartFacts()
 
 
@@ -96,7 +96,7 @@ class LogsThere:
     limits: Sequence[Limits]
     first_ms: Longs
     active_first_ms: Longs
-    watched: NDArray[np.float64]  # bytes a second by which each grows now, -1 where nobody has watched that
+    watched: NDArray[np.float64]  # bytes a second by which each grows now, -1 where no poll has seen that
     points: RecoveryPoints  # their recovery points
     assigned: Longs  # how many replicas the partition of each has, -1 where that is not known
     away: Longs  # its broker where that has no process, else -1
@@ -264,7 +264,7 @@ _NUMBER = re.compile(r"-?[0-9]+")
 class Trial:
     """One configuration for the topics whose names match ``pattern`` (``*`` and ``?`` stand for any characters).
 
-    Without a pattern it is for all topics but Kafka's own, whose configuration nobody changes with that of the others.
+    Without a pattern it is for all topics but Kafka's own, whose configuration admins do not change with that of the others.
     """
 
     text: str

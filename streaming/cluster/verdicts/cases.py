@@ -258,7 +258,7 @@ def _transactions(circumstances: Circumstances) -> Iterator[Cases]:
     as_seen_last = np.isin(logs["broker"], list(circumstances.unseen))
     for kind, column in ((kinds.HANGING, "hanging_transactions"), (kinds.STUCK, "stuck_transactions"), (kinds.STALLED, "stalled")):
         some = (current if kind is kinds.STALLED else current | as_seen_last) & (logs[column] > 0)
-        if kind is kinds.STALLED:  # nobody reads commits but their coordinator: what waits there are commits of groups
+        if kind is kinds.STALLED:  # only their coordinator reads commits: what waits there are commits of groups
             some &= ~np.isin(logs["topic"], [number for number, name in enumerate(circumstances.topics) if name == OFFSETS_TOPIC])
         start = logs["oldest_open_start_ms"][some]
         yield _cases(kind, items[some], np.where(start >= 0, start, _UNKNOWN))

@@ -184,7 +184,7 @@ class Circumstances:
         return broker_processes(self.brokers)
 
     def items_of(self, replica: Replica) -> NDArray[np.intp]:
-        """The observed logs of a replica: none if it is not observed, two for a moment if its topic was created anew."""
+        """The observed logs of a replica: none if it is not observed, two for a moment if its topic was created again."""
         columns, names = self.view.observed.columns, self.view.observed.names
         hosted = np.flatnonzero((columns["broker"] == replica.broker) & (columns["partition"] == replica.partition))
         return hosted[[names[item] == replica.topic for item in hosted.tolist()]] if len(hosted) else hosted
@@ -277,7 +277,7 @@ class Circumstances:
 
     @cached_property
     def unseen(self) -> frozenset[int]:
-        """Brokers with an agent that is away: what was certain of their transactions then stays so until somebody looks again."""
+        """Brokers with an agent that is away: what was certain of their transactions then stays so until the agent answers again."""
         return frozenset(broker for agent in self.agents if not agent.up for broker in agent.brokers) if self.live else frozenset()
 
 

@@ -21,7 +21,7 @@ from streaming.common.units import format_count, format_list, format_name
 
 
 PartitionKey = tuple[str, str, int]
-"""Topic, topic id and partition: a topic that is made anew is another one."""
+"""Topic, topic id and partition: a topic that is created again is another one."""
 
 ProblemKey = tuple[str, int, str, int, str, str, str]
 """What a problem is about, as long as it goes on: kind, broker, topic, partition, group, log dir and agent.
@@ -316,7 +316,7 @@ def _of_brokers(before: ClusterMoment, after: ClusterMoment) -> Iterator[Cluster
 
 
 def _of_agents(before: ClusterMoment, after: ClusterMoment) -> Iterator[ClusterEvent]:
-    """Agents that are another process than before: one that is killed and started again in seconds is no problem that anybody sees."""
+    """Agents that are another process than before: one that is killed and started again in seconds is no problem that a poll sees."""
     for name, started_ms in sorted(after.agents.items()):
         if 0 <= before.agents.get(name, -1) != started_ms >= 0:
             at_ms = started_ms if before.at_ms <= started_ms <= after.at_ms else after.at_ms

@@ -111,7 +111,7 @@ class Commands:
         return self._line(f"kafka-transactions.sh --bootstrap-server {self._server} {words}", transactional_id, private=True)
 
     def terminate(self, transactional_id: str) -> Command:
-        """End the transaction of a transactional id, whoever has it now (`TransactionsCommand.ForceTerminateTransactionsCommand`).
+        """End the transaction of a transactional id, whatever producer it has (`TransactionsCommand.ForceTerminateTransactionsCommand`).
 
         The tools of 4.3.1 have it and those of 3.9.2 have not. It asks for a new epoch, which every coordinator understands.
         """

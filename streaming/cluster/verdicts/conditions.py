@@ -52,7 +52,7 @@ class MovedRows:
 
     @classmethod
     def of(cls, snapshot: GroupSnapshot, now_ms: int, *, forwards: bool) -> Self:
-        """The moves that somebody should know, of a snapshot as it is judged at some time."""
+        """The moves that an operator should know of, of a snapshot as it is judged at some time."""
         at_ms, settled = np.full(len(snapshot.rows), ABSENT, np.int64), np.zeros(len(snapshot.rows), np.bool_)
         for each in snapshot.moved.shown:
             if each.move.forwards == forwards and not snapshot.found.left_over[each.row]:
@@ -162,7 +162,7 @@ TRANSACTION, GROUP = "transaction", "group"
 
 
 def certain_losses(facts: CommitFacts) -> Longs:
-    """When retention deletes the next record of each commit; `ABSENT` also where its limits are assumed: nobody is woken by a guess."""
+    """When retention deletes the next record of each commit; `ABSENT` also where its limits are assumed: no alert fires by a guess."""
     return np.where(facts.assumed, ABSENT, facts.loss_ms)
 
 
@@ -355,7 +355,7 @@ class _Judge:
         calmest = self._calm()
         calm = self._is_reported(holds, calmest == GroupVerdict.UNKNOWN)
         severity[calmest[calm], calm] = CALM
-        left = self._snapshot.found.left_over  # nobody is there who could do anything, or would miss anything
+        left = self._snapshot.found.left_over  # no member is there that could do anything, or would miss anything
         severity[:, left] = ABSENT
         severity[GroupVerdict.LEFT_OVER, left] = CALM
         return CommitVerdicts(
@@ -385,7 +385,7 @@ class _Judge:
         return reported
 
     def _findings(self) -> dict[GroupVerdict, Flags]:
-        """Where each verdict is so that somebody should look at."""
+        """The commits that each verdict is about, of the verdicts that an operator should look at."""
         found, lags, bounds = self._snapshot.found, self._snapshot.found.lags, self._bounds
         lost = (lags.below > 0) & (found.lost_records != 0) & ~found.loss_doubtful & ~found.buffered
         pending = waits_longer(self._pending_ms, self._now_ms, bounds.pending_after_ms)
@@ -408,7 +408,7 @@ class _Judge:
         }
 
     def _lower(self, severity: Codes) -> None:
-        """What no alert reports yet, or of groups of which none does, is only for whoever looks at the group."""
+        """Lower what no alert reports yet, or of groups of which none does: it is only for an operator who looks at the group."""
         bounds = self._bounds
         waits_long = waits_longer(self._pending_ms, self._now_ms, bounds.pending_long_ms)
         lasts = {
@@ -463,7 +463,7 @@ class _Judge:
         return self._goes_soon & (stands | ~keeps_up) & ~self._outruns
 
     def _will_expire(self) -> Flags:
-        """Whether the committed offset is deleted soon, and somebody may come back to it."""
+        """Whether the committed offset is deleted soon, and a consumer may come back to it."""
         expiration_ms, within_ms = self._snapshot.found.expiration_ms, self._bounds.expire_within_ms
         soon: Flags = (expiration_ms >= 0) & (expiration_ms - self._now_ms < within_ms)
         return soon & ~self._abandoned & ~self._throw_away
@@ -492,7 +492,7 @@ def _pending_ms(snapshot: GroupSnapshot, pending: FirstPending) -> Longs:
 
 
 def _by_use(snapshot: GroupSnapshot, usage: Mapping[str, Usage]) -> tuple[Flags, Flags, Flags, Flags]:
-    """Of each commit's group: whether somebody may miss what it loses, whether it is between its runs, abandoned, or to be thrown away."""
+    """Flags of each commit's group: whether its users may miss what it loses, whether it is between its runs, abandoned, or a throwaway."""
     of = [usage[name] for name in snapshot.rows.group_names]
     flags = [
         [each.use in _MISSED for each in of],

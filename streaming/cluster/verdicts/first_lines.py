@@ -77,7 +77,7 @@ def verdict(circumstances: Circumstances, all_problems: Sequence[Problem]) -> st
 
 
 def _nobody_reads(circumstances: Circumstances) -> str:
-    """Which groups have lost their members and have records left; nothing if there are none that anybody may miss."""
+    """Which groups have lost their members and have records left; "" if there are none whose losses matter."""
     judged = circumstances.groups
     if judged is None:
         return ""
@@ -125,7 +125,7 @@ def _so_far(all_problems: Sequence[Problem]) -> str:
 
 
 def _idle(circumstances: Circumstances) -> str:
-    """Whether the brokers of log dirs that were read once are down: then nobody appends, deletes or aborts anything."""
+    """Whether the brokers of log dirs that were read once are down: then no broker appends, deletes or aborts anything."""
     away = {broker: each.last_ms for broker, each in circumstances.processes.items() if each.state in AWAY}
     written = away | circumstances.checkpointed_ms
     if not circumstances.idle or len(circumstances.idle) < len(written):
@@ -162,7 +162,7 @@ def freshness(circumstances: Circumstances, newest_ms: int) -> str:
     late = f"; still reading: {format_list(reading, _MOST_NAMED)}" if reading else ""
     if newest_ms < 0:
         return f"The age of the numbers of {agents} is not known yet{without}{late}"
-    newest_ms = min(newest_ms, circumstances.now_ms)  # nobody can count what has not been written
+    newest_ms = min(newest_ms, circumstances.now_ms)  # what has not been written cannot be counted
     age = format_age((circumstances.now_ms - newest_ms) / 1000)
     return f"Everything up to {format_time(newest_ms)} ({age}) is counted, of {agents}{without}{late}"
 

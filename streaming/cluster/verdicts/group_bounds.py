@@ -97,7 +97,7 @@ def order(verdict: GroupVerdict, lag: int, loss_ms: int) -> int:
 
 
 # --- who uses each group: decided once, for verdicts, lists, metrics and alerts. A loss matters to those who read. So what is said of a
-# group depends on whether anybody is there, and on whether anybody comes back: its members, its own rhythm and its name show that.
+# group depends on whether a member is there, and on whether one comes back: its members, its own rhythm and its name show that.
 
 
 _THROW_AWAY = re.compile(
@@ -105,7 +105,7 @@ _THROW_AWAY = re.compile(
     r"|anonymous\.([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[\w-]{22})",  # Spring Cloud Stream without a group
     re.ASCII | re.IGNORECASE,
 )
-"""Names that are made anew at each start."""
+"""Names that are new at each start."""
 
 _STALE = (CODES[LagReason.NOT_OBSERVED], CODES[LagReason.UNREAD], CODES[LagReason.CHECKPOINT])
 
@@ -114,7 +114,7 @@ _STALE = (CODES[LagReason.NOT_OBSERVED], CODES[LagReason.UNREAD], CODES[LagReaso
 class Usage:
     """Who uses a group.
 
-    ``between``: nobody is there, and its next run is not overdue. ``alive_ms``: when it was last
+    ``between``: no member is there, and its next run is not overdue. ``alive_ms``: when it was last
     seen to be used, and ``interval_ms``: its usual interval between two commits; `ABSENT` where that is not known.
     """
 
@@ -147,7 +147,7 @@ def usages(snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds) -> dict[st
             use = GroupUse.UNKNOWN
         elif members > 0 or idle_ms <= WITHIN_TIMES * interval:
             use = GroupUse.IN_USE
-        elif query:  # nothing shows whether it runs, and somebody has named it
+        elif query:  # nothing shows whether it runs, and an operator has named it
             use = GroupUse.UNKNOWN
         elif name in gone or idle_ms > max(bounds.abandoned_times * interval, bounds.abandoned_after_ms):
             use = GroupUse.ABANDONED

@@ -32,7 +32,7 @@ from streaming.kafka.groups.group_states import GroupState, GroupType
 from streaming.rules.transaction_verdicts import TransactionVerdict
 
 # --- the findings about a group with causes before effects: an open transaction that holds a partition up is why the rest is so there. That
-# nobody is in the group is why its partitions stand still, whatever else does not hold them up.
+# the group has no members is why its partitions stand still, whatever else does not hold them up.
 
 
 _CAUSES = (GroupVerdict.HELD.label, GroupVerdict.PENDING.label)
@@ -50,8 +50,8 @@ def causes_first(
 ) -> list[GroupFinding]:
     """The findings in their order, but those that follow from another one come after it, and it comes where the worst of them was.
 
-    A cause says so: its sentence begins with `BECAUSE`, and ``because`` of its effects is its verdict. Nobody is the cause of what no other
-    finding explains.
+    A cause says so: its sentence begins with `BECAUSE`, and ``because`` of its effects is its verdict. That the group has no
+    members is the cause of what no other finding explains.
 
     Args:
         by_other: partitions that lost something for another reason than what holds them up now: a client deleted it, or they have gone
@@ -414,8 +414,8 @@ def with_verdict(message: _Judged, worst: Judgement) -> _Judged:
 
 
 def without_offsets(summary: GroupSummary, *, shares_unread: bool) -> Judgement:
-    """The judgement about a group without any partition. Of one with consumers no offset shows what they read, and of one whose state is
-    not known nobody knows whether it has offsets. Members of other protocols, such as connect, commit none.
+    """The judgement about a group without any partition. Of one with consumers no offset shows what they read, and
+    whether one has offsets while its state is not known is not known either. Members of other protocols, such as connect, commit none.
     """
     reads = summary.members > 0 and summary.protocol == "consumer"
     unknown = reads or summary.state == GroupState.UNKNOWN or (shares_unread and summary.type == GroupType.SHARE)
@@ -423,7 +423,7 @@ def without_offsets(summary: GroupSummary, *, shares_unread: bool) -> Judgement:
 
 
 def _without_repeats(findings: Sequence[GroupFinding]) -> list[GroupFinding]:
-    """Each command once: a transaction is open in many partitions, and to end it twice ends the next one of whoever uses its id."""
+    """Each command once: a transaction is open in many partitions, and to end it twice ends the next one of the producer with its id."""
     seen: set[str] = set()
     found = []
     for each in findings:

@@ -78,7 +78,7 @@ class _Rows:
 
     @property
     def lag(self) -> int:
-        """By which the largest come first."""
+        """The lag by which the largest come first: in records, else in offsets."""
         return self.records if self.records >= 0 else self.offsets
 
     @property
@@ -118,7 +118,7 @@ def _came_late(messages: GroupPartitions, each: _Rows) -> bool:
 
 
 def _abandoned(judged: JudgedGroups, export: Export) -> Iterator[LinkedProblem]:
-    """One for all of them: nobody misses what they lose. Each group's own page tells what it suffers from."""
+    """One problem for all abandoned groups: no consumer misses what they lose. Each group's own page tells what it suffers from."""
     names = sorted(name for name in judged.usage if _is_abandoned(judged, name) and export.has_consumer(name))
     if names:
         yield found(kinds.GROUPS_ABANDONED, format_list([format_name(each) for each in names], _MOST_NAMED), value=len(names))

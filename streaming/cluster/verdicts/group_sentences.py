@@ -70,7 +70,7 @@ ENDED_BY_ITSELF = {
     "two_phase": "the transaction has no timeout: an outer transaction decides when and how it ends",
     "completing": "its coordinator has already decided how the transaction ends, and only its marker is missing",
 }
-"""Why nobody is to abort a transaction of that verdict."""
+"""Why an operator is not to abort a transaction of that verdict."""
 
 
 def deleted_by_client(partition: GroupPartition) -> bool:
@@ -262,7 +262,7 @@ class Sentences:
 
     @staticmethod
     def _passed(partition: GroupPartition) -> str:
-        """How many records there are that nobody is known to have read."""
+        """How many records there are that the group is not known to have read."""
         passed, where = partition.passed_records, "from there on" if partition.history == CUT_OFF else "in the log"
         first = max(partition.go_on_at, partition.log_start, 0)
         count = format_count(passed if passed >= 0 else min(partition.committed, partition.high_watermark) - first, "record")
@@ -345,7 +345,7 @@ class Sentences:
         )
 
     def between_runs(self, partition: GroupPartition, summary: GroupSummary) -> str:
-        """Nobody is there, as usual."""
+        """The sentence of a group that has no member between its runs, as usual."""
         return (
             f"fine: it is between its runs: its last commit was at {self.times.at(summary.last_commit_ms)}, "
             f"and it usually pauses for {format_duration(summary.interval_ms / 1000)}; "
@@ -358,7 +358,7 @@ class Sentences:
         return f"this partition has {100 * part // whole.total} % of the lag: {part:,} of {format_count(whole.total, noun)}"
 
     def no_members(self, summary: GroupSummary, *, invalid: bool = False) -> str:
-        """Nobody reads. ``invalid``: some of its offsets are not valid, and who goes on there skips records."""
+        """The sentence of a group without a member. ``invalid``: some offsets are not valid: consumers that go on there skip records."""
         start = "Set back the offsets that are not valid, and only then start its consumers" if invalid else "Start its consumers"
         since = self._since(summary.state_ms)
         tool = tool_of_groups(share=summary.type == GroupType.SHARE)
@@ -383,7 +383,7 @@ class Sentences:
         return self._undated(partition) if partition.undated else self._compacted(partition)
 
     def _without_lag(self, partition: GroupPartition) -> str:
-        """Whoever reads once has counted all that was there, so what is missing has gone meanwhile."""
+        """Why the lag is not known. A command that reads once has counted all that was there, so what is missing has gone meanwhile."""
         if partition.unknown == "filling" and partition.lost_lately_records < 0:
             return "not known: segments of the partition were deleted while they were read here; ask again, or ask a job"
         return f"not known: {REASONS.get(partition.unknown, partition.unknown) or 'the ends of the partition are not known'}"
@@ -426,7 +426,7 @@ class Sentences:
         return f"nothing committed; {records}; {self._resets.begins}{held}"
 
     def left_over(self, partition: GroupPartition) -> str:
-        """Nobody of the group reads it."""
+        """The sentence of a partition that no member of the group reads."""
         expire = f"expire{self._at(partition.expiration_ms)}" if partition.expiration_ms >= 0 else "stay until they are deleted by hand"
         nobody = "its last members did not subscribe" if self.state == GroupState.EMPTY else "no member subscribes"
         return f"left over: {nobody} to the topic; its offsets {expire}"

@@ -1,6 +1,6 @@
 """The kinds of problems, with the sentences that they share with the alerts of conf/alerts: how bad, in one line, and what it costs.
 
-Whoever is paged by an alert finds the same words on the page and in the terminal; `tests/verdicts/test_kinds.py` compares them.
+An operator whom an alert pages finds the same words on the page and in the terminal; `tests/verdicts/test_kinds.py` compares them.
 """
 
 from dataclasses import dataclass
@@ -203,7 +203,7 @@ COMPACTION_STALLED = _kind("compaction_stalled", WARNING, "CompactionStalled", "
 CLIENT_ABORTS = _kind(
     "client_aborts",
     WARNING,
-    "",  # nobody has to do anything tonight
+    "",  # the operator on call has nothing to do tonight
     "Client {client} aborts most of its transactions",
     "Consumers with read_committed do not get the records of these transactions.",
 )

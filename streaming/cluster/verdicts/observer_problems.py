@@ -148,7 +148,7 @@ def _blind(circumstances: Circumstances) -> Iterator[LinkedProblem]:
 
 
 def _blind_to_groups(circumstances: Circumstances) -> Iterator[LinkedProblem]:
-    """Consumer groups of which nothing is known: whatever they lose, nobody is paged for it."""
+    """Consumer groups of which nothing is known: whatever they lose, no alert reports it."""
     if circumstances.groups is None or any(each.catching_up for each in circumstances.up):
         return
     snapshot = circumstances.groups.snapshot

@@ -99,7 +99,7 @@ def _of_dir(circumstances: Circumstances, log_dir: LogDirStatus) -> Cause | None
 def _refused(observed: Observed, leader: int, follower: int, broker: int) -> Cause | None:
     """A leader without the epoch that a fetch names as the last one of the replica answers OFFSET_OUT_OF_RANGE, and as the replica ends
     where it may, it asks the same again (`Partition.readRecords`, `AbstractFetcherThread.fetchOffsetAndTruncate`). An election stores the
-    new epoch before a replica can fetch in it, so a leader lacks it only where the file was made anew of batches: by a move between log
+    new epoch before a replica can fetch in it, so a leader lacks it only where the file was rebuilt from batches: by a move between log
     dirs, which copies no epoch without records.
     """
     led, last, known = int(observed.decided.leader_epoch[leader]), _last_epoch(observed, leader), _last_epoch(observed, follower)

@@ -74,7 +74,7 @@ class RestartCheck:
     Args:
         limits_of: returns the limits of a topic on a broker.
         before: the ends of leaders a moment ago, by topic and partition: what a follower does not have of that stands.
-        accepted: codes of reasons that are costs for whoever asks.
+        accepted: codes of reasons that are costs for the caller.
     """
 
     circumstances: Circumstances
@@ -96,11 +96,11 @@ class RestartCheck:
 
     @cached_property
     def _perhaps_ended(self) -> list[int]:
-        """Brokers that nothing shows to serve: nobody holds their locks, and they wrote a moment ago."""
+        """Brokers that nothing shows to serve: no process holds their locks, and they wrote a moment ago."""
         return sorted(filter(self._is_released, self.alive))
 
     def _is_released(self, broker: int) -> bool:
-        """Whether nobody holds the locks of a broker, of which more is not known yet."""
+        """Whether no process holds the locks of a broker, of which more is not known yet."""
         process = self.circumstances.processes.get(broker)
         return process is not None and process.state == ProcessState.UNKNOWN and process.why != LOCKS_NOT_SEEN and bool(process.free)
 
@@ -404,7 +404,7 @@ class RestartCheck:
 
     def _deletes(self, broker: int, *, running: bool) -> Iterator[RestartFact]:
         """What groups have not read and is due where a broker leads, or would after its start: its first check deletes it, and so does that
-        of the next leader. Nobody is asked how much of it is due, so it is told how much is left at most.
+        of the next leader. No agent is asked how much of it is due, so it is told how much is left at most.
         """
         judged = self.circumstances.groups
         if judged is None:
@@ -600,7 +600,7 @@ def restart_page(check: RestartCheck, broker: str = "", accepted: Sequence[str] 
 
     Args:
         broker: an id, "" for all.
-        accepted: codes of reasons that are costs for whoever asks.
+        accepted: codes of reasons that are costs for the caller.
 
     Raises:
         MissingError: there is no such broker.

@@ -64,7 +64,7 @@ def transaction_causes(circumstances: Circumstances) -> TransactionCauses:
 
 
 # --- whose a transaction probably is, by the form of its transactional id: what has to be known before it is ended. Nothing else on a disk
-# says it, and anybody may choose an id of such a form: whatever is said of it says "probably" or "perhaps". Forms: Flink's `KafkaSink`
+# says it, and any client may choose an id of such a form: whatever is said of it says "probably" or "perhaps". Forms: Flink's `KafkaSink`
 # (flink-connector-kafka 1.14 to 5.0, `TransactionalIdFactory`: prefix, subtask, checkpoint or number in a pool), before that
 # `FlinkKafkaProducer` (`TransactionalIdsGenerator`: task, uid of the operator as 32 hex digits, number); Kafka Streams (`StreamsProducer`:
 # application, process, thread; before exactly_once_v2 a task such as 0_1); Kafka Connect (`DistributedConfig.transactionalProducerId`; of a
@@ -119,7 +119,7 @@ def owner_of(transactional_id: str) -> TransactionOwner | None:
 
 # --- what can be done about a transaction that hangs, or is stuck: until when its coordinator ends it by itself, and the command that ends
 # it. Nothing shows that a producer is alive but what it writes. That it is gone shows where it has committed offsets of groups and none of
-# these has a member; else the command is for whoever knows.
+# these has a member; else the command is for an operator who knows it.
 
 
 NEAR_MS = 300_000
@@ -132,7 +132,7 @@ _NO_COORDINATOR = {
     "unclaimed": "no coordinator has it yet: it hangs if that stays so",
     "completing": "its coordinator has decided how it ends, and only its marker is missing: is the partition's leader there?",
 }
-"""Of verdicts about transactions that nobody is to end by their transactional ids."""
+"""Why an operator is not to end a transaction of that verdict by its transactional id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +163,7 @@ def remedy_of_hanging(commands: Commands, topic: str, partition: int, first_offs
 
 
 def remedy_after_start(broker: int, *, hangs: bool) -> Remedy:
-    """The remedy of a transaction in a log of a broker without a process: nobody writes its end there, whatever is asked of whom."""
+    """The remedy of a transaction in a log of a broker without a process: before its start no command gets the end written there."""
     ends = "no coordinator will end it, and the abort" if hangs else "its end"
     return Remedy(
         command=Command(reason=f"broker {broker} is down: start it first"),
