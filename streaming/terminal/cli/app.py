@@ -146,7 +146,7 @@ def _with_setting(error: click.ClickException) -> click.ClickException:
 
 
 def run() -> None:
-    """Run the command line and exit; the process may be somebody else's."""
+    """Run the command line and exit; the process may belong to another program, which called this."""
     try:
         status = segtail.main(prog_name="segtail", standalone_mode=False)
     except SegtailError as error:

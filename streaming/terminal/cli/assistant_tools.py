@@ -224,7 +224,7 @@ def _named(option: str, value: str) -> list[str]:
 
 
 async def _asked(words: list[str], source: list[str]) -> dict[str, Any]:
-    """The answer of a command, whose process ends with this one or when nobody waits for it any more.
+    """The answer of a command, whose process ends with this one or when no caller waits for it any more.
 
     Raises:
         ToolError: it has none, or one that is too long; says why.

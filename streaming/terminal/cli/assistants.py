@@ -65,7 +65,7 @@ def command(
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # else it would wait for the next line of stdin, and the client may have none
         try:
             server.run("stdio")
-        except* BrokenPipeError:  # the client is gone, and nobody waits for an answer
+        except* BrokenPipeError:  # the client is gone, and does not wait for an answer
             pass
         return
     if token_file is None:

@@ -36,7 +36,7 @@ def command(settings: Settings, wanted: ListRequest, by: str) -> int:
     source = ListSource(wanted, None if wanted.job else _counted(settings, wanted), settings.log_dirs)
     partitions = source.page(COUNT_PATH, CountPage, by="partition")
     if wanted.job is not None:
-        of_rows = {*uncounted(partitions.rows)}  # these have rows: nobody doubts that they are there
+        of_rows = {*uncounted(partitions.rows)}  # these have rows: it is not in doubt that they are there
         source.check_names(COUNT_PATH, CountPage, [each for each in partitions.doubts if each not in of_rows])
     page = partitions if by == "partition" else source.page(COUNT_PATH, CountPage, by=by)
     print_list(page, wanted, _lines(page, partitions.rows, wanted.width), AT_START["count"])

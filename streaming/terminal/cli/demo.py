@@ -115,7 +115,7 @@ def _print_lines(read: "Callable[[], State]", watched: Callable[[], None], secon
     """Print how everything is and which partitions grow fastest, again and again until ``stop`` is set or ``seconds`` are over.
 
     Args:
-        watched: notes that somebody looks.
+        watched: records that a person is watching.
     """
     from streaming.terminal.top.answer_sources import DirSource
     from streaming.terminal.top.once import labelled_rows
@@ -131,7 +131,7 @@ def _print_lines(read: "Callable[[], State]", watched: Callable[[], None], secon
 
 
 def _watch(url: str, seconds: float | None, stop: threading.Event) -> None:
-    """`segtail top` on the job until somebody ends it, ``stop`` is set or ``seconds`` are over."""
+    """Run `segtail top` on the job until the user ends it, ``stop`` is set or ``seconds`` are over."""
     from rich.console import Console
 
     from streaming.terminal.cli.job_answers import ask

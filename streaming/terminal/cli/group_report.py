@@ -81,14 +81,14 @@ def _alike(findings: Sequence[GroupFinding]) -> Iterator[str]:
 
 
 def assumed_groups(groups: Sequence[GroupSummary], settings: Settings | None = None) -> Iterator[str]:
-    """Of which groups limits are assumed, so that nobody knows when retention deletes what is unread."""
+    """Of which groups limits are assumed, so that it is not known when retention deletes what is unread."""
     names = [format_name(each.group) for each in groups if each.limits_assumed]
     if names:
         yield f"\n{assumed_line(sorted(names), settings)}"
 
 
 def assumed(groups: Sequence[GroupDetail], settings: Settings | None = None) -> Iterator[str]:
-    """Of which partitions limits are assumed, so that nobody knows when retention deletes what is unread."""
+    """Of which partitions limits are assumed, so that it is not known when retention deletes what is unread."""
     partitions = sorted({(each.topic, each.partition) for group in groups for each in group.partitions if each.limits_assumed})
     if partitions:
         yield f"\n{assumed_line([f'{format_name(topic)}-{number}' for topic, number in partitions], settings)}"

@@ -103,7 +103,7 @@ class NamedGroups:
     missing: tuple[str, ...]
     total: int  # of so many groups they were chosen, 0 if each was named
     ends: Mapping[str, str] = field(default_factory=dict)  # what became of some that are missing
-    every: GroupPage | None = None  # where nobody has chosen, the page of all groups
+    every: GroupPage | None = None  # where the user has chosen no groups, the page of all
     calm: int = 0  # so many of these are left out because nothing is wrong with them
 
 

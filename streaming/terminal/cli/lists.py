@@ -155,7 +155,7 @@ class ListSource:
             more: parameters besides those of `ListRequest`.
 
         Raises:
-            UsageError: nobody answers, or not about this.
+            UsageError: no job answers, or not about this.
         """
         page: Any = self._rows(self._wanted, path, kind, most, more)
         if "by" in more and page.by != more["by"]:
@@ -183,7 +183,7 @@ class ListSource:
         """The single thing at a path, None if there is none.
 
         Raises:
-            UsageError: nobody answers.
+            UsageError: no job answers.
         """
         return self._ask(f"{path}?{urlencode(more)}", kind)
 

@@ -72,7 +72,7 @@ def _loaded(given: Mapping[str, Any]) -> Settings:
 
 
 def follow_log_level() -> None:
-    """At SIGHUP take ``log_level`` anew from the file of ``--config``. One of a terminal that hangs up ends the command, as ever."""
+    """At SIGHUP read ``log_level`` from the file of ``--config`` again. That of a terminal that hangs up ends the command, as ever."""
     given = click.get_current_context().meta
     if not sys.stdin.isatty():
         logs.follow_level(lambda: _loaded(given).log_level)

@@ -51,7 +51,7 @@ def _serve(settings: Settings, at: int | None, every_ms: int | None, signals: Si
     try:
         click.echo(f"segtail: the page is at {server.url} until Ctrl-C", err=True)
         signals.started()
-        # until somebody ends it. A reading that fails leaves the one before, whose time the page shows
+        # until the user ends it. A reading that fails leaves the one before, whose time the page shows
         while not signals.stop.wait(None if every_ms is None else every_ms / 1000):
             try:
                 server.show(_read(settings, at))

@@ -16,7 +16,7 @@ COMMANDS = frozenset({"demo", "run", "warm-up"})
 """Those that need it."""
 
 INSTALL = f"pip install './kafka_segment_tail-{__version__}-py3-none-any.whl[spark]'"
-"""A path: pip takes a name from an index, where this one is nobody's or, worse, somebody else's."""
+"""A path: pip takes a name from an index, where this name is free or, worse, another project's."""
 
 
 def require_spark_extra(command: str) -> None:

@@ -9,7 +9,7 @@ class Stopped(BaseException):
 
 
 class Signals:
-    """Signals set ``stop``. While the job starts, which takes seconds, the first one ends the start by `Stopped`. For the main thread."""
+    """Sets ``stop`` at a signal. While the job starts, which takes seconds, the first raises `Stopped`. Only the main thread uses it."""
 
     def __init__(self) -> None:
         self.stop = threading.Event()

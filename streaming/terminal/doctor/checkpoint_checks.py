@@ -18,7 +18,7 @@ _LINE = re.compile(r"^\d+: FLOCK +\S+ +\S+ +(-?\d+) ([0-9a-f]+):([0-9a-f]+):(\d+
 
 
 def holder_of(path: Path, locks: Path = _LOCKS) -> int | None:
-    """The id of the process that holds a file's lock, 0 if nobody does, -1 if it is of another container.
+    """The id of the process that holds a file's lock, 0 if no process does, -1 if it is of another container.
 
     None if the kernel does not show it.
     """
@@ -48,7 +48,7 @@ def check_space(setup: Setup) -> Iterator[Diagnosis]:
     checkpoint = setup.settings.checkpoint.absolute()
     if not (
         setup.is_of_job or "checkpoint" in setup.given or os.path.lexists(checkpoint)
-    ):  # what is only the default of a job that nobody runs here is no matter
+    ):  # the default of a job does not matter where no job runs
         yield Diagnosis(check=_SPACE, state=Outcome.NOT_APPLICABLE, what="these are not the settings of a job: give its --checkpoint")
         return
     place = next(each for each in (checkpoint, *checkpoint.parents) if os.path.isdir(each))  # noqa: PTH112  # also where it may not look

@@ -31,13 +31,13 @@ class Setup:
     environ: Mapping[str, str]
     now: float  # Unix seconds
     log_dirs: LogDirs | None  # those of the settings as far as they can be used, None if there are none
-    given: frozenset[str] = frozenset()  # the names of the settings that somebody has given
+    given: frozenset[str] = frozenset()  # the names of the settings that the user has given
     job: str = ""  # the address of a job that is asked, too, "" if there is none
     no_log_dirs: str = "no log dir is given"  # why there are none
 
     @property
     def is_of_job(self) -> bool:
-        """Whether somebody has given the settings of a job."""
+        """Whether the user has given the settings of a job."""
         return not self.given.isdisjoint(_OF_JOBS)
 
 

@@ -97,7 +97,7 @@ def examine(settings: Settings, environ: Mapping[str, str], now: float, given: I
 
     Args:
         now: Unix seconds.
-        given: the names of the settings that somebody has given.
+        given: the names of the settings that the user has given.
         job: the address of a job that is asked, too: it listens where it should.
     """
     log_dirs, opening = _opened(settings, job)

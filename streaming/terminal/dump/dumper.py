@@ -473,7 +473,7 @@ def dump(request: Request, out: BinaryIO, report: Report, progress: ProgressLine
     Raises:
         UsageError: it is not possible as asked.
         OutputError: the output cannot be written.
-        BrokenPipeError: nobody reads the output any more.
+        BrokenPipeError: no process reads the output any more.
     """
     findings, alike, last = list[Path](), Counter[str](), dict[str, FormatFlaw]()
 

@@ -60,7 +60,7 @@ class _Topic:
 
     @property
     def recompressed(self) -> bool:
-        """Whether brokers compress what comes anew."""
+        """Whether brokers compress again what they are sent."""
         return self.compression not in ("", "producer")
 
 

@@ -69,7 +69,7 @@ class ClusterLogs:
 
 
 def unseen_dirs(log_dirs: LogDirs, cluster: ClusterView) -> Iterator[str]:
-    """Sentences. Log dirs that were named are what somebody has asked for: only of those that were searched for some can be missing."""
+    """Sentences about log dirs that were not seen. Those that were named are as the user asked: only a search can miss some."""
     if log_dirs.unsearched:
         yield unsearched_words(log_dirs.unsearched)
     if log_dirs.searched:

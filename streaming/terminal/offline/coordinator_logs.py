@@ -256,7 +256,7 @@ class CoordinatorLogs:
                 try:
                     self.replayed.append(_replay(partition, self.reading))
                     break
-                except (FormatError, OSError) as error:  # compaction may have replaced a segment meanwhile: the next try lists it anew
+                except (FormatError, OSError) as error:  # compaction may have replaced a segment meanwhile: the next try lists it again
                     if not left:
                         log.warning("a group coordinator's log cannot be read", extra={"path": str(partition.path), "error": str(error)})
                         self.doubts.append(f"groups of {format_word(str(partition.path))} are not known: {error}")
@@ -339,7 +339,7 @@ def _take(replayed: Replayed, segments: Sequence[Segment], begin: int, reading: 
 
 
 def _checkpoint(partition: Partition) -> tuple[int, int]:
-    """The high watermark of a log by the checkpoint, and when that was written: its time first, it may be written anew at any time."""
+    """The high watermark of a log by the checkpoint, and when that was written: its time first, as it may be replaced at any time."""
     path = partition.log_dir.path / HIGH_WATERMARK_CHECKPOINT
     try:
         written_ms = path.stat().st_mtime_ns // 1_000_000

@@ -78,7 +78,7 @@ def read_disk(log_dirs: LogDirs, settings: Settings, question: DiskQuestion) -> 
 
 
 class _Reading:
-    """One reading. For one thread."""
+    """One reading of the log dirs. Only one thread uses it."""
 
     def __init__(self, log_dirs: LogDirs, limiter: Limiter, question: DiskQuestion) -> None:
         self._log_dirs = log_dirs
@@ -87,7 +87,7 @@ class _Reading:
         self._cluster = ClusterView(log_dirs, running_configs(log_dirs, limiter.is_given))
         self._cluster.refresh()
         self._processes = ProcessWatch(self._log_dirs, lambda: time.time_ns() // 1_000_000)
-        # the brokers whose log dirs nobody holds. The locks are asked now, whatever time everything is judged as of
+        # the brokers whose log dirs no process holds. The locks are asked now, whatever time everything is judged as of
         self._away = away_brokers(broker_processes(self._processes.look(self._cluster.statuses())))
         self._strays = {str(each.partition.path): str(each.kind) for each in strays_in(self._log_dirs.available, self._cluster)}
         self._times = SegmentTimes()
@@ -345,7 +345,7 @@ def _directory(log_dir: LogDir, name: PartitionDir) -> str:
 
 
 def _points(logs: Sequence[_Log]) -> RecoveryPoints:
-    """What lies below a recovery point in its segment counts as above it: nobody has looked into the index."""
+    """What lies below a recovery point in its segment counts as above it: the index was not read."""
     offset = np.array([log.recovery_point for log in logs], np.int64)
     return RecoveryPoints(offset=offset, position=np.zeros_like(offset))
 

@@ -36,7 +36,7 @@ _SILENT_MS = 12_000
 def ragged_bytes(tail: Tail, now_ms: int) -> int:
     """The bytes at the end of a log that are no whole batch, although nothing has been written there for a minute; 0 if there are none.
 
-    A broker that starts cuts them off. Until then nobody knows what they were.
+    A broker that starts cuts them off. Until then it is not known what they were.
     """
     at = tail.cursor.position
     last = tail.segments[-1] if tail.segments else None

@@ -70,7 +70,7 @@ def read_topics(
 ) -> State:
     """The same with what the list of topics needs of some topics, none for all: their logs and segments, and all commits.
 
-    Nobody looks for open transactions, and what groups have left to read is not counted.
+    Open transactions are not looked for, and what groups have left to read is not counted.
     """
     before, chosen = replay_groups(log_dirs, (), settings, time.time, time.sleep, progress), list[ClusterLogs]()
 
@@ -163,7 +163,7 @@ def _unclaimed(topics: Collection[str], settings: Settings, view: View, snapshot
 
 
 def _without_unsought(view: View) -> View:
-    """The view without the last stable offsets of logs that are not compacted: nobody has looked for their open transactions."""
+    """The view without the last stable offsets of logs that are not compacted: their open transactions were not looked for."""
     sought = np.array([limits is not None and limits.compacts for limits in view.logs.limits], np.bool_)
     known = np.where(sought, view.logs["last_stable_offset"], ABSENT)
     return replace(view, logs=replace(view.logs, derived={**view.logs.derived, "last_stable_offset": known}))

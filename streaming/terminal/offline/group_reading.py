@@ -96,7 +96,7 @@ class OfflineQueries:
         )
 
     def put_into(self, queries: QueryGroups) -> None:
-        """Pass on what was found last; nobody looks after that."""
+        """Pass on what was found last. No look follows it."""
         queries.take(self._found, 0)
         self._looks.close()
 
@@ -153,7 +153,7 @@ _PARTS_OF_SECOND = 10
 """What is read in this part of a second by `read_rate` is little."""
 
 RECALL_SECONDS = 2.0
-"""For so long it is looked up when leader epochs began, which commits without one are held against, and what admins did."""
+"""For so long it is looked up when leader epochs began, with which commits without one are compared, and what admins did."""
 
 _MORE_LOOKS = 2
 """So often logs are looked at again of which files were taken away while they were counted."""
@@ -169,7 +169,7 @@ class GroupReading:
     answers: ListedGroups
     missing: tuple[str, ...]
     doubts: tuple[str, ...]
-    away: tuple[AwayBroker, ...] = ()  # brokers whose log dirs nobody holds
+    away: tuple[AwayBroker, ...] = ()  # brokers whose log dirs no process holds
 
     def judged_by(self, query: str) -> "GroupReading":
         """The same, judged by the parameters `JUDGED_BY` of a query."""

@@ -39,11 +39,11 @@ A = TypeVar("A")
 _TRIES = 3
 
 _EDITION = "counted"
-"""All positions of a log can be compared: after it was counted again, whoever compares them has to ask for all of them again."""
+"""All positions of a log can be compared: after it was counted again, a caller that compares them has to ask for all of them again."""
 
 
 class LocalAgent:
-    """The agent of logs that are read once. For one thread.
+    """The agent of logs that are read once. Only one thread uses it.
 
     Args:
         directories: where the logs are.
@@ -139,7 +139,7 @@ def count_directory(directory: Path, begin: int, buffer: Bytes, paced: Callable[
         segments = list_segments(directory)
         if not segments:
             break
-        with suppress(FileNotFoundError):  # of a segment that went meanwhile: the next try lists the others anew
+        with suppress(FileNotFoundError):  # of a segment that went meanwhile: the next try lists the others again
             return count_log(without_replaced(segments, buffer), begin, buffer, paced)
     raise FileNotFoundError(f"{directory} has no segments that stay")
 
@@ -158,7 +158,7 @@ def _answered(calls: Iterable[tuple[str, Callable[[], A]]]) -> Iterator[tuple[st
 
 
 def _as_damage(position: Position) -> Position:
-    """Nobody writes on what was counted: what lies beyond its end, and below the high watermark, is damaged or missing."""
+    """A position BEYOND the end as DAMAGED: no process appends to a counted log, so what the high watermark has more is damaged or gone."""
     return Position(position.offset, PositionState.DAMAGED) if position.state is PositionState.BEYOND else position
 
 
@@ -179,7 +179,7 @@ class DiskPast:
         return np.array([ABSENT if held is None or held[0] != offset else held[1] for held, offset in stands], np.int64)
 
     def appended(self, logs: GroupLogs, lags: Lags) -> AppendedNext:
-        """When the next records were appended. Each is looked up once, whoever reads it."""
+        """When the next records were appended. Each is looked up once, however many groups read it."""
         unseen = np.flatnonzero((lags.next_offset >= 0) & (lags.next_append_ms < 0))
         log, offset, of_item = distinct(logs.of_row[unseen], lags.next_offset[unseen])
         timestamp = np.empty(len(log), np.int64)

@@ -39,7 +39,7 @@ _NO_PRODUCERS = 0
 
 
 class OfflineAgent:
-    """For one thread. Nothing is written to disk.
+    """Polls log dirs into a journal of its own. Nothing is written to disk. Only one thread uses it.
 
     Args:
         scope: which logs are watched, decided from the metadata logs.
@@ -91,7 +91,7 @@ class OfflineAgent:
 
     @property
     def away(self) -> list[AwayBroker]:
-        """The brokers whose log dirs nobody holds, as of the last reading."""
+        """The brokers whose log dirs no process holds, as of the last reading."""
         return away_brokers(broker_processes(each_broker(self.host_status.brokers)))
 
     def begin(self) -> pa.Table:

@@ -41,7 +41,7 @@ class RecordCounts:
     doubts: tuple[str, ...]  # what could not be read, understood or counted, and which partitions are not here
     topics: frozenset[str]
     unread: tuple[str, ...]  # those of the doubts for which a topic may have one that was not found
-    away: tuple[AwayBroker, ...] = ()  # brokers whose log dirs nobody holds
+    away: tuple[AwayBroker, ...] = ()  # brokers whose log dirs no process holds
 
 
 def count_records(

@@ -50,7 +50,7 @@ _NEVER_MS = 0
 
 
 class SingleReading:
-    """One reading of log dirs. Use it as a context manager: its exit closes all files. For one thread.
+    """One reading of log dirs. Use it as a context manager: its exit closes all files. Only one thread uses it.
 
     Args:
         scope: which logs are read, decided from the metadata logs and the limits.
@@ -107,7 +107,7 @@ class SingleReading:
 
     @property
     def away(self) -> list[AwayBroker]:
-        """The brokers whose log dirs nobody holds, as of the last reading."""
+        """The brokers whose log dirs no process holds, as of the last reading."""
         return self.agent.away
 
     def again(self) -> None:
@@ -165,7 +165,7 @@ class SingleReading:
 
 
 def see_twice(reading: SingleReading) -> tuple[View, Snapshot]:
-    """The view; if transactions in it seem to be nobody's, that of after other readings: of everything, and then of their logs.
+    """The view; if no producer seems to end some transactions in it, the view after more readings: of everything, and then of their logs.
 
     What was open before the coordinators' logs were read, and still is after that, had its entry there if it has one. What has begun
     since may have one by now, as each of a producer that goes from one to the next.
@@ -182,7 +182,7 @@ def see_twice(reading: SingleReading) -> tuple[View, Snapshot]:
 
 
 def _unended(view: View) -> set[int]:
-    """The logs with transactions that seem to be nobody's."""
+    """The logs with transactions that, it seems, no producer ends."""
     return {late.log for late in view.logs.late if late.verdict in _UNENDED}
 
 

@@ -32,7 +32,7 @@ class ListQuestion:
     """Some rows of a view."""
 
     view: ListName
-    sort: str = ""  # a field of the rows, "" for the order that whoever answers chooses
+    sort: str = ""  # a field of the rows, "" for the order that the source chooses
     descending: bool = False
     filter: str = ""
     use: str = ""  # of groups alone, words of `GroupUse` with commas between them; "" for all
@@ -91,7 +91,7 @@ class Answer:
 
 
 class AnswerSource(Protocol):
-    """Whoever answers: a job, or log dirs that are read."""
+    """What answers: a job, or log dirs that are read."""
 
     name: str
     """How it is called in sentences: ``the job at 127.0.0.1:9712``."""

@@ -63,7 +63,7 @@ _ESCAPE_SECONDS = 0.05
 _Handler = Callable[[int, FrameType | None], Any] | int | None
 
 
-class Ended(Exception):  # noqa: N818 - it is the end that somebody asked for, and no error
+class Ended(Exception):  # noqa: N818 - it is the end that a signal asked for, and no error
     """A signal asks for the end; ``number`` is the signal's."""
 
     def __init__(self, number: int) -> None:
@@ -99,7 +99,7 @@ class RawTerminal:
         # The pipe stays: a thread that still asks may wake it.
 
     def wake(self) -> None:
-        """End a `wait`. For any thread."""
+        """End a `wait`. Any thread may call it."""
         try:
             os.write(self._writer, b"\0")
         except BlockingIOError:
@@ -119,7 +119,7 @@ class RawTerminal:
         """Wait for keys, a signal or `wake`, at most so long.
 
         Returns:
-            The keys; and whether the screen has to be drawn anew, because its size is another one or something else was there.
+            The keys; and whether the whole screen has to be drawn again, because its size is another one or something else was there.
 
         Raises:
             Ended: by a signal, or the end of the terminal's input.
@@ -138,7 +138,7 @@ class RawTerminal:
         return keys, anew
 
     def _handle(self, number: int) -> bool:
-        """Do what a signal asks for; True if the screen has to be drawn anew."""
+        """Do what a signal asks for; True if the whole screen has to be drawn again."""
         if number == signal.SIGINT:
             raise KeyboardInterrupt
         if number in (signal.SIGTERM, signal.SIGHUP):

@@ -20,7 +20,7 @@ _TALL = 24
 """With so many lines between head and foot, a third of them is kept for the chosen row."""
 
 _LEAST_FOR_PROBLEM = 14
-"""With so many, half of them is kept for the chosen problem: its consequence and its command are why somebody looks."""
+"""With so many, half of them is kept for the chosen problem: its consequence and its command are why the user looks."""
 
 WARNING_COLOUR = "color(130)"
 """A brown that can be read on black and on white, which yellow cannot: its contrast to both is above 4.4."""

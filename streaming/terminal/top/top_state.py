@@ -9,7 +9,7 @@ INTERVALS = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Seconds between two answers that ``+`` and ``-`` choose from."""
 
 _MARGIN = 50
-"""Rows above and below the visible ones that are asked for, too, so that scrolling waits for nobody."""
+"""Rows above and below the visible ones that are asked for, too, so that scrolling waits for no answer."""
 
 _LATE_ANSWERS, _LATE_SECONDS = 3, 5.0
 """After so many intervals and seconds more without an answer, the last one is old."""
@@ -41,7 +41,7 @@ class ScreenState:
     """Everything that is on the screen, and what a key acts on.
 
     ``now``, ``answered``: seconds of one steady clock, of the last tick and of the last answer. ``to_copy``, ``again``: what a key asked
-    for; whoever does it clears it.
+    for; the caller that does it clears it.
     """
 
     source: str
@@ -113,7 +113,7 @@ class ScreenState:
 
 
 def question(state: ScreenState) -> Question:
-    """What has to be asked for this screen. The part of a list changes in steps, so that not every key asks anew."""
+    """What has to be asked for this screen. The part of a list changes in steps, so that not every key asks again."""
     if state.opened and (subject := state.opened[-1].subject) is not None:
         return subject
     place = state.place

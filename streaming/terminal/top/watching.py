@@ -47,7 +47,7 @@ LONGEST_FILTER = 200
 
 
 def pressed(state: ScreenState, key: str) -> ScreenState:
-    """The state after a key. ``to_copy``, ``again`` and ``over`` are what is left to do for whoever reads the keys."""
+    """The state after a key. ``to_copy``, ``again`` and ``over`` are what is left to do for the caller, which reads the keys."""
     state = replace(state, message=())
     if state.typing:
         return _typed(state, key)
@@ -244,7 +244,7 @@ class _Call:
 
 
 class Asker:
-    """One question is asked at a time, and one waits at most: the newest. For one thread beside its own.
+    """Asks questions on a thread of its own: one at a time, and at most one waits, the newest. Only one other thread uses it.
 
     Args:
         wake: called on the thread of the asker when there is a result.
@@ -258,7 +258,7 @@ class Asker:
         self._busy = False
         self._results: SimpleQueue[Answer | Failure] = SimpleQueue()
         self._bug: Exception | None = None
-        # Nobody waits for it at the end: an address that does not answer would hold up `q`.
+        # The process does not wait for it at the end: an address that does not answer would hold up `q`.
         threading.Thread(target=self._run, name="asker", daemon=True).start()
 
     @property
