@@ -1,4 +1,4 @@
-"""The answers about how many records there are and about disks, whoever has counted or read them."""
+"""The answers about how many records there are and about disks, whether a job or a command has counted or read them."""
 
 from collections.abc import Sequence
 from dataclasses import replace

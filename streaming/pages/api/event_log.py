@@ -30,7 +30,7 @@ _LATEST_MS = 10**15
 
 
 class EventLog:
-    """For several threads."""
+    """Compares each look with the one before, and keeps the newest changes. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()  # protects everything below

@@ -1,7 +1,7 @@
 """The last hour of each exported log, a number a minute, and its rates of the last minute: in memory that is bounded.
 
 Both are taken from looks at the table that are made anyway. A number belongs to a slot of the table; when another log takes the slot, its
-history begins anew.
+history begins from scratch.
 """
 
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ class _Sample:
 
 
 class History(RateColumns):
-    """For several threads."""
+    """The last hour of each exported log, by minutes. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()  # protects everything below

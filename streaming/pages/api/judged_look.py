@@ -38,7 +38,7 @@ class JudgedLook:
     rates: RateColumns = NO_RATES
     newest_ms: int = -1  # everything up to then is in it, of all agents that are up
     started_ms: int = -1  # when the process began
-    url: str = ""  # where people reach the page, "" if nobody can
+    url: str = ""  # where people reach the page, "" if there is no such address
     unknown: Sequence[str] = field(default_factory=tuple)  # sentences about what else is not known
     whole: bool = True  # it is about a whole cluster, and not about some of its logs
 
@@ -109,5 +109,5 @@ class JudgedLook:
 
     @property
     def list_doubts(self) -> list[str]:
-        """The same for whoever reads a list alone: the status of a job that starts has in its first line how far that is."""
+        """The same for a reader who sees a list alone: the status of a job that starts has in its first line how far that is."""
         return [*not_whole(self.circumstances), *self.doubts]

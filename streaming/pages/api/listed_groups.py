@@ -35,11 +35,11 @@ JUDGED_BY = ("at_ms", "fetch_bytes")
 _LARGEST = 2**62
 
 MakeDetails = Callable[[GroupPartitions], GroupDetails | None]
-"""Who asks agents for what only they know; None if nobody does."""
+"""Asks agents for what only they know of a group's partitions; its result is None if no agent is asked."""
 
 
 class GroupResults:
-    """What is computed once for a snapshot, however many looks and requests show it: pages of one command share it. For several threads.
+    """What is computed once for a snapshot, however many looks and requests show it: pages of one command share it. Thread-safe.
 
     Of judgements by parameters the last one stays: it is as large as the snapshot's own.
     """

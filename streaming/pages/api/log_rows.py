@@ -582,7 +582,7 @@ def _segments(look: Look, item: int) -> tuple[list[SegmentRow], int]:
 
 
 def _deletions(look: Look, item: int, place: int) -> tuple[SegmentDeletions, bool]:
-    """When the segments of a log go, by the growth from which its next deletion is, and whether nobody sees how it grows now."""
+    """When the segments of a log go, by the growth from which its next deletion is, and whether it is not seen how it grows now."""
     retention, columns, replica = look.view.retention, look.view.observed.columns, look.view.logs.items[item]
     log = retention.listed.logs.take(np.array([place]))
     growth = growth_now(log, retention.watched[[place]], columns["active_first_timestamp"][[replica]], look.now_ms)

@@ -33,7 +33,7 @@ _LAST = 10**6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """The rows that somebody wants of a listing: see `streaming.broker.protocol.listing_json`."""
+    """The rows that a request asks for of a listing: see `streaming.broker.protocol.listing_json`."""
 
     sort: str
     order: str

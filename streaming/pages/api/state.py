@@ -1,4 +1,4 @@
-"""The messages about the state of a cluster, for whoever shows it: `/api/v1/`, the page and the terminal."""
+"""The messages about the state of a cluster, for `/api/v1/`, the page and the terminal, which show it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace

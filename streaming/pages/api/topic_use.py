@@ -1,7 +1,7 @@
-"""Who uses each topic: when somebody last appended or committed, who reads it, and whether a use would have been seen.
+"""Who uses each topic: when a client last appended or committed, who reads it, and whether a use would have been seen.
 
-A commit shows a reader; that there is none does not show that nobody reads. And a commit that has expired is gone: so for how long nobody
-has committed is known only as far back as each commit would still be there.
+A commit shows a reader; that there is none does not show that no client reads. And a commit that has expired is gone: so for how long no
+client has committed is known only as far back as each commit would still be there.
 """
 
 from collections import defaultdict
@@ -166,7 +166,7 @@ _UNDATED = "nothing shows when it was last appended to"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TopicUses:
-    """Items are topics, in the order of the names. ``quiet_ms``: when somebody last appended or committed; `ABSENT` if not known."""
+    """Items are topics, in the order of the names. ``quiet_ms``: when a client last appended or committed; `ABSENT` if not known."""
 
     last_commit_ms: Longs
     quiet_ms: Longs
@@ -186,7 +186,7 @@ def topic_uses(judged: JudgedLook, topic: Longs, question: TopicQuestion) -> Top
     names, logs, shown = look.view.skews.names, look.view.logs, look.one_of_each
     count = len(names)
     last_ms, made_ms = logs["last_append_ms"][shown], logs["active_created_ms"][shown]
-    at_ms = np.where(last_ms >= 0, last_ms, made_ms)  # to an empty segment nobody has appended
+    at_ms = np.where(last_ms >= 0, last_ms, made_ms)  # to an empty segment no client has appended
     used_ms = np.where(logs["log_end_offset"][shown] != 0, at_ms, ABSENT)  # and if its log never had a record, to the log
     seen = _until(judged)
     until_ms = np.fromiter((seen.get(broker, look.now_ms) for broker in look.brokers[shown].tolist()), np.int64, len(shown))
@@ -251,7 +251,7 @@ def _unseen(judged: JudgedLook, whole: bool, old: int) -> str:
 
 
 def _why_not(commits: TopicCommits, since_ms: int, name: str) -> str:
-    """Why it is not known whether somebody has committed since then, "" if nobody has."""
+    """Why it is not known whether a client has committed since then, "" if none has."""
     if commits.why:
         return commits.why
     if commits.from_ms > since_ms:

@@ -25,7 +25,7 @@ class PageCost:
 
 
 class Costs:
-    """The cost of the last page. For several threads."""
+    """The cost of the last page. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()

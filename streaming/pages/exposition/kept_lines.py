@@ -160,7 +160,7 @@ class _Packed:
 
 
 class KeptLines:
-    """For one thread at a time. It holds what the last page had, and nothing of those before.
+    """The packed lines of the last page, and of none before. Only one thread uses it at a time.
 
     Args:
         piece_series: so many series, about, are packed together.
@@ -171,7 +171,7 @@ class KeptLines:
         self._kept: dict[Metric, _Packed] = {}
 
     def packed(self, families: Sequence[Family]) -> list[tuple[GzipPiece, ...]]:
-        """The lines of each family as they would be packed anew; every family has a series."""
+        """The lines of each family as they would be packed from scratch; every family has a series."""
         labels = _Labels(packed.family.labels for packed in self._kept.values())
         found = {}
         for family in families:
@@ -203,7 +203,7 @@ class _Labels:
 
 
 def _packed(family: Family, last: _Packed | None, subjects: int) -> _Packed:
-    """The family's lines, in pieces of so many subjects: those that are as they were, and the others packed anew."""
+    """The family's lines, in pieces of so many subjects: those that are as they were, and the others packed again."""
     if last is None or not _is_alike(last.family, family):
         return _Packed(family=_copied(family), pieces=tuple(_pieces(family, subjects)))
     changed = _changed(last.family, family)

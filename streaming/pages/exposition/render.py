@@ -42,8 +42,8 @@ def render(
     The table is locked while it is copied, no longer.
 
     Args:
-        look: makes the view of the table; None for one that nobody else needs.
-        costs: where it is noted what the page costs.
+        look: makes the view of the table; None for one that nothing else needs.
+        costs: records what the page costs.
     """
     choice, own = _content(table, observer, now, groups, look)
     pieces: list[bytes | memoryview] = []
@@ -67,7 +67,7 @@ def render_packed(
     look: Callable[[], View] | None = None,
     costs: Costs | None = None,
 ) -> bytes:
-    """Make the same page as one gzip member. What the last page from ``store``, in either format, had like this one is not made anew."""
+    """Make the same page as one gzip member. What the last page from ``store``, in either format, had like this one is not made again."""
     choice, own = _content(table, observer, now, groups, look)
     lines = store.packed(choice.families)
     pieces: list[GzipPiece] = []

@@ -315,7 +315,7 @@ def by_topic(rows: Iterable[CountRow]) -> list[CountRow]:
 
 
 def uncounted(rows: Iterable[CountRow], advice: Callable[[CountRow], str] = lambda _: "") -> Iterator[str]:
-    """What is not counted, or not to its end, and why: a sentence without a period for each reason, whoever has counted.
+    """What is not counted, or not to its end, and why: a sentence without a period for each reason, whether a job or a command has counted.
 
     Args:
         rows: of partitions.
@@ -508,7 +508,7 @@ def loss_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:
 
 
 def _group_loss(row: GroupSummary, times: Times) -> Cell:
-    """The same of a group: a loss that nobody misses says so, and is not the next loss of the cluster's numbers."""
+    """The same of a group: a loss that no consumer misses says so, and is not the next loss of the cluster's numbers."""
     cell = loss_cell(row, times)
     return replace(cell, note="nobody misses it") if cell.text != NONE and row.use in NOBODYS else cell
 

@@ -16,7 +16,7 @@ _MOST_CLIENTS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A value with its name. ``tone``: its severity; ``is_name``: it is somebody's name; ``long``: it is a sentence."""
+    """A value with its name. ``tone``: its severity; ``is_name``: it is a name that a user of Kafka chose; ``long``: it is a sentence."""
 
     name: str
     cell: Cell

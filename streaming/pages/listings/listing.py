@@ -202,7 +202,7 @@ class Listing:
     """A list. ``noun``: what a row is called; ``default``: the field by which it is sorted if none is named, "" if it comes sorted.
 
     ``path``: where it is answered, by the message ``page``; "" for one that is a part of another message, or of several forms.
-    ``off_page``: fields whose columns the page leaves out: it shows fifty rows at once, and nobody has to scroll sideways there.
+    ``off_page``: fields whose columns the page leaves out: it shows fifty rows at once, and should not be wider than a screen.
     ``heads``: headings by their fields, the most important one first, of a list whose row says of no column how it is headed.
 
     Raises:

@@ -95,7 +95,7 @@ class Exporter:
         clock: the present time in Unix seconds, for everything that depends on it.
         healthy: returns whether the query has checked for work lately, and does not fail each time.
         scraped: called with the scraper's identity when the metrics are requested, before the page is made.
-        watched: called when somebody requests the page for people.
+        watched: called when a browser requests the page for people.
         monotonic: seconds that only go forward, for connections that last too long.
         groups: what is known of consumer groups; None for nothing.
         details: asks agents for what only they know of a group.
@@ -207,7 +207,7 @@ class Exporter:
         return page
 
     def _remember(self) -> None:
-        """Keep the last hour and what changed, whether somebody looks or not."""
+        """Keep the last hour and what changed, whether a client asks for it or not."""
         while not self._ends.wait(_REMEMBER_SECONDS):
             try:
                 look = self._looks.remember()

@@ -27,11 +27,11 @@ from streaming.pages.api.look import Look
 from streaming.rules.transaction_verdicts import AbortingClients
 
 KEEP_SECONDS = 60.0
-"""The last look is kept for so long after somebody has wanted one: it takes as much memory as the table."""
+"""The last look is kept for so long after a request has wanted one: it takes as much memory as the table."""
 
 
 class Looks:
-    """For several threads. Every look that is made feeds the history. ``clock``: the present time, Unix seconds."""
+    """Makes looks at the table. Every one feeds the history. ``clock``: the present time, Unix seconds. Thread-safe."""
 
     def __init__(self, table: Table, clock: Callable[[], float]) -> None:
         self.history = History()
@@ -62,7 +62,7 @@ class Looks:
             return self._last is not None
 
     def remember(self) -> Look | None:
-        """Call this every few seconds: it records what nobody looked at, and forgets the last look when nobody wants it.
+        """Call this every few seconds: it records a minute at which no request looked, and forgets the last look when no request wants it.
 
         Returns: a look once a minute, if one had to be made.
         """
@@ -86,7 +86,7 @@ class Looks:
 
 
 class JudgedLooks:
-    """For several threads. A look is judged once, however many ask.
+    """Judges looks: each once, however many callers ask. Thread-safe.
 
     Args:
         groups: what is known of consumer groups; None for nothing.
@@ -131,7 +131,7 @@ class JudgedLooks:
             return self._last
 
     def notice(self, look: Look) -> None:
-        """Judge a look that nobody has asked for, only for what has changed."""
+        """Judge a look that no request has asked for, only for what has changed."""
         with self._lock:
             if self._last is None or self._last.look is not look:
                 self.events.notice(self._judged(look))
@@ -219,12 +219,12 @@ _MOST_BYTES = 256 << 20
 
 
 class JobHistory:
-    """For one thread; what is kept is asked from it.
+    """The file that keeps what a job has seen over its restart. Only one thread uses it.
 
     Args:
         path: the file.
         looks, transactions: what remembers changes and transactions.
-        groups: what rounds over groups have to keep.
+        groups: returns what is kept of polls of the groups.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Where each view of the page is, with names percent-encoded, and what somebody asks of its table in an address."""
+"""Where each view of the page is, with names percent-encoded, and what a reader asks of its table in an address."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

@@ -134,7 +134,7 @@ class NotThereError(Exception):
 
 
 class PageSite:
-    """For several threads.
+    """The views and assets of the page, by the paths of requests. Thread-safe.
 
     Args:
         cost: makes the message about what a scrape costs; None where nothing is scraped: then no page leads to it, or to metrics.

@@ -34,7 +34,7 @@ _KEPT = 2
 
 
 def rooms_of(heads: Sequence[str], columns: Sequence[Sequence[PageCell]], stays: Sequence[bool]) -> list[int]:
-    """The width in rem from which on each column is shown, 0 for always: so is a command, which somebody came for.
+    """The width in rem from which on each column is shown, 0 for always: so is a command, which a reader came for.
 
     Args:
         heads: the most important one first.

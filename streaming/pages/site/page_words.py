@@ -140,7 +140,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageCell:
-    """One value. ``time``: as ISO 8601; ``note``: a second line; ``tone``: a severity; ``name``: the value is somebody's name."""
+    """One value. ``time``: as ISO 8601; ``note``: a second line; ``tone``: a severity; ``name``: a user of Kafka chose it."""
 
     text: str = ""
     href: str = ""

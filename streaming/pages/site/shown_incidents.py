@@ -146,7 +146,7 @@ def _consequence(each: Consequence) -> ShownConsequence:
 def _detail(problem: Problem) -> str:
     """What follows the summary, as a sentence of its own."""
     text = problem.what.removeprefix(problem.summary).removeprefix(": ") if problem.summary else ""
-    first = text.partition(" ")[0].rstrip(",:;")  # a partition, which is somebody's name, stays as it is
+    first = text.partition(" ")[0].rstrip(",:;")  # a partition has a name that a user of Kafka chose: it stays as it is
     return capitalized(text) if first.isalpha() else text
 
 

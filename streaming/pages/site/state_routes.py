@@ -27,7 +27,7 @@ _SMALL = 1024
 
 
 class StateAnswers:
-    """For several threads. ``cost``: makes the message about what a scrape costs; None where nothing is scraped."""
+    """Answers about a state, by paths. ``cost``: makes the message about a scrape's cost; None where nothing is scraped. Thread-safe."""
 
     def __init__(self, state: State, cost: Callable[[], Cost] | None) -> None:
         self._state = state
@@ -102,7 +102,7 @@ def no_cost() -> Cost:
     """Where nothing is scraped.
 
     Raises:
-        NotYetError: always, with a sentence for whoever asks.
+        NotYetError: always, with a sentence for the client.
     """
     raise NotYetError("what a scrape costs is known of a running job alone")
 

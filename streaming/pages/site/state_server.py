@@ -1,4 +1,4 @@
-"""Serves the page and `/api/v1/` of a state that somebody has read: the same views as a job's, without metrics."""
+"""Serves the page and `/api/v1/` of a state that a command has read: the same views as a job's, without metrics."""
 
 from collections.abc import Callable
 from http import HTTPStatus
