@@ -1,4 +1,4 @@
-"""Reads tables of Arrow that another process has sent: their buffers are checked, because whoever follows them does not.
+"""Reads tables of Arrow that another process has sent: their buffers are checked, because Arrow, which follows them, does not.
 
 A text of Arrow is found by a place in a buffer. A place behind the end of the buffer ends the process that reads it. What is read takes no
 more memory than what was sent: no buffer is compressed, and none is the buffer of two columns.
@@ -63,7 +63,7 @@ def cast_columns(table: pa.Table, schema: pa.Schema) -> pa.Table:
 def refuse_compressed(message: pa.ipc.Message) -> None:
     """Refuse a message whose body is to be unpacked: a few bytes unpack to any size.
 
-    Arrow's readers unpack as they read and take no bound, and nobody here compresses in this way. A message's head is a FlatBuffer: a
+    Arrow's readers unpack as they read and take no bound, and segtail compresses nothing in this way. A message's head is a FlatBuffer: a
     table is found by an offset, and its fields by a list of places that the table points back to.
 
     Raises:

@@ -234,7 +234,7 @@ MOST_GONE = 10_000
 
 
 class Editions:
-    """One thread updates it; any thread may read it."""
+    """The catalog of an agent, and which of its rows have changed since which version. One thread updates it; any thread may read it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

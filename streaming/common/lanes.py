@@ -18,10 +18,9 @@ class BusyError(Exception):
 
 
 class Lane:
-    """For several threads. Its own end with the process: unlike those of an executor they hold up no end, whatever they wait for.
-
+    """Does work on threads of its own, which end with the process: unlike those of an executor they delay no end, whatever they wait for.
     A thread is made when there is work for it. The one that ended its work last gets the next: the C library keeps memory for each thread
-    that has made a large page.
+    that has made a large page. Thread-safe.
 
     Args:
         most: how much may be done or wait.
@@ -68,8 +67,8 @@ class Lane:
     def _run(self, inbox: "SimpleQueue[_Work | None]") -> None:
         while (item := inbox.get()) is not None:
             future, work = item
-            tell = _done(future, work) if future.set_running_or_notify_cancel() else None  # false: nobody waits for it any more
-            self._go_on(inbox)  # before its outcome is told, so that whoever asks next finds this thread
+            tell = _done(future, work) if future.set_running_or_notify_cancel() else None  # false: its caller has cancelled it
+            self._go_on(inbox)  # before its outcome is told, so that a caller that asks next finds this thread
             if tell is not None:
                 tell()
             del item, future, work, tell  # an answer may be large

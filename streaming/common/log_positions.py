@@ -78,7 +78,7 @@ def without_begins(positions: Positions) -> dict[LogName, Position]:
 
 
 def reached(positions: Positions, targets: Positions) -> bool:
-    """Whether each log was read up to its target. One of another topic id was made anew meanwhile: its target is gone."""
+    """Whether each log was read up to its target. One of another topic id was deleted and made again: its target is gone."""
     for name, target in targets.items():
         at = positions.get(name)
         if at is None or (at.topic_id == target.topic_id and at.next_offset < target.next_offset):

@@ -90,7 +90,7 @@ def log_once(answered: Collection[str] = ()) -> None:
 
 
 def as_sentences() -> None:
-    """Write messages for somebody who has asked one question: without time, level and logger. What is JSON stays so."""
+    """Write messages for a user who has asked one question: without time, level and logger. What is JSON stays so."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler.formatter, TextFormatter):
             handler.setFormatter(SentenceFormatter())
@@ -165,7 +165,7 @@ EVERY_SECONDS = 1.0
 
 
 class RareLog:
-    """Of one port, whatever its lines say: strangers choose their mistakes. For several threads."""
+    """The log of one port, at most a line a second whatever it says: strangers choose their mistakes. Thread-safe."""
 
     def __init__(self, log: logging.Logger, monotonic: Callable[[], float] = time.monotonic, every: float = EVERY_SECONDS) -> None:
         self._log = log

@@ -17,7 +17,7 @@ from streaming.common.whole_files import write_whole
 log = logging.getLogger(__name__)
 
 # --- the schedule: which scrapes the exporter expects, and when the source therefore checks for work next. All times are seconds of
-# `time.monotonic`: all processes of a host share this clock, and nobody sets it.
+# `time.monotonic`: all processes of a host share this clock, and no operator can set it.
 
 
 QUICK_SECONDS = 1.0
@@ -140,7 +140,7 @@ class WorkCheck:
 
 
 def write_schedule(path: Path, schedule: Schedule) -> None:
-    """Write the schedule atomically: nobody reads half of it.
+    """Write the schedule atomically: no process reads half of it.
 
     Raises:
         OSError: it cannot be written.
@@ -219,7 +219,7 @@ MOST_A_PERIOD = 4
 """Up to so many scrapers that cannot be distinguished are learned."""
 
 RESTLESS_SECONDS = 60.0
-"""After a scrape by somebody whose period is not known, another scrape is awaited for so long."""
+"""After a scrape by a scraper whose period is not known, another scrape is awaited for so long."""
 
 STEADY_PERIODS = 12
 """A scraper that has kept a rhythm for so many periods has shown how much earlier and later it comes."""
@@ -356,7 +356,7 @@ _HELD_UP = 3
 
 
 class Pacer:
-    """Safe from any thread.
+    """Learns when scrapers come, and writes the schedule by which the query checks for work. Thread-safe.
 
     Args:
         clock: seconds of `time.monotonic`.

@@ -20,8 +20,7 @@ Signature = tuple[tuple[int, int, int] | None, ...]
 
 
 class Reloading(Generic[_Value]):
-    """For several threads.
-
+    """A value that is made from files, and made again when they change. Thread-safe.
     If a change cannot be used, for example because a certificate's key is not written yet, the value stays as it was. That is a warning,
     and tried again with the next change. After `PATIENCE_SECONDS` it is an error, which is counted in ``failures``. So is a change that
     would turn a protection off: a file that is written in place is empty for a moment, and then half there.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, content: bytes, *, lasting: bool = True, mode: int = 0o600) -> None:
-    """Write a file anew: one beside it, with ``.new`` behind its name, is written and then renamed.
+    """Replace a file: one beside it, with ``.new`` behind its name, is written and then renamed.
 
     Args:
         lasting: the content survives a loss of power. Otherwise nothing waits for the disk.
@@ -54,6 +54,6 @@ def make(path: Path) -> None:
         if not path.is_dir():
             raise
         found = path.stat()
-        # a volume's own directory is root's, and its rights are given by whoever mounts it
+        # a volume's own directory is root's, and its rights are given by what mounts it
         if found.st_uid == os.geteuid() and found.st_mode & 0o077:
             log.warning("other users may enter a directory that names groups and clients: chmod go-rwx", extra={"path": str(path)})

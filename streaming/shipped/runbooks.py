@@ -73,7 +73,7 @@ def find_runbook(name: str) -> Runbook | None:
 
 
 def runbook_of(name: str) -> Runbook:
-    """The runbook that somebody asks for, in whichever case.
+    """The runbook of this name, in whichever case.
 
     Raises:
         UsageError: there is none; it names those with similar names.

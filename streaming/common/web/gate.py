@@ -27,7 +27,7 @@ from streaming.errors import UsageError
 
 # --- the web config file: TLS and passwords of an HTTP server, in the format of Prometheus' own exporters. Format: prometheus/exporter-
 # toolkit, docs/web-configuration.md. The options that an HTTP/1.1 server can follow are supported. Any other option is an error that names
-# it, so that nobody relies on an option without effect. Paths in it are relative to the file itself. `ssl`, `bcrypt` and `yaml` do the
+# it, so that no operator relies on an option without effect. Paths in it are relative to the file itself. `ssl`, `bcrypt` and `yaml` do the
 # work; what is left are the errors, which name the option and never show a hash.
 
 
@@ -76,7 +76,7 @@ def read_web_config(path: Path) -> tuple[WebConfig, list[Path]]:
     tls_options = content.get("tls_server_config")
     context, sans, files = (None, frozenset[str](), []) if not tls_options else _tls(path, _mapping(path, "tls_server_config", tls_options))
     users = _users(path, content.get("basic_auth_users") or {})
-    if context is None and not users:  # also a file that is empty, or was cut: nothing would be shut, and nobody would know
+    if context is None and not users:  # also a file that is empty, or was cut: nothing would be shut, and no log would say so
         raise UsageError(
             f"--web-config {path} asks for neither TLS (tls_server_config) nor passwords (basic_auth_users): "
             "write them into it, or leave --web-config away"
@@ -195,8 +195,7 @@ _NOBODY = bcrypt.hashpw(b"", bcrypt.gensalt(10))
 
 
 class Gate:
-    """Checks connections and requests. For several threads. Without a file, every client is admitted, without TLS.
-
+    """Checks connections and requests. Without a file, every client is admitted, without TLS. Thread-safe.
     Raises:
         UsageError: the file cannot be used.
     """
@@ -222,7 +221,7 @@ class Gate:
         return WebConfig() if self._config is None else self._config.get()
 
     def context(self) -> ssl.SSLContext | None:
-        """For the TLS of a new connection; None if it has none."""
+        """The context for the TLS of a new connection; None if it has none."""
         return self._now().tls
 
     def check_names(self, certificate: Mapping[str, object]) -> None:
@@ -255,7 +254,7 @@ class Passwords:
     """Checks names and passwords (RFC 7617) against bcrypt hashes, and remembers the outcome: bcrypt takes long on purpose.
 
     What is remembered are keyed hashes, as `exporter-toolkit` does; the wrong ones apart, so that tries displace no right one.
-    For several threads.
+    Thread-safe.
     """
 
     def __init__(self) -> None:
@@ -276,7 +275,7 @@ class Passwords:
             return False if memory in self._wrong else None
 
     def check(self, users: Mapping[str, bytes], authorization: str) -> bool:
-        """Whether it does, by bcrypt: let one thread do so, so that whoever tries passwords does not get every core."""
+        """Whether it does, by bcrypt: let one thread do so, so that a client that tries passwords does not get every core."""
         name, password = _basic(authorization)
         hashed = users.get(name)
         good = bcrypt.checkpw(password[:_BCRYPT_BYTES], hashed or _NOBODY) and hashed is not None

@@ -1,6 +1,7 @@
 """Which connections may stay: bounds of their number and time, in all and for each client, without any input or output.
 
-Whoever has sent no complete request can only displace others that have not either, and whoever does not take its answer only such readers.
+A client that has sent no complete request can only displace others that have not either, and one that does not take its answer only such
+clients.
 """
 
 from collections import Counter
@@ -55,7 +56,7 @@ READERS_PER_CLIENT = 16
 """The most of them for one client."""
 
 ANSWER_BYTES = 512 << 20
-"""The most bytes of all answers that are being taken. Beyond it, too, whoever has taken nothing for the longest time is cut."""
+"""The most bytes of all answers that are being taken. Beyond it, too, the client that has taken nothing for the longest time is cut."""
 
 PASSWORDS_WAITING = 64
 """The most passwords that wait for bcrypt. One more is refused with 503: a password takes a tenth of a second of CPU on purpose. The last
@@ -65,13 +66,13 @@ PASSWORDS_PER_CLIENT = 2
 """The most of them for one client, so that one that tries passwords leaves room for others."""
 
 WRONG_SECONDS = 1.0
-"""So long a client waits for the answer that its password is wrong, or that there is no time to check it. That takes nobody's place."""
+"""So long a client waits for the answer that its password is wrong, or that there is no time to check it. It takes no place meanwhile."""
 
 WRONG_LOG_SECONDS = 60.0
 """Wrong passwords are a line in the log that often at most."""
 
 RIGHT_PASSWORDS = 100
-"""The most right passwords that are remembered, as keyed hashes: scrapes are many. They wait for nobody whose password is not known yet."""
+"""The most right passwords that are remembered, as keyed hashes: scrapes are many. They wait for none that is not known yet."""
 
 WRONG_PASSWORDS = 1000
 """The most wrong passwords that are remembered, likewise, apart from the right ones."""
@@ -159,7 +160,7 @@ class ConnectionPlace:
 
 
 class ConnectionPlaces:
-    """For one thread. Times are of a monotonic clock."""
+    """The connections of a port, and which to cut when there are too many. Times are of a monotonic clock. Only one thread uses it."""
 
     def __init__(self, bounds: Bounds | None = None) -> None:
         self._bounds = bounds or Bounds()

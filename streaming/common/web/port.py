@@ -117,7 +117,7 @@ class Port:
         self._thread.start()
 
     def close(self, seconds: float = 0.0) -> None:
-        """Accept nobody, give requests that are being answered a moment, cut all connections and release the port."""
+        """Accept no connection any more, give requests that are being answered a moment, cut all connections and release the port."""
         if self._thread is not None and self._thread.is_alive():
             self._grace = seconds
             self._loop.call_soon_threadsafe(self._ends.set)
@@ -321,7 +321,7 @@ class Handler(RequestHandler):
         self.place: ConnectionPlace = self.request.connection.stream.place  # type: ignore[union-attr]
 
     def set_default_headers(self) -> None:
-        """For errors, too."""
+        """Set the headers of every response, also of errors."""
         self.clear_header("Content-Type")
         self.set_header("Server", "segtail")  # without versions, because anybody may read it
         for name, value in SECURED.items():

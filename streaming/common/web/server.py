@@ -77,7 +77,7 @@ class Server:
             lane.close()
 
     def counts(self) -> ServerCounts:
-        """Its refusals since its creation. For any thread."""
+        """Its refusals since its creation. Any thread may call it."""
         return ServerCounts(cuts=self._places.cuts, refusals=self._refusals, wrong=self._wrong, failures=self._gate.failures)
 
     async def answer(self, request: HttpRequest, authorization: str, place: ConnectionPlace) -> Response:
@@ -90,7 +90,7 @@ class Server:
             if not await self._is_admitted(request, authorization):
                 asks = 'Basic realm="segtail", charset="UTF-8"'
                 return sentence(HTTPStatus.UNAUTHORIZED, "a name and a password are needed", WWW_Authenticate=asks)
-            if not self._places.ask(place, self._monotonic(), is_probe):  # only now: who is not known takes nobody's place
+            if not self._places.ask(place, self._monotonic(), is_probe):  # only now: a client that is not known takes no other's place
                 raise BusyError
             lane = self._probes if is_probe else self._requests
             return await asyncio.wrap_future(lane.do(partial(self._made, request)))
@@ -99,7 +99,7 @@ class Server:
             return sentence(HTTPStatus.SERVICE_UNAVAILABLE, "busy: try again", Retry_After=str(limits.RETRY_SECONDS))
 
     async def _is_admitted(self, request: HttpRequest, authorization: str) -> bool:
-        """Whether the request may be answered. One whose password was right before waits for nobody; one that is wrong waits for a while.
+        """Whether the request may be answered. One whose password was right before does not wait; one that is wrong waits for a while.
 
         Raises:
             BusyError: too many others wait to have theirs checked.
