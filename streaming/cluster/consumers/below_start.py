@@ -20,7 +20,7 @@ from streaming.kafka.groups.group_rows import GroupFacts
 from streaming.kafka.groups.group_states import GroupState
 
 NOBODY, WHO_COMMITS, MEMBERS = range(3)
-"""Who may have fetched what is deleted: nobody, whoever is seen to move the commit, or the members that a group has."""
+"""Who may have fetched what is deleted: no consumer, a client that is seen to move the commit, or the members that a group has."""
 
 _TIMES_FASTER, _LEAST_SECONDS = 2, 10
 """What is this much more than a group reads in that time, it has not read; in so many seconds, where it is known by its rate alone."""
@@ -32,7 +32,7 @@ _MOST_PIECES = 100
 
 
 def holders(rows: CommitRows, groups: Mapping[str, GroupFacts], queries: Mapping[str, object]) -> Longs:
-    """Of each commit who may have fetched what comes after it. A share group hands out anew what is not done, and a query reads in runs."""
+    """Who may have fetched what comes after each commit. A share group hands out again what is not done, and a query reads in runs."""
 
     def of(name: str) -> int:
         facts = groups.get(name)
@@ -50,7 +50,7 @@ class Piece:
 
     end: int
     records: int  # `ABSENT` if they are not counted
-    told: bool  # they count as lost, or were deleted before anybody watched
+    told: bool  # they count as lost, or were deleted before the first poll
 
 
 def _sum(pieces: Sequence[Piece]) -> int:
@@ -107,7 +107,7 @@ class BelowStart:
         return any(not each.told and each.records for each in self.pieces)
 
     def delete(self, end: int, records: int, *, told: bool) -> None:
-        """The log begins later. What is told of is one piece: nobody jumps into it."""
+        """The log begins later. What is told of is one piece: no commit jumps into it."""
         last = self.pieces[-1] if self.pieces else None
         if last is not None and ((last.told and told) or len(self.pieces) >= _MOST_PIECES):
             self.pieces[-1] = Piece(end, _sum([last, Piece(end, records, told)]), last.told and told)
@@ -115,7 +115,7 @@ class BelowStart:
             self.pieces.append(Piece(end, records, told))
 
     def move(self, offset: int, log_start: int, pace: Pace | None, step: Step) -> None:
-        """The commit moves. ``pace``: None if nobody watched it."""
+        """The commit moves. ``pace``: None if no poll saw it move."""
         if offset < self.begin:
             self.pieces.insert(0, Piece(self.begin, ABSENT, told=True))
         passed = [each for each in self.pieces if each.end <= offset]
@@ -140,7 +140,7 @@ class BelowStart:
         self.begin = offset
 
     def give_up(self, upto: int, step: Step) -> None:
-        """Nobody has any of it, and no crash brings back what is before an offset."""
+        """No consumer has any of what is before an offset, and no crash brings it back."""
         gone = [each for each in self.pieces if each.end <= upto]
         begin = self.begin
         for each in gone:
@@ -155,7 +155,7 @@ class BelowStart:
         return back
 
     def _read(self, piece: Piece, upto: int, step: Step) -> None:
-        """A piece is read up to an offset. Where there are fewer records than offsets, nobody knows which of them are left."""
+        """A piece is read up to an offset. Where there are fewer records than offsets, it is not known which of them are left."""
         read, left = upto - self.begin, piece.end - upto
         if piece.records >= 0 and (not left or piece.records == read + left):
             step.read_records += 0 if piece.told else piece.records - left

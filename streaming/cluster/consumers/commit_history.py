@@ -1,20 +1,21 @@
 """Which commits are still valid: a commit counts in the history of its log in which it was made, and in no other.
 
-A history ends when its topic is deleted and made anew, or when its log loses what a group has read. An offset of an ended history may exist
-again, with other records before it: consumers that go on there skip them.
+A history ends when its topic is deleted and created again, or when its log loses what a group has read. An offset of an ended history may
+exist again, with other records before it: consumers that go on there skip them.
 
 What proves what:
 
-- **made anew**: the commit names another topic id than its log has, or is older than its topic. If it is younger, and its group had
+- **created again**: the commit names another topic id than its log has, or is older than its topic. If it is younger, and its group had
   committed offsets of an earlier topic of that name, that is the cause of an offset beyond the end, whatever epochs have begun since.
 - **resumed**: the same, and the first commit in the topic is the offset that was deleted with the old one. It may have been read so far by
   chance, as a topic that is filled and read each night; so this is a doubt, also after the group has gone on.
 - **cut off**: an unclean election, by the metadata log, began a leader epoch below the offset, after the commit; and the log had once been
-  there, for a member of the group made the commit, or whoever made it named an earlier epoch of the log. If other epochs without a record
+  there, for a member of the group made the commit, or a client that named an earlier epoch of the log. If other epochs without a record
   began at the same place, a crash may have taken the records away before; then that is told as possible, and the command is the same.
 - **parted**: one of both without the other. A member names an epoch that ends before its offset, and the election was orderly, or is not
-  in the metadata log any more: a crash or a lost directory takes records away, and so does a topic that is made anew under a consumer
-  that goes on. Or nothing shows that the log was there when the unclean election came: too high an offset may have been set before.
+  in the metadata log any more: a crash or a lost directory takes records away, and so does a topic that is created again under a
+  consumer that goes on. Or nothing shows that the log was there when the unclean election came: too high an offset may have been set
+  before.
 
 An epoch that begins below a commit proves neither by itself: each restart of a broker begins one, and an offset that is set by hand,
 restored or mirrored before the data is above it. Where nothing is proven the log start is where nothing is skipped.
@@ -143,7 +144,7 @@ class Invalid:
     def skips(self) -> Flags:
         """Where consumers go on in the middle of what they have not read. What is beyond the end of its log is not among these.
 
-        Of a topic that was made anew that is so, too, as long as it is empty: without a reset they may go on after its first records.
+        Of a topic that was created again that is so, too, as long as it is empty: without a reset they may go on after its first records.
         """
         ended = self.history.ended | (self.history.resumed >= 0)
         skips: Flags = ended & (self.go_on_at >= 0) & ((self.passed != 0) | self.history.made_anew) & ~self.beyond
@@ -151,7 +152,7 @@ class Invalid:
 
     @property
     def doubted(self) -> Flags:
-        """Where only the first commit in a topic that was made anew shows that something was skipped."""
+        """Where only the first commit in a topic that was created again shows that something was skipped."""
         doubted: Flags = (self.history.resumed >= 0) & ~self.history.ended
         return doubted
 

@@ -1,7 +1,7 @@
 """When each group committed, by a clock that can be believed: coordinators stamp commits, and a coordinator's clock may be wrong.
 
-A stamp of a time to come shows nothing, and neither does one that was old when it came. Whoever watches sees a commit come: between two
-rounds. Coordinators themselves go by the stamps, so when offsets expire is told by these.
+A stamp of a time to come shows nothing, and neither does one that was old when it came. A job sees a commit come: between two
+polls. Coordinators themselves go by the stamps, so when offsets expire is told by these.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -55,10 +55,12 @@ def committed_ms(stamp_ms: Longs, before_ms: Longs, before_stamp_ms: Longs, last
 
 
 class PendingTimes:
-    """Since when commits wait for a transaction: not since a time to come. For one thread.
+    """Since when commits wait for a transaction: not since a time to come.
 
     Args:
-        watches: whether there are rounds before and after.
+        watches: whether there are polls before and after.
+
+    Only the thread that polls uses it.
     """
 
     def __init__(self, *, watches: bool) -> None:
@@ -66,8 +68,8 @@ class PendingTimes:
         self._first_ms: dict[PendingKey, int] = {}
 
     def update(self, pending: Iterable[PendingCommit], now_ms: int) -> tuple[PendingCommit, ...]:
-        """What waits in this round. A commit that is stamped ahead has waited since it was first seen, and it is not known since when for
-        whoever looks once.
+        """What waits in this poll. A commit that is stamped ahead has waited since it was first seen; for a command that polls
+        once it is not known since when.
         """
         if not self._watches:
             return tuple(replace(each, commit_ms=ABSENT) if each.commit_ms > now_ms + AHEAD_MS else each for each in pending)
@@ -104,19 +106,19 @@ class AppendedNext:
 
 
 class GroupPast(Protocol):
-    """For whoever looks once."""
+    """What a command that polls once knows of the time before: since when commits stand, and when records were appended."""
 
     def since(self, rows: CommitRows) -> Longs:
         """Since when each of these commits stands, `ABSENT` where that is not known: from the coordinators' logs."""
         ...
 
     def appended(self, logs: GroupLogs, lags: Lags) -> AppendedNext:
-        """When the next records were appended that nobody saw: from the logs' files."""
+        """When the next records were appended, which no poll saw: from the logs' files."""
         ...
 
 
 def watched(lags: Lags) -> AppendedNext:
-    """For whoever watches: the time of the append where it was seen, else what the agent's files show of it."""
+    """When the next records were appended, for a job: the time of the append where it was seen, else what the agent's files show of it."""
     return with_seen(lags, lags.next_earliest_ms, lags.next_latest_ms)
 
 
@@ -157,7 +159,10 @@ def rhythm_ms(interval_ms: Longs) -> Longs:
 
 
 class DataAges:
-    """For one thread. It remembers up to when agents were read that are no longer there."""
+    """How old the data of each agent is. It remembers up to when agents were read that are no longer there.
+
+    Only the thread that polls uses it.
+    """
 
     def __init__(self) -> None:
         self._read_ms: dict[str, int] = {}

@@ -3,8 +3,8 @@
 Counters are differences of positions of one edition. What cannot be counted so is counted in offsets, or waits until its position is known.
 So are records that are deleted while their transaction is open: readers of committed data never get them if it is aborted.
 A commit that is perhaps older than the log start waits, too: what its group had read by then is not known yet. What is deleted after a
-commit is lost when nobody has it in memory. A share group has done more than its start offset shows; it loses nothing of what it is done
-with.
+commit is lost when no consumer has it in memory. A share group has done more than its start offset shows; it loses nothing of what it is
+done with.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ _NONE: Longs = np.empty(0, np.int64)
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LostLately:
     """One item for each commit: what was lost in records, and in offsets whose records were not counted, and when last, Unix
-    milliseconds; 0, 0 and `ABSENT` where no loss was seen, and `ABSENT` in all where nobody watched.
+    milliseconds; 0, 0 and `ABSENT` where no loss was seen, and `ABSENT` in all where it was polled only once.
     """
 
     records: Longs
@@ -50,13 +50,13 @@ class LostLately:
 
     @classmethod
     def unwatched(cls, count: int) -> "LostLately":
-        """Of so many commits that are looked at once: what was lost before is not known."""
+        """The losses of so many commits that are polled only once: what was lost before is not known."""
         unknown = np.full(count, ABSENT, np.int64)
         return cls(records=unknown, offsets=unknown, last_ms=unknown)
 
 
 class LossMemory:
-    """Remembers losses by the keys of their commits. For one thread."""
+    """Remembers losses by the keys of their commits. Only the thread that polls uses it."""
 
     def __init__(self) -> None:
         self._key, self._hour, self._last_ms, self._records, self._offsets = (_NONE,) * 5
@@ -85,7 +85,7 @@ class LossMemory:
         self._offsets = self._joined(np.add, item, self._offsets, offsets)
 
     def of(self, key: Longs) -> LostLately:
-        """Of each of these commits, sorted by their keys, what it has lost."""
+        """What each of these commits, sorted by their keys, has lost."""
         records, offsets, last_ms = np.zeros(len(key), np.int64), np.zeros(len(key), np.int64), np.full(len(key), ABSENT)
         if len(self._key):
             item = np.searchsorted(key, self._key)
@@ -168,7 +168,11 @@ class _Passed:
 
 
 class CountingMemory:
-    """For one thread. ``watches``: what was lost of late is seen by rounds; whoever looks once has not seen it."""
+    """Remembers from poll to poll where each commit was read from, and counts what was read and what was lost since then.
+
+    ``watches``: there are polls before and after, which see what was lost of late; a command that polls once has not seen it. Only the
+    thread that polls uses it.
+    """
 
     def __init__(self, *, watches: bool) -> None:
         self._watches = watches
@@ -230,7 +234,7 @@ class CountingMemory:
         Args:
             holders: as `below_start.holders`.
             moves: when each commit moved last, as of the round before and now.
-            holds_ms: for so long after that somebody may have in memory what comes after it.
+            holds_ms: for so long after that a consumer may have in memory what comes after it.
         """
         at, start = self._columns, lags.start
         done = np.where(rows.share, np.maximum(rows.delivered - done_between(rows, rows.offset, start).most, 0), 0)
@@ -339,7 +343,7 @@ class CountingMemory:
         """
         offset, before = int(rows.offset[row]), int(self._columns["start"][row])
         state, step = self._below.get(int(rows.key[row]), BelowStart(offset)), Step()
-        back = state.take_back(log_start)  # as of a topic that was made anew, or where a crash has brought records back
+        back = state.take_back(log_start)  # as of a topic that was created again, or where a crash has brought records back
         if not state.pieces:
             state = BelowStart(offset if before == ABSENT or back else before, moves=state.moves)
         if log_start > state.end:

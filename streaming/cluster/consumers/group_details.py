@@ -49,7 +49,10 @@ class AgentCall(Protocol):
 
 
 class GroupDetails:
-    """For one answer. ``messages``: of the snapshot that the partitions are of. ``agents``: those that answer, by name."""
+    """Asks agents for what an answer has besides the snapshot: what is deleted with the next record, and checks of next batches.
+
+    It is made for one answer. ``messages``: of the snapshot that the partitions are of. ``agents``: those that answer, by name.
+    """
 
     def __init__(self, messages: GroupPartitions, agents: Mapping[str, GroupAgent], ask: AgentCall) -> None:
         self._agent = messages.agents

@@ -228,7 +228,7 @@ def lags(committed: Committed, ends: Ends, places: Places) -> Lags:
 
 
 def unanswered(lag: Lags, silent: Flags) -> Lags:
-    """The same, where the agents of some partitions do not answer: what they have not counted yet nobody counts now."""
+    """The same, where the agents of some partitions do not answer: what they have not counted yet no agent counts now."""
     return replace(lag, reason=np.where(silent & (lag.reason == CODES[LagReason.FILLING]), CODES[LagReason.LEADER], lag.reason))
 
 
@@ -305,7 +305,7 @@ class Answered:
 
 
 class PlaceMemory:
-    """Positions by the keys of commits. For one thread."""
+    """Positions by the keys of commits. Only the thread that polls uses it."""
 
     def __init__(self) -> None:
         self._key: Longs = np.empty(0, np.int64)
@@ -408,13 +408,16 @@ class _Offsets:
 
     @classmethod
     def chosen(cls, flags: Sequence[Flags], some: Sequence["_Offsets"]) -> "_Offsets":
-        """Of each item that of the first of some whose flag is set; of the last one if none is."""
+        """The offsets of each item from the first of some whose flag is set; from the last one if none is."""
         columns = ([getattr(each, column.name) for each in some] for column in fields(cls))
         return cls(*(np.select(flags, each[:-1], each[-1]) for each in columns))
 
 
 class NewerCommits:
-    """For one thread."""
+    """Has a commit beyond the end of its log count once the log has grown so far, and the one before it until then.
+
+    Only the thread that polls uses it.
+    """
 
     def __init__(self) -> None:
         self._key: Longs = np.empty(0, np.int64)

@@ -35,11 +35,11 @@ class GroupProgress(Counted):
 
 
 class GroupMemory:
-    """For one thread.
+    """What polls remember of all commits: their moves, and what was read and lost. Only the thread that polls uses it.
 
     Args:
-        past: for whoever looks once: then a record is readable since it was appended. None for whoever watches: what happened before the
-            first round is not known.
+        past: of a command that polls once: then a record is readable since it was appended. None for a job: what happened before its
+            first poll is not known.
     """
 
     def __init__(self, past: GroupPast | None = None) -> None:
@@ -49,7 +49,7 @@ class GroupMemory:
         self._moves, self._counting = MoveMemory(past), CountingMemory(watches=past is None)
 
     def begin(self, rows: CommitRows, steady_ms: int) -> None:
-        """A round begins, with these commits, at ``steady_ms`` of a clock that nobody sets."""
+        """A poll begins, with these commits, at ``steady_ms`` of a monotonic clock."""
         if not np.array_equal(rows.key, self._key):
             rows_before, there = carried(self._key, rows.key)
             self._moves.keep(rows_before, there)
@@ -128,13 +128,13 @@ _FACTS = ("stopped", "loss_ms", "loss_pace", "loss_start_of", "loss_at_start", "
 
 
 class LastKnown:
-    """What commits stood in when it was last certain. For one thread."""
+    """Remembers what each commit stood in when that was last certain. Only the thread that polls uses it."""
 
     def __init__(self) -> None:
         self._last: tuple[CommitRows, CommitFacts, Longs] | None = None
 
     def within(self, rows: CommitRows, found: CommitFacts, since_ms: Longs) -> tuple[CommitFacts, Longs]:
-        """What a round has found, and since when commits stand, with what was known of those that nobody reads now."""
+        """What a poll has found, and since when commits stand, with what was known of those that no agent reads now."""
         unread = np.isin(found.lags.reason, _UNREAD) & ~found.left_over
         if self._last is not None and unread.any():
             rows_before, last, last_since_ms = self._last

@@ -53,10 +53,12 @@ class Moves:
 
 
 class MoveMemory:
-    """For one thread. A share group moves with all that it is done with, also where its start offset stays.
+    """Remembers since when each commit stands. A share group moves with all that it is done with, also where its start offset stays.
 
     Args:
         past: as for `GroupMemory`.
+
+    Only the thread that polls uses it.
     """
 
     def __init__(self, past: GroupPast | None = None) -> None:
@@ -212,7 +214,7 @@ class FoundMove:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Moved:
-    """``shown``: what somebody should know, in the order of the commits and then of time. ``amounts``: totals; they only grow."""
+    """Moves of commits. ``shown``: those that an operator should know of, by commit, then by time. ``amounts``: totals; they only grow."""
 
     shown: tuple[FoundMove, ...] = ()
     amounts: Mapping[PairKind, Amount] = field(default_factory=dict)
@@ -222,7 +224,7 @@ NOTHING_MOVED = Moved()
 
 
 def _joined(moves: Iterable[FoundMove]) -> list[FoundMove]:
-    """The moves of a partition; those by hand of which each begins where the one before has ended are one: nobody has read between them.
+    """The moves of a partition; those by hand of which each begins where the one before has ended are one: no record was read in between.
 
     They are none if the last one has ended where the first began.
     """
@@ -248,7 +250,7 @@ def _net(run: Sequence[FoundMove]) -> FoundMove:
 
 
 def shown(moves: Iterable[FoundMove], now_ms: int) -> Iterator[FoundMove]:
-    """Of some moves, in the order of the log, those that somebody should know: of a day, not taken back, and with records between.
+    """The moves that an operator should know of, of some in the order of the log: of a day, not taken back, and with records between.
 
     Those by hand that follow each other are shown as one.
     """
@@ -363,7 +365,7 @@ class _Seen:
     of_group: dict[int, dict[str, int]] = field(default_factory=dict)
 
     def look(self, commits: Commits) -> None:
-        """A round begins. A log that has lost its end says anew what comes after."""
+        """A poll begins. A log that has lost its end says again what comes after."""
         for log in commits.logs:
             if log.topic != OFFSETS_TOPIC or not log.observed:
                 continue
@@ -381,13 +383,16 @@ class _Seen:
         """These moves of a group are known."""
         groups = self.of_group.setdefault(coordinator, {})
         groups[group] = max([groups.get(group, 0), *(move.effective_offset + 1 for move in moves)])
-        if len(groups) > MOST_GROUPS:  # names may be made up anew all the time
+        if len(groups) > MOST_GROUPS:  # clients may make up new names all the time
             self.first[coordinator] = max(groups.values())
             groups.clear()
 
 
 class MoveCounting:
-    """For one thread. ``watches``: moves are counted by rounds; whoever looks once shows what the log has."""
+    """Counts the moves of commits, with the records between. Only the thread that polls uses it.
+
+    ``watches``: moves are counted from poll to poll; a command that polls once shows what the log has.
+    """
 
     def __init__(self, *, watches: bool) -> None:
         self._watches = watches

@@ -38,7 +38,7 @@ NOT_COMMITTED = "not_committed"
 
 
 class GroupPartitions:
-    """Makes messages from one snapshot; what it looks up is indexed once, and nothing changes it. For several threads.
+    """Makes messages from one snapshot; what it looks up is indexed once, and nothing changes it. Thread-safe.
 
     Args:
         logs: the logs, with their limits and open transactions.

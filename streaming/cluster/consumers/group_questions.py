@@ -193,7 +193,7 @@ _COLUMNS = ("high_watermark", "last_stable", "edition", "data", "stable_data", "
 
 
 class EndMemory:
-    """The counts by the codes of logs. For one thread."""
+    """The counts by the codes of logs. Only the thread that polls uses it."""
 
     def __init__(self) -> None:
         self._code: Longs = np.empty(0, np.int64)

@@ -2,7 +2,7 @@
 
 The kinds of a group together are its generation, or its epoch, as its coordinator has stored it. That is in the last record of the group,
 which compaction keeps and every replica has. So a record that is replayed again, an election or another job changes nothing, and what
-happened while nobody looked is counted. How much of it is which kind is known of the records that are there, and then of what is added.
+happened while no job polled is counted. How much of it is which kind is known of the records that are there, and then of what is added.
 """
 
 from collections.abc import Mapping, Sequence
@@ -114,7 +114,7 @@ class _Counted:
 
 
 class RebalanceMemory:
-    """Counts the rebalances of groups, from round to round. For one thread."""
+    """Counts the rebalances of groups, from poll to poll. Only the thread that polls uses it."""
 
     def __init__(self, export: Export) -> None:
         self._export = export

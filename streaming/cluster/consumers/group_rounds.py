@@ -58,7 +58,7 @@ def ask_agents(calls: Mapping[str, Callable[[], _Answer]]) -> dict[str, _Answer]
 
 
 class Calls(Generic[_Answer]):
-    """Calls of one kind, at most one to each agent at a time. For one thread."""
+    """Calls of one kind, at most one to each agent at a time. Only the thread that polls uses it."""
 
     def __init__(self, name: str) -> None:
         self._lane = Lane(name, _AT_ONCE, _AT_ONCE)  # a thread each: those that do not answer take none from the others
@@ -69,7 +69,7 @@ class Calls(Generic[_Answer]):
         return agent not in self._running
 
     def call(self, calls: Mapping[str, Callable[[], _Answer]], seconds: float) -> tuple[dict[str, _Answer], dict[str, AgentError]]:
-        """Call agents, and wait for so long at most; for calls of earlier rounds nobody waits again.
+        """Call agents, and wait for so long at most; calls of earlier polls are not waited for again.
 
         Returns:
             the answers and the errors that have arrived, those of earlier calls among them, by agent.
@@ -108,11 +108,13 @@ class _OfAgent:
 
 
 class GroupChangesTaken:
-    """The answers of all agents. For one thread.
+    """The answers of all agents.
 
     Args:
         reached: up to where an agent's journal is in the table.
         consumer: the job's id as a consumer.
+
+    Only the thread that polls uses it.
     """
 
     def __init__(self, store: CommitStore, reached: Callable[[str], End | None], consumer: Callable[[], str]) -> None:
@@ -169,7 +171,7 @@ def _is_reached(answer: GroupsAnswer, reached: End | None) -> bool:
 
 
 class CountedRecords:
-    """The counts of all agents. For one thread."""
+    """The counts of all agents. Only the thread that polls uses it."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -205,7 +207,7 @@ class CountedRecords:
                 self._put(agent, list(counts), np.stack(list(counts.values()), axis=1))
 
     def forget(self, agents: Iterable[str]) -> None:
-        """These agents take part no more: nobody knows what their logs have by now."""
+        """These agents take part no more: it is not known what their logs have by now."""
         for agent in agents:
             self._versions.pop(agent, None)
             self._lose(agent, self._counted.pop(agent, set()))

@@ -62,7 +62,9 @@ OLD_MS = 90_000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GroupSnapshot:
-    """``throwaway``: groups whose whole names match it are made anew at each start, besides those that are known to be; "" for none.
+    """What a poll has found of all groups.
+
+    ``throwaway``: groups whose whole names match it have new names at each start, besides those that are known to have; "" for none.
     ``deleted``: what is deleted after commits and perhaps not lost, by their keys, as `KeptCommit.deleted`.
     """
 
@@ -157,7 +159,7 @@ class GroupBoard:
 
     Args:
         listing: which partitions a page lists.
-        monotonic: seconds of a clock that nobody sets; None if that of the snapshots is such a clock.
+        monotonic: seconds of a monotonic clock; None if that of the snapshots is such a clock.
     """
 
     def __init__(self, listing: PartitionListing = LATE_ONES, monotonic: Callable[[], float] | None = None) -> None:

@@ -174,7 +174,7 @@ class PairLabels:
 
 
 class LabelMaker:
-    """Keeps the labels from round to round. For one thread."""
+    """Keeps the labels from poll to poll. Only the thread that polls uses it."""
 
     def __init__(self, export: Export) -> None:
         self._export = export

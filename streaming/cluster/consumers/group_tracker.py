@@ -1,4 +1,4 @@
-"""One round after the other: from what agents say of groups and of positions to a `GroupSnapshot`. It asks nobody by itself."""
+"""One poll after the other: from what agents say of groups and of positions to a `GroupSnapshot`. It asks no agent by itself."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -115,7 +115,7 @@ class RoundView:
     agents: list[str]  # names, by the number in these
     heard: Collection[str]  # the agents whose answers count
     now_ms: int
-    steady_ms: int  # of a clock that nobody sets
+    steady_ms: int  # of a monotonic clock
     silent: Collection[str] = ()  # those of them that have given none in this round
     reading: Collection[tuple[str, int, str, int]] = ()  # the coordinators' logs, by agent and broker, that they have not read to the end
     cluster_topics: Mapping[str, int] | None = None  # how many partitions each topic has, None if that is not known
@@ -149,12 +149,16 @@ class _Unread(NamedTuple):
 
 
 class GroupTracker:
-    """For one thread: `begin`, then `answer` for each answer, then `ask` and the answers to that, the same for moves, then `finish`.
+    """Makes one snapshot after the other, and keeps what polls have to remember.
+
+    A poll calls `begin`, then `answer` for each answer, then `ask` and the answers to that, the same for moves, then `finish`.
 
     Args:
         past: as for `GroupMemory`.
         throwaway: as in `GroupSnapshot`.
         checkpoints: those of streaming queries.
+
+    Only the thread that polls uses it, but for `recall` and `kept`.
     """
 
     def __init__(

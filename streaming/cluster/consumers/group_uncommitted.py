@@ -65,7 +65,10 @@ class ExistingTopics:
 
 
 class UncommittedFinder:
-    """Looks for them only if there are other commits, members or topics than before. For one thread."""
+    """Finds the partitions without a committed offset; it looks only if there are other commits, members or topics than before.
+
+    Only the thread that polls uses it.
+    """
 
     def __init__(self) -> None:
         self._key: Longs | None = None
@@ -167,7 +170,7 @@ def _assigned(facts: GroupFacts | None, topics: ExistingTopics, committed: Calla
 
 
 # --- which groups read uncommitted: those that have committed an offset which no consumer of committed data gets. The isolation of
-# consumers is not on disk, and it is that of all consumers of a group, as far as anybody sets it sensibly. A consumer with
+# consumers is not on disk, and it is that of all consumers of a group, as far as it is set sensibly. A consumer with
 # ``read_committed`` never gets beyond the first record of a transaction that is open, so an offset behind it is the proof. A transaction
 # whose marker is in the log proves nothing: the high watermark, and with it the last stable offset, may be known too late. Nor does one
 # whose first record is deleted, for then consumers begin at the log start, which is behind it; and that may be known too late as well.
@@ -188,7 +191,7 @@ class _Seen:
 
 
 class Isolations:
-    """Remembers what was proved of a group as long as it has offsets. For one thread."""
+    """Remembers what was proved of a group as long as it has offsets. Only the thread that polls uses it."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()
@@ -200,7 +203,7 @@ class Isolations:
         Args:
             reason: the code of why each commit cannot count.
             data_ms: up to when each log is known, by the steady clock, `ABSENT` where it is not.
-            once: nobody will look again.
+            once: no poll follows.
         """
         self._see(rows, logs, _proving(rows, logs, reason), steady_ms)
         if self._seen:

@@ -39,7 +39,7 @@ def losses_of(observed: Observed, retention: RetentionResults, items: Longs, off
 
 
 def limits_assumed(retention: RetentionResults, items: Longs) -> Flags:
-    """Of which logs, as indexes in `Observed`, the limits are assumed."""
+    """The logs whose limits are assumed, as indexes in `Observed`."""
     assumed = np.array([limits is not None and limits.assumed for limits in retention.limits], np.bool_)
     place = np.searchsorted(retention.items, items)
     there = np.append(retention.items, ABSENT)[place] == items
@@ -120,7 +120,7 @@ def lost_records(rows: CommitRows, lag: Lags, ends: Ends, places: Places, *, del
 
 
 def stopped_before(progress: GroupProgress, lag: Lags, ends: Ends, places: Places, lost: LostRecords) -> GroupProgress:
-    """For whoever looks once: since when a commit stands whose next record is not the first that was readable, as others have gone.
+    """The progress as a command that polls once has it: since when a commit stands if the first records that it could read are gone.
 
     Where records have been deleted unread, it stands since it was made: what is left gets younger with each deletion. Where compaction has
     removed some, at least since the next one is there, and perhaps since it was made. When those that have gone became readable is not on

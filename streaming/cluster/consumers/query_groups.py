@@ -41,13 +41,13 @@ CHECKPOINTS = "spark checkpoints"
 """Stands for the topic of the coordinators: no topic has a space in its name."""
 
 PREFIX = "spark:"
-"""Of the name of each query's group."""
+"""The beginning of the name of each query's group."""
 
 HEARD_MS = 60_000
 """What the last look has shown counts for so long, as what an agent has sent."""
 
 _SUFFIX = re.compile(r" \(query(?: (\d{1,6}))?\)$")
-"""Of a query whose name a group of Kafka's has."""
+"""The end of the name of a query's group if a group of Kafka's has the name without it."""
 
 _FIRST = -2
 """Stands for the partition of the first checkpoint; the others follow below. No partition is negative, and -1 is none."""
@@ -74,7 +74,7 @@ class _Query:
     partition: int
     group: str
     look: QueryLook | None = None
-    looked_ms: int = -1  # of the clock that nobody sets
+    looked_ms: int = -1  # of the monotonic clock
     error: str = "it has not been looked at yet"
     stored: tuple[str, QueryLook | None] | None = None
     version: int = 0
@@ -87,17 +87,17 @@ class _Query:
 
 
 class QueryGroups:
-    """Puts looks at checkpoints into the store of commits. For one thread. ``once``: nobody looks again."""
+    """Puts looks at checkpoints into the store of commits. ``once``: no poll follows. Only the thread that polls uses it."""
 
     def __init__(self, store: CommitStore, checkpoints: Sequence[QueryCheckpoint] = (), *, once: bool = False) -> None:
         self._store, self._once = store, once
         self._since_ms = sys.maxsize  # of the first round
         self._queries = {each.name: _Query(each, _FIRST - number, f"{PREFIX}{each.name}") for number, each in enumerate(checkpoints)}
         self.facts: Mapping[str, QueryFacts] = {}
-        """Of each query, by the name of its group."""
+        """What is known of each query, by the name of its group."""
 
     def take(self, looks: Mapping[str, QueryLook | QueryCheckpointError], steady_ms: int) -> None:
-        """Take what looks have found, by the names of the queries, at ``steady_ms`` of a clock that nobody sets."""
+        """Take what looks have found, by the names of the queries, at ``steady_ms`` of a monotonic clock."""
         for name, each in looks.items():
             query = self._queries[name]
             if isinstance(each, QueryCheckpointError):
@@ -178,7 +178,7 @@ def of_queries(rows: CommitRows, logs: Sequence[CoordinatorLog]) -> Flags:
 
 
 class PastOfQueries:
-    """As `GroupPast`: a query stands since its last commit, and of all other groups somebody else knows it.
+    """A `GroupPast` that has a query stand since its last commit, and asks another `GroupPast` about all other groups.
 
     Args:
         queries: those whose groups are meant.
