@@ -36,7 +36,7 @@ class LockState(StrEnum):
     LOCKED = "locked"
     FREE = "free"
     DELETED = "deleted"  # by a broker that was shut down in an orderly way, and has not started since
-    MISSING = "missing"  # a copy without it, given up, never used, or deleted by somebody: then a broker may run all the same
+    MISSING = "missing"  # a copy without it, given up, never used, or deleted by hand: then a broker may run all the same
     UNKNOWN = "unknown"
 
     @property
@@ -50,7 +50,7 @@ class ProcessState(StrEnum):
 
     UP = "up"
     ENDED = "ended"  # a lock was seen held, and now none is
-    FREE = "free"  # nobody has the log dirs, and nobody writes: a stopped broker or a copy
+    FREE = "free"  # no process has the log dirs, and no process writes: a stopped broker or a copy
     UNKNOWN = "unknown"
 
 
@@ -62,7 +62,7 @@ AWAY = (ProcessState.ENDED, ProcessState.FREE)
 class DirLock:
     """The answer about a log dir. ``file``: device and inode of ``.lock``; ``why``: the reason where the answer is not known.
 
-    ``keeps_metadata``: nobody holds the lock, and the metadata log of its node is there.
+    ``keeps_metadata``: no process holds the lock, and the metadata log of its node is there.
     """
 
     state: LockState

@@ -39,8 +39,8 @@ class Mark:
     also those of logs that no longer exist.
 
     It needs no more than one journal: a micro-batch has one range of one journal of each agent (`streaming.spark.source.offsets.ranges`). A
-    run that begins anew at an agent gets a journal of another name, and the one before is never read again. Where a micro-batch is run
-    again, the marks are those of before it, as the states are.
+    run that begins from scratch at an agent gets a journal of another name, and the one before is never read again. Where a micro-batch is
+    run again, the marks are those of before it, as the states are.
     """
 
     journal: str

@@ -167,7 +167,7 @@ def _with_hole(state: LogState, row: EventRow) -> LogState:
     missing = row.base_offset - state.log_end_offset
     if missing <= 0 or row.journal == state.journal:
         return state
-    if not row.bytes:  # the log began anew further on: the offsets that the row passes over never existed and have no mean size
+    if not row.bytes:  # the log began again further on: the offsets that the row passes over never existed and have no mean size
         size = _by_mean_record(state, missing)
     else:
         size = missing * row.bytes // max(1, row.next_offset - row.base_offset)

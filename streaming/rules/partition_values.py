@@ -126,8 +126,8 @@ def stable_offsets(copies: Copies, high_watermark: Longs, undecided: Undecided, 
     """The last stable offset of each replica (`UnifiedLog.fetchLastStableOffset`).
 
     It is the first offset of the oldest transaction that is open, or closed by a marker at or above the high watermark. It is never below
-    the log start: where that lies inside a batch, brokers from 4.0 on answer the first offset of the batch (KAFKA-17803), which nobody can
-    read. Without such a transaction, it is the high watermark itself. If the high watermark is not known (-1), all results are -1.
+    the log start: where that lies inside a batch, brokers from 4.0 on answer the first offset of the batch (KAFKA-17803), which no client
+    can read. Without such a transaction, it is the high watermark itself. If the high watermark is not known (-1), all results are -1.
     """
     first, bytes_at = _first_undecided(len(high_watermark), high_watermark, undecided)
     held = first < high_watermark

@@ -108,7 +108,7 @@ def on_no_disk_bytes(segments: LogSegments, points: RecoveryPoints, end: Longs, 
 
     What lies below the largest recovery point is on one disk. What lies above it is measured on the replica whose log is the longest:
     another one may lack records that are only there. Where that replica's segments do not begin at that offset, all of the segment counts
-    that holds it. A replica that nobody observes may have more on its disk, so this is the most in any case.
+    that holds it. A replica that no agent observes may have more on its disk, so this is the most in any case.
 
     Args:
         partition: the number of each log's partition, less than ``count``.

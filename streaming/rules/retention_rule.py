@@ -255,7 +255,7 @@ class RetentionPasses:
 
         By size that is if they do. By time Kafka compares the newest record of a segment (`UnifiedLog.deleteRetentionMsBreachedSegments`),
         and an active segment gets newer ones until it is rolled. So while its log is surely written to (`_is_written_to`), it is due only
-        after it is rolled; else as if nobody appended to it any more: no deletion is put off by supposing that a producer goes on. What is
+        after it is rolled; else as if no producer appended to it any more: no deletion is put off by supposing that one goes on. What is
         appended is stamped as the newest record of its log: as far behind the clock, but not ahead of it. While it stays behind by more
         than the limit, the active segment is past its limit, too.
         """

@@ -3,7 +3,7 @@
 A log grows as it did. Its existing segments go one by one, at the first check at which the rule lets them. What is appended from now on
 goes in the same way; there the average is taken, so that a log counts as if half a segment of it were always filled.
 
-Compaction frees an amount that nobody knows before. So a compacted log is taken as growing or as not growing, by the caller's choice.
+Compaction frees an amount that is not known before. So a compacted log is taken as growing or as not growing, by the caller's choice.
 """
 
 from dataclasses import dataclass
@@ -145,7 +145,7 @@ HORIZON_MS = 366 * 86_400_000
 """The end of the outlook: no growth stays the same for longer."""
 
 MOVE_MS = 86_400_000
-"""So long nothing of a log is deleted that moves to another log dir: nobody knows when the move ends, and the disk may fill before."""
+"""So long nothing of a log is deleted that moves to another log dir: when the move ends is not known, and the disk may fill before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -142,7 +142,7 @@ def verdicts(claims: Claims, now_ms: int, hanging_after_ms: int) -> Longs:
 
 
 _REPORTED = [TransactionVerdict.HANGING, TransactionVerdict.OVERDUE, TransactionVerdict.TWO_PHASE]
-"""Verdicts of which nobody needs to know that the transaction is stuck, too."""
+"""Verdicts beside which an operator does not need to know that the transaction is stuck, too."""
 
 
 def stuck(claims: Claims, verdict: Longs, now_ms: int, stuck_after_ms: int) -> Flags:
@@ -234,7 +234,7 @@ class _End:
 
 
 class AbortingClients:
-    """The ends that were seen lately, of clients that have aborted. For one thread."""
+    """The ends that were seen lately, of clients that have aborted. Only one thread uses it."""
 
     def __init__(self) -> None:
         self._looked_ms = self._upto_ms = -1

@@ -96,7 +96,7 @@ class LogsThere:
     limits: Sequence[Limits]
     first_ms: Longs
     active_first_ms: Longs
-    watched: NDArray[np.float64]  # bytes a second by which each grows now, -1 where no poll has seen that
+    watched: NDArray[np.float64]  # bytes a second by which each grows now, -1 where that was not measured
     points: RecoveryPoints  # their recovery points
     assigned: Longs  # how many replicas the partition of each has, -1 where that is not known
     away: Longs  # its broker where that has no process, else -1

@@ -125,13 +125,14 @@ def broker_phases(brokers: Sequence[BrokerStatus], remembered: Sequence[BrokerSt
 
     A broker that leads nothing when it is stopped is fenced at once, without a record of its shutdown
     (`BrokerHeartbeatManager.calculateNextBrokerState`). Its own disk decides then. Either its process has read that it was fenced, which a
-    killed process never does, or it has written that it was shut down cleanly. A broker without any replica counts as stopped, too: nobody
-    misses it.
+    killed process never does, or it has written that it was shut down cleanly. A broker without any replica counts as stopped, too: no
+    partition misses it.
 
     The locks of its log dirs show more. A process that was seen to end serves no more, before the controller misses its heartbeats, and
     also without a controller. A broker that starts without a process does not start. A process that came up, while the registration is
     still the one before it, starts: in the metadata log its broker is as it was left, so for some seconds it even seems to serve. Whether
-    log dirs that nobody was seen to hold are those of a broker that serves elsewhere, they do not show: it is as the metadata log has it.
+    log dirs that no process was seen to hold are those of a broker that serves elsewhere, they do not show: it is as the metadata log has
+    it.
 
     Args:
         remembered: the last statuses of agents that do not answer any more.

@@ -11,7 +11,7 @@ from streaming.cluster.usage.reckoning import DirFacts, Fall
 from streaming.rules.space_outlook import LASTS, MAY_LAST
 
 AGAIN_MS, FILLING_MS = 60_000, 5_000
-"""How long a forecast is shown before it is made anew; the second while free bytes fall fast, or a disk is full within `SOON_MS`."""
+"""How long a forecast is shown before another one is made; the second while free bytes fall fast, or a disk is full within `SOON_MS`."""
 
 SOON_MS = 1_800_000
 
@@ -20,7 +20,7 @@ ByDir = Mapping[tuple[int, str], float]
 
 
 class FullTimes:
-    """For several threads."""
+    """When log dirs will be full: keeps the last forecast, and makes another one when it is too old. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -28,7 +28,7 @@ class FullTimes:
         self._found: ByDir = {}
 
     def of(self, make: Callable[[], ByDir], now_ms: int, *, filling: bool = False) -> ByDir:
-        """The forecast of the last minute, made anew if there is none. A clock that was set back begins anew, too.
+        """The forecast of the last minute, made now if there is none. One is made also when the clock was set back.
 
         Args:
             filling: free bytes fall fast, or have just ceased to.
@@ -54,9 +54,9 @@ _FREED = 0.001  # so much of a disk becomes free at once only if something was d
 
 
 class DiskHistory:
-    """What file systems were: how many bytes were free, and how many others took that no log dir has. For several threads.
+    """What file systems were: how many bytes were free, and how many others took that no log dir has.
 
-    It sees a file system as often as somebody asks about it.
+    It sees a file system as often as a caller asks about it. Thread-safe.
     """
 
     def __init__(self) -> None:

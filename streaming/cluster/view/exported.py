@@ -159,7 +159,7 @@ def _decided(there: Columns, names: list[str], snapshot: Snapshot) -> Iterator[D
 
 
 def _left_over(there: Columns, names: list[str], snapshot: Snapshot) -> Flags:
-    """Replicas of topics that were deleted, and perhaps made anew, while their broker was down: its own disk does not show that.
+    """Replicas of topics that were deleted, and perhaps created again, while their broker was down: its own disk does not show that.
 
     Of a broker that is not fenced, the metadata log of that disk decides: a topic that has just been made is on its way here.
     """
@@ -220,8 +220,8 @@ class RetentionResults:
     columns: ReplicaOffsets
     limits: list[Limits | None]
     listed: Listed  # their segments; its items are indexes in ``items``
-    watched: Rates  # the bytes a second by which each of these grows now, `ABSENT` where nobody has watched that
-    unseen: Flags  # which has a limit of bytes, and an agent that is silent: nobody sees how it grows
+    watched: Rates  # the bytes a second by which each of these grows now, `ABSENT` where that was not measured
+    unseen: Flags  # which has a limit of bytes, and an agent that is silent: its growth is not seen
 
 
 def keep(observed: Observed, snapshot: Snapshot) -> RetentionResults:
@@ -314,7 +314,7 @@ def _labels(logs: Columns, topic_labels: pa.LargeStringArray) -> pa.LargeStringA
 
 
 def _page_order(logs: Columns, rank: Longs) -> Longs:
-    """By broker and topic, then partition; of two logs with the same labels only one, because a series must not come twice.
+    """The order by broker and topic, then partition; of two logs with the same labels only one is in it, because no series may come twice.
 
     There are two for a moment if a topic was deleted and created again, and the removal of the old log is still on its way. The log that
     grew last is the new one.

@@ -15,7 +15,7 @@ Rates = NDArray[np.float64]
 class FadingRates:
     """One rate for each of a number of items. Only items that something has passed cost anything.
 
-    For one thread. All times are of a clock that nobody sets.
+    All times are of a monotonic clock. Only one thread uses it.
 
     Args:
         seconds: what is this old counts for a third of what is new.

@@ -22,7 +22,7 @@ _OTHER = ("deleted", "delete", "stray", "future", "index", "metadata")
 """Kinds of bytes that belong to no live log, by the names of `streaming.broker.protocol.status_messages.LogDirStatus`."""
 
 _SET_ASIDE = ("stray_only", "unnamed")
-"""Logs that nobody serves, or will, by the same names."""
+"""Logs that no broker serves, or will, by the same names."""
 
 _RESTART = {
     broker_metrics.LOG_DIR_RECOVERY: "recovery_bytes",

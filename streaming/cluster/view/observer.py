@@ -90,7 +90,7 @@ class AgentStatus:
     catching_up: bool = False  # reported by the agent: its first scan still reads what was on disk before
     metadata_brokers: frozenset[int] = frozenset()  # those of ``brokers`` whose own copy of the metadata log could be read
     address: str = ""
-    problems: tuple[str, ...] = ()  # words for what keeps it away or needs somebody's care
+    problems: tuple[str, ...] = ()  # words for what keeps it away or needs an operator's care
     clock_ahead_seconds: float | None = None  # how far its clock is ahead of the job's
     log_dirs: tuple[LogDirStatus, ...] = ()
     broker_statuses: tuple[BrokerStatus, ...] = ()
@@ -138,7 +138,7 @@ class Observer:
     Args:
         started: when the process began, Unix seconds; None to export no start time.
         pace: returns how often the query checks for work at present; None if it does so once and ends.
-        monotonic: seconds of a clock that nobody sets, for how long something lasts; None if ``now`` is such a clock.
+        monotonic: seconds of a monotonic clock, for how long something lasts; None if ``now`` is such a clock.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class Observer:
         self._monotonic = monotonic
         self._server_counts: Callable[[], ServerCounts] | None = None
         self.page_url = ""
-        """Where people reach the job's page, "" if nobody can."""
+        """Where people reach the job's page, "" if no one can."""
         self._lock = Lock()  # protects the eight below
         self._shards = 0
         self._leaves_out = False
@@ -329,7 +329,7 @@ class Observer:
             export: which topics are exported.
             min_isr: returns min.insync.replicas of a broker, if the metadata log sets none.
             full: returns when the log dirs of agents that are up are full, by broker and path.
-            others: families that somebody else makes.
+            others: families that other modules make.
         """
         agents = self.agents
         up = [] if self.is_stale(now) else [each for each in agents if each.up]

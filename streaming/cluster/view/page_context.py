@@ -99,7 +99,7 @@ class LogGrowth:
         Args:
             slots: of the logs, in the table.
             names: a number for each of them, the same as long as it is the same log.
-            steady_ms: of a clock that nobody sets.
+            steady_ms: of a monotonic clock.
         """
         with self._lock:
             if steady_ms > self._at_ms:

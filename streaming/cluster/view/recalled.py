@@ -1,4 +1,4 @@
-"""What a job before has kept of things that come again one by one: each is given to whoever reads it first, within an hour."""
+"""What a job before has kept of things that come again one by one: each is given to its first reader, within an hour."""
 
 from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar
@@ -11,7 +11,7 @@ _Kept = TypeVar("_Kept")
 
 
 class Recalled(Generic[_Key, _Kept]):
-    """For one thread; `left` may be asked from any."""
+    """Gives out once what a job before has kept. Only one thread uses it, but `left` may be asked from any."""
 
     def __init__(self, kept: Mapping[_Key, _Kept] | None = None) -> None:
         self._kept = dict(kept or {})
@@ -30,5 +30,5 @@ class Recalled(Generic[_Key, _Kept]):
 
     @property
     def left(self) -> dict[_Key, _Kept]:
-        """What nobody has read yet."""
+        """What was not given out yet."""
         return self._kept.copy()

@@ -132,7 +132,7 @@ def role_of(observed: Observed, item: int) -> str:
 
 
 def _above_0(observed: Observed, column: str, export: Export) -> Iterator[tuple[int, int]]:
-    """Logs with a value above 0. If a topic was created anew, two logs may have one name for a moment: the larger value counts."""
+    """Logs with a value above 0. If a topic was created again, two logs may have one name for a moment: the larger value counts."""
     values = observed.columns[column]
     best: dict[tuple[int, str, int], int] = {}
     for item in np.flatnonzero(values > 0).tolist():

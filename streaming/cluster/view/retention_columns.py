@@ -79,14 +79,14 @@ def keep(
     steady_ms: int,
 ) -> tuple[ReplicaOffsets, list[Limits | None], Listed, Rates]:
     """Compute `COLUMNS` for some logs, their limits (None for a log whose segments have not been published yet), their segments, and the
-    bytes a second by which those of which these are known grow now, `ABSENT` where nobody has watched that.
+    bytes a second by which those of which these are known grow now, `ABSENT` where that was not measured.
 
     Args:
         names: their topics.
         decided: what is decided of them.
         replica_offsets: the result of `streaming.cluster.view.replica_offsets.replica_offsets_of` for the same logs.
         context: its memory is of earlier pages and rounds.
-        steady_ms: ``now_ms`` by a clock that nobody sets.
+        steady_ms: ``now_ms`` by a monotonic clock.
     """
     columns = {name: np.full(len(logs), ABSENT, np.int64) for name in COLUMNS}
     limits: list[Limits | None] = [None] * len(logs)

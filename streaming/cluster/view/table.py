@@ -81,7 +81,7 @@ class Snapshot:
     all_replicas: bool
     context: PageContext
     now_ms: int
-    steady_ms: int  # the same by a clock that nobody sets
+    steady_ms: int  # the same by a monotonic clock
 
 
 class ClusterNow(TypedDict, total=False):
@@ -107,7 +107,7 @@ class Table:
         label_limit: at most so many bytes of labels on a page.
         context: what the columns that depend on the clock are computed with.
         export: what is on a page at all.
-        monotonic: seconds of a clock that nobody sets, for what lasts; None if that of `snapshot` is such a clock.
+        monotonic: seconds of a monotonic clock, for what lasts; None if that of `snapshot` is such a clock.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ _POINTS = 1024
 
 
 class _Point(NamedTuple):
-    """By ``at``, the first of the bytes between the ``total`` of the point before and this ``total`` were published."""
+    """A time ``at`` by which the first of the bytes between the ``total`` of the point before and this ``total`` were published."""
 
     total: int
     at: float
@@ -160,7 +160,7 @@ class StartMeter:
         Args:
             agents: those that are up.
             totals: for each agent the bytes that are in the metrics, and those that its journal holds.
-            at: seconds of a clock that nobody sets.
+            at: seconds of a monotonic clock.
             querying: Spark is there, and its query runs.
         """
         for agent, (processed, published) in totals.items():

@@ -87,7 +87,7 @@ class OpenList:
         return int(np.count_nonzero(self.young & (self.owner == log)))
 
     def first_since(self) -> dict[int, int]:
-        """Of each log since when its first transaction is open, Unix milliseconds, where its coordinator or its verdict shows it.
+        """Since when the first transaction of each log is open, Unix milliseconds, where its coordinator or its verdict shows it.
 
         Where no coordinator knows it, only its producer's clock tells when it began. It is certain that it has been silent for long if it
         hangs.
@@ -167,7 +167,7 @@ _AppendKey = tuple[str, int, int, int]
 
 
 class _Seen(NamedTuple):
-    """What was known of a transaction that needs somebody, and when that was last certain."""
+    """What was known of a transaction that needs an operator, and when that was last certain."""
 
     hangs: bool
     stuck: bool
@@ -289,12 +289,12 @@ def entries(carried: Carried) -> pa.Table:
 class TransactionJudge:
     """Judges open transactions, and remembers since when no coordinator is known that will end each of them, and what was known of each.
 
-    What hangs or is stuck stays so, as of when that was seen last, while the logs that decide it are not read: nobody ends it
-    because nobody looks.
+    What hangs or is stuck stays so, as of when that was seen last, while the logs that decide it are not read: that no
+    agent reads them does not end it.
 
     Args:
-        hanging_after_ms: a transaction that nobody will end counts as hanging after so long a silence. Any other one counts as stalling the
-            last stable offset after being open for so long.
+        hanging_after_ms: a transaction that no coordinator will end counts as hanging after so long a silence. Any other one counts as
+            stalling the last stable offset after being open for so long.
         stuck_after_ms: how long a transaction has to be silent until it counts as stuck.
         late_after_ms: a transaction that is open for longer is listed by itself; None for all open ones, however many these are.
         late_limit: at most so many are listed.
@@ -326,7 +326,7 @@ class TransactionJudge:
         self._held_to: frozenset[_OpenKey] | None = None
 
     def hold_to_what_was_open(self) -> None:
-        """From now on, of what was not open in the last judgement it is not known that nobody will end it.
+        """From now on, it is not known of what was not open in the last judgement that no coordinator will end it.
 
         Log dirs that are read once are read on after that, and data is read after the coordinators' logs: what has begun since may have
         got its entry since.
@@ -451,7 +451,7 @@ class TransactionJudge:
         return replace(claims, certain=claims.certain & np.array([key in self._held_to for key in keys], np.bool_))
 
     def _certain(self, claims: Claims, uncovered_ms: Longs, read_ms: Longs) -> Claims:
-        """Mark the transactions for which it is certain that nobody will end them.
+        """Mark the transactions for which it is certain that no coordinator will end them.
 
         Such a transaction was seen open before the reads of its own log and of all coordinators' logs began, and these found no end of it.
         Otherwise its marker, or its entry, would have been there by then.

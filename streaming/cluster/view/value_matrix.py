@@ -74,7 +74,7 @@ class Columns:
 
 
 class SelectedColumns(Columns):
-    """Some slots of columns that nobody changes any more. A column is taken out when it is first read: of a hundred, few are."""
+    """Some slots of columns that do not change any more. A column is taken out when it is first read: of a hundred, few are."""
 
     __slots__ = ("_all", "_found", "_slots")
 
