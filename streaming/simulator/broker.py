@@ -1,4 +1,4 @@
-"""A broker that nobody connects to: it does to its log dirs what a busy one would do.
+"""A broker that no client connects to: it does to its log dirs what a busy one would do.
 
 Everything it does follows from its seed and the time it is given; only `run` looks at a clock by itself and waits.
 """
@@ -218,7 +218,7 @@ _PORT = 9092
 
 
 class SimulatedBroker:
-    """One broker (node 1, its own controller) with its log dirs below ``directory``, all made anew.
+    """One broker (node 1, its own controller) with its log dirs below ``directory``, all made from scratch.
 
     Args:
         seed: the same seed and start make the same bytes.

@@ -149,7 +149,7 @@ class Coordinator:
         self._latest: dict[str, int] = {}
 
     def init(self, transactional_id: str, timeout_ms: int, now: int, *, client_version: int = 2) -> StoredTransaction:
-        """A producer starts with a transactional id that nobody used before."""
+        """A producer starts with a transactional id that no producer used before."""
         producer_id = self._new_producer_id(now)
         return self._write(
             StoredTransaction(

@@ -16,7 +16,7 @@ from streaming.simulator.batch_writer import BatchEntry
 
 
 class Handle:
-    """A file held open for writing, created where there is none; let go by ``close()``, or when nobody holds the handle any more."""
+    """A file held open for writing, created where there is none; let go by ``close()``, or when no caller holds the handle any more."""
 
     def __init__(self, path: Path) -> None:
         self.fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)

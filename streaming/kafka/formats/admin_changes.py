@@ -14,7 +14,7 @@ MOST_CHANGES = 1_000
 
 
 class ChangeKind(StrEnum):
-    """What was changed. Elections and in-sync replicas are not: nobody has asked for them."""
+    """What was changed. Elections and in-sync replicas are not among these: no admin has asked for them."""
 
     TOPIC_CREATED = "topic_created"
     TOPIC_DELETED = "topic_deleted"

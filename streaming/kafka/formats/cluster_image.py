@@ -81,7 +81,7 @@ class IdlePace:
     """How often the controller writes idle batches, measured at those that were read last.
 
     If the controller writes something else after ten seconds without an idle batch, it writes no idle batches. The time before a
-    controller is elected does not count: nobody writes then.
+    controller is elected does not count: no controller writes then.
     """
 
     def __init__(self) -> None:

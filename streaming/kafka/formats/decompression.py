@@ -4,8 +4,8 @@ gzip: RFC 1952 members. snappy: xerial's streams (each a header of 16 bytes, the
 lz4: one LZ4 frame. zstd: frames, and skippable ones between them. Members, streams and frames follow one another as Java's readers take
 them. Wrapper messages of magic 0 and 1 contain the same streams, without zstd. In magic 0 the header checksum of an lz4 frame is wrong.
 
-A few bytes may stand for gigabytes. So whoever needs the beginning alone takes pieces, each of which is small. Only a raw block of snappy
-is one piece, at most 22 times as large as its input.
+A few bytes may stand for gigabytes. So a caller that needs the beginning alone takes pieces, each of which is small. Only a raw block of
+snappy is one piece, at most 22 times as large as its input.
 """
 
 import struct

@@ -144,7 +144,7 @@ def _batch(data: memoryview, position: int, check_crc: bool) -> RecordBatch:
 
 
 MAX_RECORDS_BYTES = 256 << 20
-"""The most bytes to which a batch is decompressed whose records somebody wants to see. A broker accepts 1 MiB compressed by default."""
+"""The most bytes to which a batch is decompressed whose records a user wants to see. A broker accepts 1 MiB compressed by default."""
 
 MAX_OPENED_BYTES = 64 << 20
 """The most bytes to which a batch of coordinators or of the metadata log is decompressed."""
@@ -180,9 +180,9 @@ class Record:
 
 
 class MovingWindow:
-    """Moves over pieces of bytes; what is behind it is let go, so whoever reads on holds little at once.
+    """Moves over pieces of bytes; it lets go of what is behind it, so a caller that reads on holds little at once.
 
-    The bytes ``data[at:]`` are at hand. ``before``: how many bytes lay before ``data``. Whoever reads moves ``at``, beyond ``data`` too.
+    The bytes ``data[at:]`` are at hand. ``before``: how many bytes lay before ``data``. The caller moves ``at``, beyond ``data`` too.
     The errors of `pieces` are raised where the next piece is taken.
     """
 

@@ -278,7 +278,7 @@ class CommitLog(LogReplay[Commit | GroupRecord | EndMarker]):
         rows.presence[row] = _presence(emptied)
 
     def _step(self, row: int, offset: int) -> None:
-        """A reader has gone on to an offset. From what was not understood on, nobody knows how far."""
+        """A reader has gone on to an offset. From what was not understood on, it is not known how far."""
         rows = self._rows
         if rows.offset[row] >= 0:
             rows.step[row] = max(offset - rows.offset[row], rows.step[row] - (rows.step[row] >> 3))

@@ -113,7 +113,7 @@ class ReplicaCommits:
         return bool(some) and max(int(each.max()) for each in some) - min(int(each.min()) for each in some) > _OLD_MS
 
     def wait(self) -> None:
-        """No high watermark is known: mark what has a commit of which nobody knows whether it counts."""
+        """No high watermark is known: mark what has a commit of which it is not known whether it counts."""
         for each in self._waiting:
             self._mark(each.columns, each.columns.offset != REMOVED, np.zeros(len(each.columns), np.bool_))
 
@@ -337,7 +337,7 @@ class CommitStore:
         )
 
     def _forget_groups(self) -> None:
-        """Forget the names of groups that are gone: group names may be made up anew all the time."""
+        """Forget the names of groups that are gone: clients may make up new names all the time."""
         replicas = self._replicas.values()
         self._keys.keep(np.concatenate([np.empty(0, np.int64), *(replica.commits.keys for replica in replicas)]))
         self._most_pairs = 2 * len(self._keys) + _FEW_PAIRS

@@ -235,7 +235,7 @@ class CommitColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CommitRows(CommitColumns):
-    """All that counts, sorted by ``key``; nobody changes it.
+    """All that counts, sorted by ``key``; it does not change.
 
     ``group``, ``topic`` and ``topic_id`` are indexes into the names; those of topics stay the same. Of a share group's row only the id is
     known, and the name is "". ``log``: an index into the logs. ``share``: of a share group.

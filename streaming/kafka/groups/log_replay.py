@@ -150,10 +150,10 @@ class Records(Protocol[_Read]):
 
 
 class LogReplay(ABC, Generic[_Record]):
-    """The replay of one log, from its first byte up to ``upto``. Not for several threads at once.
+    """The replay of one log, from its first byte up to ``upto``.
 
-    A log that was truncated, or cleaned before it was read on, is replayed anew, by another replay with another ``edition``; `close` gives
-    back what the first one took of the limit.
+    A log that was truncated, or cleaned before it was read on, is replayed from its first byte, by another replay with another
+    ``edition``; `close` gives back what the first one took of the limit. One thread at a time uses it.
     """
 
     def __init__(self, log: LogKey, edition: str, limit: GroupLimit) -> None:

@@ -51,7 +51,7 @@ class _Interval(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Rhythm:
-    """Of one group. ``usual_ms``: its usual interval, -1 while fewer than two are known.
+    """The intervals of one group. ``usual_ms``: its usual interval, -1 while fewer than two are known.
 
     Of the intervals of about one length, from a power of two to the next, the last two are kept: more are never needed.
     """
@@ -131,8 +131,8 @@ class _StampedGroup:
             self.emptied = group.epoch if group.epoch > 0 and group.state is GroupState.EMPTY else HAS_MEMBERS
 
     def see_generation(self, members: frozenset[str], topics: tuple[str, ...]) -> None:
-        """A generation of a classic group. Members that leave one after the other, and are replaced by nobody, end one and the same run: so
-        what the first of them read, the group reads. One that joins begins another.
+        """A generation of a classic group. Members that leave one after the other, without another in their place, end one and the same
+        run: so what the first of them read, the group reads. One that joins begins another.
         """
         if members:
             only_left = members < self.members
@@ -172,7 +172,7 @@ class Membership:
             stamped.version = stamp
 
     def emptied(self, group: str) -> int:
-        """In which epoch the last member of a group left, `HAS_MEMBERS`, or `NO_RECORD`."""
+        """The epoch in which the last member of a group left, `HAS_MEMBERS`, or `NO_RECORD`."""
         stamped = self._groups.get(group)
         return NO_RECORD if stamped is None else stamped.emptied
 

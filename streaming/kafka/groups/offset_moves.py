@@ -1,7 +1,7 @@
-"""Committed offsets that were moved, and not by reading: which commits are such moves, by whom, and which of them somebody should know.
+"""Committed offsets that were moved, and not by reading: which commits are such moves, by whom, and which of them to tell an operator of.
 
-A commit on disk has no generation (`OffsetCommitValue`). But a coordinator takes one without a generation from nobody while a group has
-members (`ClassicGroup.validateOffsetCommit`, `ConsumerGroup.validateOffsetCommit`): so a commit in a group that its own record says to be
+A commit on disk has no generation (`OffsetCommitValue`). But a coordinator accepts none without a generation while a group has members
+(`ClassicGroup.validateOffsetCommit`, `ConsumerGroup.validateOffsetCommit`): so a commit in a group that its own record says to be
 empty comes from an admin client, or from a consumer that assigns partitions to itself. A hand does that once or twice, a program goes on.
 
 Who reads moves forwards, so a step forwards is a move only in a group that had members and is empty.
@@ -27,7 +27,7 @@ INTERVALS = 10
 class GroupPresence(IntEnum):
     """Who is in a group when an offset of it is committed, by the group's own records."""
 
-    NEVER = 0  # it has none: whoever commits assigns partitions to itself, or is no consumer
+    NEVER = 0  # it has none: the client that commits assigns partitions to itself, or is no consumer
     LEFT = 1  # it had members, and is empty
     THERE = 2  # it has members, or nothing shows that it has none
 
@@ -88,7 +88,7 @@ def counts(move: OffsetMove, kind: MoveKind) -> bool:
 
 
 def is_notable(move: OffsetMove, kind: MoveKind) -> bool:
-    """Whether somebody should know of a move, besides that it is counted."""
+    """Whether an operator should know of a move, besides that it is counted."""
     if kind is MoveKind.EXTERNAL or not counts(move, kind):
         return False
     return kind is not MoveKind.CONSUMER or 0 < INTERVALS * move.step < move.before - move.offset

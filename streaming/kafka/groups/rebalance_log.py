@@ -97,7 +97,7 @@ class Rebalance:
 
 
 def packed_rebalances(rebalances: Iterable[Rebalance]) -> tuple[bytes, list[str], list[str]]:
-    """Their numbers, which nobody reads before somebody looks at the group, and the client ids and hosts of those that are named."""
+    """Their numbers, which no job reads before a user asks for the group, and the client ids and hosts of those that are named."""
     numbers: list[bytes] = []
     names: list[MemberName] = []
     for each in rebalances:
@@ -134,7 +134,7 @@ def _unpacked(numbers: bytes, names: Sequence[MemberName]) -> Iterator[Rebalance
 
 
 MOST_COMPARED = 1000
-"""Of a group with more members nobody knows who joined and left."""
+"""The most members that a group may have for it to be known who joined and left."""
 
 PAUSE_MS = 60_000
 """A group that had no member for longer was stopped, and started again. One that crashes is back sooner."""
@@ -149,7 +149,7 @@ _FIRST_EPOCH = 2
 class MemberChanges:
     """Who has joined and left a newer group since its last epoch, by instance ids where members have one, else by member ids.
 
-    ``returned``: static members that came back. ``subscribed``: something else that members do has changed, or nobody knows what.
+    ``returned``: static members that came back. ``subscribed``: something else that members do has changed, or it is not known what.
     """
 
     joined: dict[str, MemberName] = field(default_factory=dict)
@@ -184,7 +184,7 @@ class MemberChanges:
 
 
 class RebalanceLog:
-    """Of one group, since it was made.
+    """The rebalances of one group, since it was made.
 
     ``raised``: its generation or epoch without a sign, -1 while none is known. ``metadata``, ``unfinished``: how many of them are known to
     be of that kind. ``last_ms``: when the last one was raised, -1 not known. ``recent``: the last ones. ``minutes``: of each minute of
@@ -260,7 +260,7 @@ class RebalanceLog:
         self._note(replace(rejoined, joined=1, left=0, joined_names=(name,)))
 
     def _difference(self, raised: int) -> int:
-        """By how much a generation is raised: by one at the first sight and where it falls, as of a group that was made anew."""
+        """By how much a generation is raised: by one at the first sight and where it falls, as of a group that was made again."""
         by = (raised - self.raised) % GENERATIONS
         if self.raised >= 0 and by < _FAR:
             return by
@@ -303,7 +303,10 @@ class RebalanceLog:
         )
 
     def _count_lately(self, at_ms: int, by: int, members: int) -> None:
-        """Nobody is interrupted when a group begins, or ends, or is started again after a pause, as a job that runs now and then is."""
+        """Count by the minute the generations by which members have interrupted each other.
+
+        No member is interrupted when a group begins, or ends, or is started again after a pause, as a job that runs now and then is.
+        """
         ended, self._ended = self._ended, None
         if not members:
             self._ended = (at_ms, by, self._count) if self._count or ended is None else (ended[0], ended[1] + by, ended[2])

@@ -113,7 +113,7 @@ def _long_step(data: Bytes, position: int, limit: int) -> int:
     """The bytes of a record whose length takes three bytes or more."""
     try:
         length, start = read_varint(data.data, position)
-    except FormatError:  # the section is not sound: whoever opens it record by record finds out why
+    except FormatError:  # the section is not sound: the caller that opens it record by record finds out why
         return _BEYOND
     return start + length - position if 0 <= length <= limit - start else _BEYOND
 

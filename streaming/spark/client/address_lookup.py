@@ -26,9 +26,10 @@ def resolve(host: str) -> list[str]:
 
 
 class Name:
-    """One host name. For several threads. Only the first call of `hosts` waits for an answer, others take the last one.
+    """One host name. Only the first call of `hosts` waits for an answer, others take the last one.
 
     The last addresses are kept while the name service is away or finds nothing. If an agent is really gone, it does not answer anyway.
+    Thread-safe.
     """
 
     def __init__(self, host: str, look_up: Callable[[str], list[str]] = resolve, clock: Callable[[], float] = time.monotonic) -> None:

@@ -74,7 +74,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class Connections:
-    """For several threads.
+    """HTTP connections to one agent: each call takes one that is idle, or makes one, and keeps it for the next call. Thread-safe.
 
     Args:
         context: for TLS, None without it.

@@ -1,6 +1,6 @@
 """Sockets of which a call gets no more time and no more bytes than it has, whatever a server sends.
 
-A socket's own timeout begins anew with each piece: a byte a second in a head or a body, or 100 Continue without end, would keep a call for
+A socket's own timeout begins again with each piece: a byte a second in a head or a body, or 100 Continue without end, would keep a call for
 as long as the server likes. So here each single step (connect, handshake, send, receive) gets what is left of the whole, and each byte that
 arrives counts, those of heads and of what is skipped too. Only the look-up of a name is not bounded: nothing ends `getaddrinfo`.
 """

@@ -35,9 +35,10 @@ GONE_SECONDS = 3600.0
 
 
 class ExpectedAgents:
-    """Remembers since when agents that once took part have had no address. For one thread.
+    """Remembers since when agents that once took part have had no address.
 
     An address that is configured itself stays as long as the job runs. Behind a name (dns:///) addresses come and go with the pods.
+    Only one thread uses it.
     """
 
     def __init__(self) -> None:
@@ -83,7 +84,7 @@ STUCK_SECONDS = 60.0
 
 
 class AgentWatch:
-    """All agents of a job. For one thread.
+    """The statuses of all agents of a job, poll by poll. Only one thread uses it.
 
     Args:
         clock: seconds of `time.monotonic`.
@@ -118,7 +119,7 @@ class AgentWatch:
 
     @property
     def quiet(self) -> bool:
-        """Whether every agent is well and has read its disks, and nobody waits for what it finds out."""
+        """Whether every agent is well and has read its disks, and the table waits for no answer that a poll finds."""
         well = all(status.up and not (status.problems or status.catching_up) for status in self._statuses.values())
         return bool(self._statuses) and well and not self._table.waiting.asked
 

@@ -30,7 +30,7 @@ class ArchiveError(SegtailError):
 
 
 def make(settings: Settings, log_dir: Path, scratch: Path, stop: threading.Event, begins: Callable[[str], None]) -> Path | None:
-    """Make the archive for jobs of this installation, or make it anew; returns where it is, None if ``stop`` was set.
+    """Make the archive for jobs of this installation, in place of one that is there; returns where it is, None if ``stop`` was set.
 
     It appears whole: a job that starts meanwhile finds the old one, or none.
 

@@ -95,7 +95,7 @@ _WELL_SECONDS = 60.0
 
 
 class ChildAgent:
-    """A child process that is started again when it ends by itself. For one thread.
+    """A child process that is started again when it ends by itself. Only one thread uses it.
 
     Args:
         directory: of its cache.

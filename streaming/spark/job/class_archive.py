@@ -102,7 +102,7 @@ def place(directory: Path | None, java_home: Path) -> ClassArchive:
 
     Raises:
         OSError: a file of Java's or Spark's cannot be looked at.
-        RuntimeError: nobody knows where the user's cache is.
+        RuntimeError: it is not known where the user's cache is.
     """
     runtime, home = java.runtime(java_home), spark_home(os.environ)
     files = [runtime / "lib" / "server" / "libjvm.so", runtime / "lib" / "modules", *sorted((home / "jars").iterdir())]

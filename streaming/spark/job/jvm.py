@@ -48,7 +48,7 @@ class Jvm:
     def __init__(self, conf: SparkConf, *, java_home: Path, scratch: Path, lock_fd: int, private: bool) -> None:
         self._java_home = java_home
         self._connection = Path(tempfile.mkdtemp(dir=scratch)) / "connection"  # readable by this user alone: a secret will be in it
-        # a file, because everybody may see the command line; it exists until the JVM has read it
+        # a file, because any user may see the command line; it exists until the JVM has read it
         self._options = self._connection.with_name("spark.conf")
         self._options.write_text(properties(dict(conf.getAll())), encoding="latin-1")
         home = spark_home(os.environ)
@@ -192,7 +192,7 @@ def guard_callbacks(gateway: Any) -> None:
 
 
 _IDLE_SECONDS = 30
-"""How long py4j keeps a connection that nobody uses; its own default."""
+"""How long py4j keeps a connection that no thread uses; its own default."""
 
 
 # --- logs in this process what the JVM and its Python workers print.

@@ -1,8 +1,8 @@
 """The agents of a stream: which one answers at which address. All are asked in parallel, again and again, because they come and go.
 
 The first time that an agent does not answer, the caller waits for it, up to the deadline of the call. From then on it is asked in the
-background, with growing pauses, and nobody waits for it until it answers. One that answers that, and then lets callers wait again, is asked
-ever more rarely. So the others' rows go on, whatever is wrong with one agent.
+background, with growing pauses, and no caller waits for it until it answers. One that answers that, and then lets callers wait again, is
+asked ever more rarely. So the others' rows go on, whatever is wrong with one agent.
 """
 
 import json
@@ -50,7 +50,7 @@ REFUSED_SECONDS = 30.0
 """The pause before an agent that answers, but may not take part, is checked again."""
 
 GRACE_SECONDS = 2.0
-"""A call ends by itself at its deadline. One that has not so much later is left to itself: then nobody knows what it waits for."""
+"""A call ends by itself at its deadline. One that has not so much later is left to itself: then it is not known what it waits for."""
 
 CHECK_AGAIN_SECONDS = 60.0
 """The pause before it is checked again whether an agent's rows can be read: the agent may change without a new version."""
@@ -95,7 +95,7 @@ class AgentLine:
     def __init__(self, address: str, files: ClientFiles, clock: Callable[[], float] = time.monotonic) -> None:
         self.client = AgentClient(address, files)
         self.error: AgentError | None = None
-        """Why nobody waits for its answers; None if they are waited for."""
+        """Why no caller waits for its answers; None if they are waited for."""
         self.unanswered: dict[str, AgentError] = {}
         """The calls that it did not answer the last time, though it may answer others, and why."""
         self._clock = clock
@@ -125,7 +125,7 @@ class AgentLine:
         return False
 
     def _answers(self) -> None:
-        """Ask how it is and for rows, so that nobody has to wait to find out that it sends none. A misfit is told by `misfit`."""
+        """Ask how it is and for rows, so that no caller has to wait to find out that it sends none. A misfit is told by `misfit`."""
         self._check(self.client.status())
 
     def _check(self, status: Status) -> None:
@@ -138,7 +138,7 @@ class AgentLine:
         return _background().do(partial(self._check, status))
 
     def put_aside(self, asked: "Future[Any]") -> None:
-        """Nobody waits for it until that has been answered."""
+        """No caller waits for it until that has been answered."""
         self._aside = asked
 
     def ask(self, question: Callable[[AgentClient], _Answer]) -> "Future[_Answer]":
@@ -150,7 +150,7 @@ class AgentLine:
 
         Args:
             call: that the question is about.
-            logs: log that here; else whoever asks does.
+            logs: log that here; else the caller does.
         """
         self._logs = logs
         try:

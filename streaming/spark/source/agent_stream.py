@@ -1,7 +1,7 @@
 """Agents as the place of a stream's logs: they plan by the positions that they are told, and keep nothing of who asks.
 
 Logs belong to brokers. Several agents may share the log dirs of one broker, or watch the same ones: each answers for what it has. A log is
-gone only if nobody has it, and everybody has answered.
+gone only if no agent has it, and all agents have answered.
 """
 
 import logging
@@ -62,13 +62,13 @@ class AgentTask(Task):
 
 
 class AgentLogs(StreamLogs):
-    """For one thread."""
+    """The logs of a stream that are read through agents. Only one thread uses it."""
 
     def __init__(self, options: PublicOptions, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
         self._options, self._clock, self._sleep = options, clock, sleep
         self._agents: dict[str, Status] = {}  # by address: those that take part
         self._available: dict[str, dict[LogName, Position]] = {}
-        self._absent: dict[str, set[LogName]] = {}  # what nobody had at the last plan
+        self._absent: dict[str, set[LogName]] = {}  # what no agent had at the last plan
         self._has_planned = False
 
     def available(self) -> dict[str, dict[LogName, Position]]:
@@ -76,7 +76,7 @@ class AgentLogs(StreamLogs):
         return self._available
 
     def plan(self, wanted: Wanted) -> dict[str, dict[LogName, Position]]:
-        """The positions after the next micro-batch. An agent that is away is planned no further, and holds nobody up.
+        """The positions after the next micro-batch. An agent that is away is planned no further, and no other agent waits for it.
 
         Raises:
             AgentError: no agent answers at first, or all are wanted and one does not.
@@ -135,7 +135,7 @@ class AgentLogs(StreamLogs):
         return answers
 
     def _merged(self, at: AllPositions, answers: Mapping[str, Mapping[str, _Plan]], *, whole: bool) -> dict[str, dict[LogName, Position]]:
-        """The positions after all answers; ``whole``: everybody has answered."""
+        """The positions after all answers; ``whole``: all agents have answered."""
         ends = {key: dict(each) for key, each in at.items()}
         available = {key: dict(each) for key, each in at.items()}
         for key in sorted({key for each in answers.values() for key in each}):
@@ -154,7 +154,7 @@ class AgentLogs(StreamLogs):
         return ends
 
     def _check_topics(self, answers: Mapping[str, Mapping[str, _Plan]]) -> None:
-        """Of the topics that a query names when it begins, one has to be there. A pattern waits for those that come."""
+        """Check that one of the topics is there that a query names when it begins. A pattern waits for those that come."""
         selection = self._options.selection
         found = [each.said for of in answers.values() for each in of.values()]
         if not selection.topics or any(each.matched or each.away for each in found):
@@ -166,7 +166,7 @@ class AgentLogs(StreamLogs):
         """The tasks between two positions.
 
         Raises:
-            AgentError: nobody has a log of which a part was planned, and an agent does not answer for `READ_SECONDS`.
+            AgentError: no agent has a log of which a part was planned, and an agent does not answer for `READ_SECONDS`.
         """
         found = _Found({key: moves_of(before.get(key, {}), to[key]) for key in to})
         deadline, looked = self._clock() + READ_SECONDS, 0
@@ -183,7 +183,7 @@ class AgentLogs(StreamLogs):
                 raise AgentError(self._why_missing(found, late))
             if found.left:
                 self._sleep(_PAUSE_SECONDS)
-        for key, moves in found.left.items():  # nobody has them
+        for key, moves in found.left.items():  # no agent has them
             for move in moves:
                 self._tell(found, key, move.missing(None))
         return [*found.tasks, StreamTask(missing=tuple(found.rows))] if found.rows else found.tasks

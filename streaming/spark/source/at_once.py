@@ -1,4 +1,4 @@
-"""What reading at once has in common, whoever opens the files: tasks, filters, and rows with what was not there."""
+"""What reading at once has in common, whatever process opens the files: tasks, filters, and rows with what was not there."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -146,7 +146,7 @@ TASK_EXCERPTS = 1_000
 """The most excerpts of a task, which is one request to an agent."""
 
 UNAVAILABLE = "unavailable"
-"""The reason why rows of a whole log dir are missing; nobody knows how many."""
+"""The reason why rows of a whole log dir are missing; how many is not known."""
 
 ROWS_TOGETHER = 4_096
 """Rows go to Spark when there are so many: what it does for each piece costs as much as hundreds of rows."""
@@ -177,7 +177,7 @@ _NO_WORK = Task("", (), ongoing=False)
 
 class _Pushing:
     """A reader's `pushFilters`. PySpark refuses a reader that has one of its own while ``spark.sql.python.filterPushdown.enabled`` is off,
-    which it is unless somebody turns it on. By ``__func__`` PySpark finds out: so this one looks like that of every reader.
+    which it is by default. By ``__func__`` PySpark finds out: so this one looks like that of every reader.
     """
 
     def __init__(self, push: Callable[[list[Filter]], Iterable[Filter]]) -> None:
@@ -274,7 +274,7 @@ class AtOnceReader(PushingReader):
         return [Task(address, tuple(group), ends, cluster_id=cluster_id) for group, ends in groups]
 
     def _public(self, task: Task, rows: RowPieces) -> Iterator[pa.RecordBatch]:
-        """The rows of a task as everybody reads them, and a row for each part that was not there to be read."""
+        """The rows of a task as all queries read them, and a row for each part that was not there to be read."""
         relation, names = self._options.relation, list(self._options.columns)
         schema = ARROW[relation]
         chosen = [each for each in schema.names if each in names] if names else schema.names

@@ -1,4 +1,4 @@
-"""What a job has counted, as its driver tells the process that plans: a file that is written anew after each micro-batch.
+"""What a job has counted, as its driver tells the process that plans: a file that is written again after each micro-batch.
 
 It says how far each log is counted, and up to where the rows of each agent are in the states. It is of one run of the query, and only there
 once it holds everything that the states do. Where it is missing nothing is planned: an older one could tell agents to read on too early,
@@ -66,7 +66,7 @@ class LogColumns:
 
 
 def write_counted(path: Path, arrived: Mapping[str, Arrived], brokers: Iterable[int], logs: pa.RecordBatch) -> None:
-    """Write the file anew. Raises OSError: it cannot be written; an older one is still there."""
+    """Write the whole file. Raises OSError: it cannot be written; an older one is still there."""
     head = json.dumps({"logs": len(logs), "brokers": sorted(brokers), "arrived": arrived}).encode()
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, logs.schema.with_metadata({_HEAD: head})) as writer:
@@ -75,7 +75,7 @@ def write_counted(path: Path, arrived: Mapping[str, Arrived], brokers: Iterable[
 
 
 def read_counted(path: Path) -> Counted | None:
-    """What the file says; None where it is missing, or cannot be read. One that is damaged is removed, so that it is written anew."""
+    """What the file says; None where it is missing, or cannot be read. One that is damaged is removed, so that it is written again."""
     try:
         logs = pa.ipc.open_stream(path.read_bytes()).read_all()
         logs.validate(full=True)

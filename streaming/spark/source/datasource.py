@@ -1,4 +1,4 @@
-"""``spark.read.format("segtail")`` and ``spark.readStream.format("segtail")``, for everybody.
+"""``spark.read.format("segtail")`` and ``spark.readStream.format("segtail")``, for any Spark session.
 
 Every Spark session of a Python that has segtail imports this module, whatever it reads. So it imports only PySpark itself; the readers
 bring the rest.

@@ -46,7 +46,7 @@ class ProducerNames:
     """The transactional ids of the rows of one task.
 
     Args:
-        wait: how long it may wait for ids that nobody has yet, in seconds.
+        wait: how long it may wait for ids that no coordinator's log has yet, in seconds.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Rows as agents send them, as rows of the relations that everybody reads (`streaming.spark.source.relations`), column by column."""
+"""Rows as agents send them, as rows of the relations that all queries read (`streaming.spark.source.relations`), column by column."""
 
 from collections.abc import Callable, Mapping
 

@@ -42,7 +42,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._checked_at = float("-inf")
 
     def initialOffset(self) -> Offset:  # noqa: N802
-        """The offset before everything. Nobody is asked, because agents may be away."""
+        """The offset before everything. No agent is asked, because agents may be away."""
         return {}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
@@ -107,7 +107,7 @@ class PublicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield skipped_row(self._options.relation, values).select(schema.names)
 
     def commit(self, end: Offset) -> None:
-        """Nobody has to know: the logs are Kafka's, and the offsets Spark's."""
+        """Do nothing: the logs are Kafka's, and the offsets Spark's."""
 
     def _decoded(self, offset: Offset, *, begins: bool = True) -> _Decoded:
         if offset and (RECORDS in offset) != (self._options.relation is Relation.RECORDS):

@@ -1,4 +1,4 @@
-"""The relations of the data source that everybody may read: their columns, with types and units. docs/spark.md is made of them.
+"""The relations of the data source that any query may read: their columns, with types and units. docs/spark.md is made of them.
 
 Times are timestamps, and what is not known is null. ``missing_bytes`` is what is not there to be read, so that a sum over ``bytes`` or
 ``size`` is right without a filter.

@@ -55,7 +55,7 @@ class Hurry(Enum):
 
 
 class Turns:
-    """The checks for work of one run of a query. For one thread.
+    """The checks for work of one run of a query. Only one thread uses it.
 
     Args:
         schedule: the file that the exporter writes, None for no pace at all.
@@ -81,11 +81,11 @@ class Turns:
         self._number = 0
 
     def __reduce__(self) -> tuple[type["Turns"], tuple[Path | None]]:
-        """In another process the checks begin anew."""
+        """Pickle the schedule alone: in another process the checks begin again with the first."""
         return Turns, (self._schedule,)
 
     def wait(self) -> bool:
-        """Wait until the next check is due. False if nobody needs it any more: Spark, which would notice this, is gone."""
+        """Wait until the next check is due. False if no process needs it any more: Spark, which would notice this, is gone."""
         parent = self._parent()
         while (left := self._due() - self._clock()) > 0:
             self._sleep(min(left, _TICK_SECONDS))
@@ -340,7 +340,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return end, _hurry(plans.values(), budget, waits=bool(met or late.intersection(plan.agent for plan in plans.values())))
 
     def _counted(self, start: offsets.Offset) -> Counted | None:
-        """What the job has counted; None if that is not known, which is logged by whoever writes the file, or reads it.
+        """What the job has counted; None if that is not known, which is logged by the process that writes the file, or by this one.
 
         Raises:
             CheckpointError: the run is to end by itself, and waits in vain.
@@ -375,7 +375,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for address, plan in begun.items():
             self._backoff.note(address, missed=plan.agent in missed, alone=len(self._registered) == 1)
         late = {address for address, plan in begun.items() if plan.agent in missed}
-        self._rescan_soon(late)  # nobody waits once more for the rows of one that does not even answer that
+        self._rescan_soon(late)  # no task waits once more for the rows of one that does not even answer that
         plans = {address: plan for address, plan in plans.items() if address not in late or address in self._registered}
         self._registered = {
             address: replace(status, journal=plans[address].journal) if address in plans else status
@@ -387,7 +387,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _plan(self, client: AgentClient, arrived: Mapping[str, Arrived], budget: int | None) -> Plan:
         agent = self._registered[client.address].agent
         plan = client.plan(self._request(arrived.get(agent, NOT_ARRIVED), budget))
-        if plan.agent != agent:  # it was renamed, and is registered anew; its plan would move on how far another agent is read
+        if plan.agent != agent:  # it was renamed, and is registered again; its plan would move on how far another agent is read
             raise AgentError(f"agent at {client.address}: it is {agent}, and plans for {quoted(plan.agent)}", Reason.PROTOCOL)
         return plan
 
@@ -456,7 +456,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         found = sorted(offsets.ranges(start, end, self._options.consumer, self._run).items())
         totals = {agent: at.total for agent, at in offsets.parse(end).items()}
         addresses = {status.agent: address for address, status in self._registered.items()}
-        shared = len({*addresses, *(agent for agent, _ in found)}) > 1  # with one agent nobody else waits for its rows
+        shared = len({*addresses, *(agent for agent, _ in found)}) > 1  # with one agent no other agent waits for its rows
         seconds = {agent: self._backoff.seconds(addresses.get(agent, "")) for agent, _ in found} if shared else {}
         tasks = [Delivery(dict(found[task::TASKS]), totals, addresses, seconds=seconds) for task in range(min(TASKS, len(found)))]
         return [Delivery({}, {}, {}, recalled), *tasks] if recalled else tasks

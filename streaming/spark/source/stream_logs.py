@@ -30,7 +30,7 @@ class StreamTask(InputPartition):
 class Wanted:
     """What a micro-batch may have: from the positions ``at`` on, which say no beginnings, ``budget`` bytes, None for no bound.
 
-    ``all``: whoever has logs has to answer, because the query ends when nothing is left.
+    ``all``: every agent with logs has to answer, because the query ends when nothing is left.
     """
 
     at: AllPositions

@@ -2,7 +2,7 @@
 
 PySpark looks for data sources in the top-level modules whose names begin with ``pyspark_``. So an install has this package beside
 ``streaming``, and a checkout has this folder on its path. Every Spark session of this Python imports it, whatever it reads: it imports
-little, and where it cannot import even that, it hinders nobody.
+little, and where it cannot import even that, it hinders no session.
 """
 
 import logging
