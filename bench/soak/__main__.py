@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from bench.measuring import show
 from bench.soak import away, beside, fleet, hunt, moving, sampling, steady
+from streaming.broker.journal.journal import MOST_BYTES
 from streaming.common.units import parse_size
 from tests.broker.install import BROKER_VERSION
 from tests.broker.kafka import CONTROLLER_ID, Kafka
@@ -34,7 +35,10 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=1000, help="how many processes are killed (%(default)s)")
     parser.add_argument("--child", action="store_true", help="the agent that is killed is the job's own (segtail run --log-dirs)")
     parser.add_argument(
-        "--minutes", type=float, default=30, help="length of the steady run, of those of groups and logs, and of the hunt (%(default)s)"
+        "--minutes",
+        type=float,
+        default=30,
+        help="length of the steady run, of those of groups, logs and a job that is away, and of the hunt (%(default)s)",
     )
     parser.add_argument("--comparisons", type=int, default=0, help="those of groups and logs end when so much was compared")
     parser.add_argument("--release", default=BROKER_VERSION, help="of Kafka, for these two (%(default)s)")
@@ -43,6 +47,9 @@ def main() -> int:
     parser.add_argument("--appends", type=int, default=1_000, help="appends a second, over all of these (%(default)s)")
     parser.add_argument("--backlog", type=parse_size, default=20 << 30, help="the backlog in its middle (20GiB)")
     parser.add_argument("--read", type=parse_size, default=4 << 30, help="the backlog of the page cache's measurement (4GiB)")
+    parser.add_argument(
+        "--kept", type=parse_size, default=MOST_BYTES, help="events that the agent of a job that is away keeps (64MiB, as any agent)"
+    )
     parser.add_argument("--rounds", type=int, default=3, help="of producing with and without an agent (%(default)s)")
     parser.add_argument("--seconds", type=float, default=60, help="of each of these (%(default)s)")
     parser.add_argument("--factor", type=int, default=4, help="all times of alerts are divided by it in a day of operations (%(default)s)")
@@ -190,7 +197,7 @@ def _hunt(directory: Path, given: argparse.Namespace) -> Sequence[str]:
 
 
 def _away(directory: Path, given: argparse.Namespace) -> Sequence[str]:
-    plan = away.Plan(minutes=given.minutes, partitions=given.active, appends_a_second=given.appends, seed=given.seed)
+    plan = away.Plan(minutes=given.minutes, partitions=given.active, appends_a_second=given.appends, kept_bytes=given.kept, seed=given.seed)
     report = away.run_away(directory, plan)
     rows = [
         (each.how, f"{each.seconds:.0f}", f"{each.records:,}", f"{each.events:,}", "yes" if each.kept else "no", f"{each.back_seconds:.0f}")

@@ -23,18 +23,19 @@ from tests.broker.kafka import Kafka
 from tests.broker.kafka_tools import TopicPartition
 from tests.broker.kills import compare_live, undisturbed_page
 from tests.broker.transactions import Reported, reported_by
+from tests.few_events import keeping
 from tests.limits import SECONDS
 from tests.ports import free_ports
 from tests.processes import Page, until, values
 from tests.worlds.scraping import Scraper, scrape
-from tests.worlds.services import AGENT, ALL, Service, services
-
-JUDGED_MINUTES = 5
-"""In less time an agent may keep all that there is."""
+from tests.worlds.services import AGENT, ALL, Service, service
 
 _WAITING, _PASSED_BY, _GONE = "nobody reads", "another job reads on", "the agent is killed, too"
 _SHARES: Mapping[str, float] = {_WAITING: 0.4, _PASSED_BY: 0.5, _GONE: 0.1}
 """How the job is away, one after the other, and for how much of the time."""
+
+_LONGEST = 5
+"""So many times as long it is away if the agent has kept all events till then."""
 
 _PRODUCERS = 4
 _PIECE = 50
@@ -50,11 +51,12 @@ _RECORDS = re.compile(r'^segtail_partition_appended_records_total\{[^}]*topic="a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """How large a run is. ``appends_a_second``: data and markers, over all partitions."""
+    """How large a run is. ``appends_a_second``: data and markers, over all partitions; ``kept_bytes``: of the agent's events."""
 
     minutes: float
     partitions: int
     appends_a_second: int
+    kept_bytes: int
     seed: int
 
 
@@ -89,15 +91,18 @@ def run_away(directory: Path, plan: Plan) -> Report:
     kafka = Kafka(directory / "kafka", settings=_BROKER)
     agent_port, page_port = free_ports(2)
     dirs, address = ",".join(map(str, kafka.log_dirs)), f"http://127.0.0.1:{agent_port}"
-    job = ("run", "--from", "earliest", "--agents", address, "--checkpoint", directory / "checkpoint", *_SMALL)
-    commands: dict[str, tuple[object, ...]] = {
-        AGENT: ("agent", "--log-dirs", dirs, "--listen", f"127.0.0.1:{agent_port}", "--name", "away", *_SMALL[2:]),
-        "job": (*job, "--listen", f"127.0.0.1:{page_port}"),
-    }
+    job: tuple[object, ...] = ("run", "--from", "earliest", "--agents", address, "--checkpoint", directory / "checkpoint", *_SMALL)
+    job = (*job, "--listen", f"127.0.0.1:{page_port}")
+    agent = ("agent", "--log-dirs", dirs, "--listen", f"127.0.0.1:{agent_port}", "--name", "away", *_SMALL[2:])
+    messages = directory / "messages"
     try:
         kafka.start()
         writing = _Writing(kafka, plan)
-        with services(directory / "messages", **commands) as running:
+        with (
+            service(AGENT, *agent, directory=messages, before=keeping(plan.kept_bytes)) as watching,
+            service("job", *job, directory=messages) as counting,
+        ):
+            running = {AGENT: watching, "job": counting}
             run = _Run(writing, running, address, Scraper(f"http://127.0.0.1:{page_port}/metrics"))
             with writing.running():
                 run.wait_for(writing.written())
@@ -111,8 +116,7 @@ def run_away(directory: Path, plan: Plan) -> Report:
             problems += run.pages.steps_back
     finally:
         kafka.kill()
-    if plan.minutes >= JUDGED_MINUTES:
-        problems += [f"{each.how}: the agent kept all {each.events:,} events" for each in absences if each.kept]
+    problems += [f"{each.how}: the agent kept all {each.events:,} events" for each in absences if each.kept]
     transactions = sum(writing.committed.values()) + sum(writing.aborted.values())
     return Report(
         absences=absences,
@@ -160,13 +164,12 @@ class _Run:
         left = _Other(client, "left behind")
         first = until("the agent has begun", left.plan)
         others = [_Other(client, "reads on", takes=True)] if passed_by else [left]
-        is_full = False
-        while time.monotonic() < until_s:
+        kept, latest = True, until_s + (_LONGEST - 1) * (until_s - time.monotonic())
+        while (now := time.monotonic()) < until_s or (kept and now < latest):
             for each in others:
                 each.plan()
-            is_full = is_full or _is_full(client)
+            kept = kept and (left.plan() is not None if passed_by else not _is_full(client))
         end = client.status().seq
-        kept = left.plan() is not None if passed_by else not is_full
         client.close()
         return end - first, kept
 
@@ -262,7 +265,7 @@ class _Writing:
     def begin(self, name: str) -> "_Open":
         """A transaction that goes on while others come and go."""
         places = random.Random(f"{self.plan.seed} {name}").sample(self._places, min(_LEFT_OPEN, len(self._places)))
-        client = producer(self.kafka.bootstrap, transactional_id=name, more={"transaction.timeout.ms": _HOURS_MS})
+        client = producer(self.kafka.bootstrap, transactional_id=name, more={"transaction.timeout.ms": _HOURS_MS, "log_level": 0})
         client.init_transactions(SECONDS)
         client.begin_transaction()
         self._send(client, places, 1)

@@ -23,16 +23,18 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException, Producer
 
+from streaming.broker.journal.journal import MOST_BYTES
 from tests.broker.clients import producer
 from tests.broker.kafka import Kafka
 from tests.broker.lab import Lab, lab
 from tests.broker.moving_clients import moving_clients
 from tests.broker.moving_jobs import asking, meanwhile
 from tests.broker.moving_logs import end_transaction
+from tests.few_events import keeping
 from tests.ports import free_ports
 from tests.processes import Page, read_page, until, values
 from tests.worlds.scraping import Scraper, scrape
-from tests.worlds.services import AGENT, ALL, DRIVER, Service, services
+from tests.worlds.services import AGENT, ALL, DRIVER, Service, service
 
 _TOPICS: Mapping[str, Mapping[str, str]] = {
     "kept": {"internal.segment.bytes": "20000"},
@@ -45,6 +47,9 @@ _AGAIN = "again"
 
 _BROKER = {"log.retention.check.interval.ms": 1000, "log.initial.task.delay.ms": 1000}
 _OPTIONS = ("--trigger", "200ms", "--set", "state_shards=2", "--set", "replicas=all", "--spark", "spark.driver.memory=512m")
+_KEPT = (MOST_BYTES, 1 << 12)
+"""So much of its events the agent keeps: as any agent, or so little that a job that stops for a moment begins again."""
+
 _OPERATIONS_SECONDS = 20.0
 _REST_SECONDS = 240.0
 _PATIENCE = 10.0
@@ -266,12 +271,11 @@ def run_hunt(directory: Path, minutes: float, seed: int) -> Report:
     kafka = Kafka(directory / "kafka", settings=_BROKER)
     agent_port, page_port = free_ports(2)
     url = f"http://127.0.0.1:{page_port}/metrics"
-    agent = ("agent", "--log-dirs", ",".join(map(str, kafka.log_dirs)))
+    agent: tuple[object, ...] = ("agent", "--log-dirs", ",".join(map(str, kafka.log_dirs)))
     job = ("run", "--from", "earliest", "--agents", f"http://127.0.0.1:{agent_port}", "--checkpoint", directory / "checkpoint", *_OPTIONS)
-    commands: dict[str, tuple[object, ...]] = {
-        AGENT: (*agent, "--cache", directory / "cache", "--listen", f"127.0.0.1:{agent_port}", "--name", "hunt"),
-        "job": (*job, "--listen", f"127.0.0.1:{page_port}"),
-    }
+    agent = (*agent, "--cache", directory / "cache", "--listen", f"127.0.0.1:{agent_port}", "--name", "hunt")
+    kept = chance.choice(_KEPT)
+    print(f"the agent keeps {kept >> 10:,} KiB of events", flush=True)
     compared, problems = 0, list[str]()
     with ExitStack() as stack:
         stack.callback(kafka.kill)
@@ -284,7 +288,10 @@ def run_hunt(directory: Path, minutes: float, seed: int) -> Report:
         writer = _Writer(kafka, clients, chance)
         for topic in _TOPICS:
             writer.create(topic)
-        watchers = _Watchers(stack.enter_context(services(directory / "messages", **commands)), chance, directory / "cache")
+        messages = directory / "messages"
+        watching = stack.enter_context(service(AGENT, *agent, directory=messages, before=keeping(kept)))
+        counting = stack.enter_context(service("job", *job, "--listen", f"127.0.0.1:{page_port}", directory=messages))
+        watchers = _Watchers({AGENT: watching, "job": counting}, chance, directory / "cache")
         pages = stack.enter_context(Scraper(url, leave_out=[f'topic="{_AGAIN}"']))
         until("the job is ready: what was deleted before is in no counter", lambda: "segtail_partition_" in (scrape(url) or ""))
         while time.monotonic() < ends and not problems:
@@ -295,7 +302,7 @@ def run_hunt(directory: Path, minutes: float, seed: int) -> Report:
                 print("the broker has begun a new cluster: Kafka found its metadata damaged after a kill; this hunt ends here", flush=True)
                 break
             archive.look()
-            found, problems = _at_rest(consuming, archive, watchers, url, directory / "messages")
+            found, problems = _at_rest(consuming, archive, watchers, url, messages)
             compared += found
             problems += pages.steps_back
             print(f"{drawn.total():,} operations, {compared:,} numbers compared, {len(problems)} differ", flush=True)
