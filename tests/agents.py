@@ -22,7 +22,7 @@ from streaming.broker.agent.polling_thread import HostWatch, Polls
 from streaming.broker.agent.security import ServerFiles, open_security
 from streaming.broker.agent.service import Service
 from streaming.broker.disk.logdirs import open_log_dirs
-from streaming.broker.journal.journal import Journal
+from streaming.broker.journal.journal import MOST_BYTES, Journal
 from streaming.broker.journal.scan_cache import ScanCache
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Plan, PlanRequest, Range, Register
 from streaming.broker.protocol.known_ends import pack
@@ -46,8 +46,16 @@ _TURN_MS = 100  # five times as fast as the clock on the wall
 class Agent:
     """An agent without a process. Its clock stands still but for ``look``."""
 
-    def __init__(self, *log_dirs: Path, name: str = "a1", redact: Callable[[str], str] | None = None, cache: Path | None = None) -> None:
+    def __init__(
+        self,
+        *log_dirs: Path,
+        name: str = "a1",
+        redact: Callable[[str], str] | None = None,
+        cache: Path | None = None,
+        kept_bytes: int = MOST_BYTES,
+    ) -> None:
         self.name = name
+        self._kept_bytes = kept_bytes  # of events
         self._redact = redact
         self.metrics = AgentMetrics()
         self.now = NOW
@@ -63,7 +71,7 @@ class Agent:
 
     def open(self) -> None:
         """Start, and know nothing but what the cache has."""
-        self.journal = Journal()
+        self.journal = Journal(self._kept_bytes)
         self.jobs = Jobs(self.journal.id)
         self.cache = ScanCache(self._cache)
         self.cluster = ClusterView(self.log_dirs)

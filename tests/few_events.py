@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import partial
 from unittest.mock import patch
 
-from streaming.broker.agent import jobs, process
+from streaming.broker.agent import process
 from streaming.broker.journal.journal import Journal
 from streaming.terminal.cli.app import run
 
@@ -18,5 +18,5 @@ def keeping(size: int) -> Sequence[str]:
 if __name__ == "__main__":
     kept = int(sys.argv[1])
     del sys.argv[1:3]  # and the program that stands before the command
-    with patch.object(process, "Journal", partial(Journal, kept)), patch.object(jobs, "FULL_BYTES", kept // 2):
+    with patch.object(process, "Journal", partial(Journal, kept)):
         run()

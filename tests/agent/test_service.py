@@ -1,6 +1,7 @@
 """What an agent answers: nothing that a job needs is left out, whatever is lost on the way."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,14 @@ from hypothesis import strategies as st
 from streaming.broker.agent import service
 from streaming.broker.agent.service import POLL_SECONDS
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, PlanRequest, Range, Register
+from streaming.broker.watcher import grown_logs
 from streaming.common.event_row import EventRow
 from streaming.common.rows import SKIP_REASONS, Kind
 from streaming.errors import AgentError, GoneError
 from streaming.simulator.log import PartitionLog, compact
 from streaming.simulator.segment_writer import LogConfig
 from tests.agents import Agent, Reader, event_rows, read_range
-from tests.builders import NOW, batch, log_dir, partition
+from tests.builders import NOW, batch, commit, log_dir, partition
 from tests.events import Shard
 from tests.scratch import scratch
 
@@ -307,6 +309,39 @@ def test_a_job_that_lacks_what_is_dropped_begins_again_at_what_it_has(agent: Age
     assert (rows[0].kind, rows[0].next_offset, records(rows)) == (Kind.APPEARED, 3, 2)
     assert fast.plan().seq == NOT_BEGUN
     assert records(fast.begin().step()) == 5
+
+
+def records_read_beside(agent: Agent) -> int:
+    """How many records a job gets that reads after each poll. What it has not read is not dropped, or it would have to begin again."""
+    reader, found = Reader(agent), 0
+    reader.register()
+    for _ in range(20):
+        agent.now += 1000
+        agent.watcher.poll(set())
+        found += records(reader.step())
+    return found
+
+
+def test_what_a_poll_finds_besides_ranges_waits_if_these_are_enough_for_a_job(tmp_path: Path) -> None:
+    disk = log_dir(tmp_path)
+    for number in range(12):
+        log = partition(disk, f"orders-{number}")
+        log.append(batch(3))
+        log.roll()
+        log.append(batch(2))
+    with closing(Agent(disk.path, kept_bytes=4 << 10)) as agent:
+        assert records_read_beside(agent) == 12 * 5
+
+
+def test_a_poll_reads_no_more_than_a_job_has_to_read_before_it_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grown_logs, "SLICE_BYTES", 1)
+    disk = log_dir(tmp_path)
+    for number in range(10):
+        log = partition(disk, f"payments-{number}")
+        for producer in range(100):  # so many transactions in one range
+            log.append(batch(1, value_bytes=8, producer=producer, transactional=True), commit(producer))
+    with closing(Agent(disk.path, kept_bytes=24 << 10)) as agent:
+        assert records_read_beside(agent) == 10 * 100
 
 
 def test_events_that_are_dropped_between_two_parts_of_a_range_are_an_error(

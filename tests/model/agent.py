@@ -10,7 +10,7 @@ from unittest.mock import patch
 from streaming.broker.agent.call_answers import answers
 from streaming.broker.agent.cluster_view import ClusterView
 from streaming.broker.agent.host_status import HostStatus
-from streaming.broker.agent.jobs import Jobs
+from streaming.broker.agent.jobs import Jobs, is_full
 from streaming.broker.agent.polling_thread import HostWatch, Polls
 from streaming.broker.agent.service import Allowance, Service
 from streaming.broker.disk.logdirs import open_log_dirs
@@ -161,7 +161,7 @@ class Agent:
 
     def is_full(self) -> bool:
         """As `streaming.broker.agent.parts.Parts` has it: so much waits that no more is read."""
-        return self.journal.size_after(self.jobs.furthest()) >= self.most_bytes // 2
+        return is_full(self.journal, self.jobs)
 
     # --- its watcher
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 
-from streaming.broker.agent import jobs as jobs_module
 from streaming.broker.protocol.consumer_messages import NOT_BEGUN, Plan
 from streaming.common.event_row import EVENTS
 from streaming.common.pace import WorkCheck, last_check
@@ -482,11 +481,9 @@ def test_available_now_ends_where_everything_was_when_it_began(agent: Agent, log
         assert reader.latestOffset(end, ALL) is end
 
 
-def test_available_now_reads_what_an_agent_has_no_more_room_for(
-    agent: Agent, log: PartitionLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_available_now_reads_what_an_agent_has_no_more_room_for(agent: Agent, log: PartitionLog, tmp_path: Path) -> None:
     """It reads no further before the job has what is published: who waits for all of it first would wait for ever."""
-    monkeypatch.setattr(jobs_module, "FULL_BYTES", 1)
+    agent.journal.full_bytes = 1
     for _ in range(3):
         log.roll()
         log.append(batch(2))

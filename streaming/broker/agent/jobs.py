@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from streaming.broker.journal.journal import FULL_BYTES, Begun, Journal
+from streaming.broker.journal.journal import Begun, Journal
 
 MOST_JOBS = 32
 """The most jobs of one principal. One more replaces the one that was heard least lately, which begins again if it comes back."""
@@ -25,7 +25,7 @@ _MOST_PRINCIPALS = 256
 
 def is_full(journal: Journal, jobs: "Jobs") -> bool:
     """Whether so much waits for the job that has come furthest that no more has to be read of logs: Kafka keeps it."""
-    return journal.size_after(jobs.furthest()) >= FULL_BYTES
+    return journal.size_after(jobs.furthest()) >= journal.full_bytes
 
 
 @dataclass(slots=True)

@@ -37,9 +37,6 @@ from streaming.kafka.scan.producer_states import Producers
 MOST_BYTES = 64 << 20
 """About so many bytes of packed events are kept; 90 to 200 bytes are one range of a log."""
 
-FULL_BYTES = MOST_BYTES // 2
-"""No more is read of logs while the job that has come furthest has so many bytes of events before it: it reads no faster than that."""
-
 BLOCKS_AT_ONCE = 8
 """So many blocks are unpacked for one range, however long it is."""
 
@@ -73,6 +70,7 @@ class _Block:
     first: int
     last: int
     total: int  # at its end
+    upto: int  # the bytes of all blocks so far, dropped ones included
     rows: bytes
 
     @property
@@ -96,8 +94,11 @@ class Journal:
         self._most_bytes = most_bytes
         self._lock = threading.RLock()
         self._published = threading.Condition(self._lock)
+        self.full_bytes = most_bytes // 2
+        """No more is read of logs while the job that has come furthest has so many bytes of events before it: it reads no faster."""
         self._blocks: list[_Block] = []
         self._size = 0
+        self._upto = 0
         self._dropped = self._end = Point(0, 0)
         self._stands: dict[LogKey, Stand] = {}
         self.begun = False
@@ -142,9 +143,10 @@ class Journal:
 
     def _append(self, rows: pa.RecordBatch) -> None:
         first, last, total = int(rows["seq"][0].as_py()), int(rows["seq"][-1].as_py()), int(rows["total"][-1].as_py())
-        block = _Block(first, last, total, pack(rows))
-        self._blocks.append(block)
-        self._size += block.size
+        packed = pack(rows)
+        self._upto += len(packed)
+        self._blocks.append(_Block(first, last, total, self._upto, packed))
+        self._size += len(packed)
         self._end = Point(last, total)
 
     def _drop(self) -> None:
@@ -197,7 +199,8 @@ class Journal:
     def size_after(self, seq: int) -> int:
         """About how many bytes the events after a seq take."""
         with self._lock:
-            return sum(block.size for block in self._blocks[self._with_row_after(seq) :])
+            first = self._with_row_after(seq)
+            return self._upto - self._blocks[first - 1].upto if first else self._size
 
     def reach(self, after: int, budget: int | None) -> Point:
         """How far ``budget`` bytes of logs reach after seq ``after`` (None: to the end).

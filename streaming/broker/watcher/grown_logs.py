@@ -133,7 +133,12 @@ class Queue:
 
 
 class GrownLogs:
-    """For the watcher's thread."""
+    """For the watcher's thread.
+
+    Args:
+        is_full: whether so much that is published waits for jobs that no more has to be read: what is read in spite of that may be dropped
+            before a job has it.
+    """
 
     def __init__(
         self,
@@ -144,6 +149,7 @@ class GrownLogs:
         replaying: Replaying,
         should_stop: Callable[[], bool],
         *,
+        is_full: Callable[[], bool],
         clock_ms: Callable[[], int],
         few_logs: int,
     ) -> None:
@@ -155,6 +161,7 @@ class GrownLogs:
         self._publisher = publisher
         self._replaying = replaying
         self._should_stop = should_stop
+        self._is_full = is_full
         self._live = Queue(self._may_be_read)  # logs that grow or appear while they are watched: read at once
         self._backlog = Queue(self._may_be_read)
         self.lost_directories = False
@@ -208,7 +215,7 @@ class GrownLogs:
         """Read logs in one pass, and publish slice by slice; what is unusual is queued. Returns how many bytes were read."""
         began, at = bytes_read(), 0
         if len(tails) > self._few_logs:
-            while at < len(tails) and bytes_read() - began < budget and not self._should_stop():
+            while at < len(tails) and bytes_read() - began < budget and self._goes_on():
                 done = self._ordinary.read(tails[at : at + BLOCK_ROWS], looked_ms)
                 if done.ranges is not None:
                     self._publisher.publish_ranges(done.ranges, done.read)
@@ -242,7 +249,7 @@ class GrownLogs:
     def _read_from(self, queue: Queue, budget: int) -> int:
         """Read queued logs as far as the budget allows, and publish slice by slice. Returns how many bytes were read."""
         began, read, pieces = bytes_read(), 0, 0
-        while queue and read < budget and not self._should_stop():
+        while queue and read < budget and self._goes_on():
             slice_bytes = min(SLICE_BYTES, budget - read)
             tails = queue.take(slice_bytes)
             if tails:
@@ -254,6 +261,9 @@ class GrownLogs:
             pieces += len(tails)
             read = max(bytes_read() - began, pieces * PIECE_BYTES)
         return read
+
+    def _goes_on(self) -> bool:
+        return not (self._should_stop() or self._is_full())
 
     def _enqueue(self, tail: Tail) -> None:
         if (tail.has_later_segment and (tail.live or tail.new)) or not (tail.has_later_segment or tail.plain):

@@ -226,6 +226,7 @@ class Watcher:
             self._publisher,
             self._replaying,
             should_stop,
+            is_full=is_full,
             clock_ms=clock_ms,
             few_logs=few_logs,
         )
@@ -321,8 +322,9 @@ class Watcher:
         if self._attached:
             self._look_around(hints, now, rescanned=began)
         looked = bytes_read() - before
+        read = 0 if self._is_full() else self._grown.read(max(0, budget - looked), LIVE_SHARE * POLL_BYTES)
+        self.backlog_bytes = looked + read
         full = self._is_full()
-        self.backlog_bytes = looked + (0 if full else self._grown.read(max(0, budget - looked), LIVE_SHARE * POLL_BYTES))
         more = not full and self._grown.more
         self._directories_changed, self._grown.lost_directories = self._directories_changed or self._grown.lost_directories, False
         if self._attached:
