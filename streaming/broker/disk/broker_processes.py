@@ -124,7 +124,7 @@ def _is_owner(process: BrokerProcess, log_dir: Path) -> bool:
 
 
 class RunningBrokers:
-    """The settings that running brokers were started with. For one thread. What was found once counts while its broker is down.
+    """The settings that running brokers were started with. What was found once counts while its broker is down. Only one thread uses it.
 
     Args:
         proc: where processes are shown, `PROC` if not given.

@@ -53,7 +53,7 @@ class DirContents:
 
 
 class ContentsReader:
-    """Reads a log dir, again and again: the names that were there the last time are not parsed again. For one thread."""
+    """Reads a log dir, again and again: the names that were there the last time are not parsed again. Only one thread uses it."""
 
     def __init__(self, log_dir: Path) -> None:
         self._path = log_dir

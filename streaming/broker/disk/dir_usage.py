@@ -181,7 +181,7 @@ def joined(first: DirUsage, second: DirUsage) -> DirUsage:
 
 
 class _Walk:
-    """One reading. For one thread."""
+    """One reading of a log dir, or of one half of it. Only one thread uses it."""
 
     def __init__(self, path: Path, half: int | None) -> None:
         self._path = path

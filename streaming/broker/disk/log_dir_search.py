@@ -97,7 +97,7 @@ def open_below(paths: Iterable[Path]) -> LogDirs:
 def _metadata_beside(opened: LogDirs) -> Iterator[LogDir]:
     """Where a broker has its metadata log, if that is in none of these log dirs: by the brokers that run here, or beside them.
 
-    Only the one log dir with the same cluster and node id counts: of several, some are copies, and nobody knows which.
+    Only the one log dir with the same cluster and node id counts: of several, some are copies, and nothing shows which.
     """
     lacking = [broker for broker in opened.brokers if not any(each.zookeeper or _has_metadata(each.path) for each in opened.of(broker))]
     running = running_log_dirs().paths if lacking else ()
@@ -119,7 +119,7 @@ def _beside(own: Iterable[LogDir]) -> Iterator[Path]:
         try:
             yield from _directories(path.parent, follow=True)
             yield from (each / path.name for each in _directories(path.parent.parent, follow=True))
-        except OSError:  # nobody has named it
+        except OSError:  # the user has not named it
             continue
 
 

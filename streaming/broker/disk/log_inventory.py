@@ -261,7 +261,7 @@ class LogInventory:
 
 
 class Inventory:
-    """Takes inventories of logs, and keeps what does not have to be read again. Not for several threads at once.
+    """Takes inventories of logs, and keeps what does not have to be read again. Only one thread uses it at a time.
 
     Args:
         thorough: compare every time index with its segment at once. Otherwise it is believed at first, and each call of `look` checks one
@@ -525,7 +525,7 @@ def _created_ms(directory: Path, base_offset: int) -> int:
     """When a segment was created, -1 if that is not known.
 
     A roll writes a producer snapshot with the same name, which is not written again while the log grows (`UnifiedLog.roll`). The first
-    segment is as old as the log. A start after a kill removes the snapshot of an empty log, whose segment nobody has written to since.
+    segment is as old as the log. A start after a kill removes the snapshot of an empty log, whose segment no broker has written to since.
     """
     beside = directory / (names.PARTITION_METADATA if base_offset == 0 else f"{base_offset:020d}.snapshot")
     try:

@@ -34,7 +34,7 @@ _AT_ONCE = 20
 
 
 class TopicIds:
-    """The topic ids that were read. Each is kept as long as its file is the same. For one thread.
+    """The topic ids that were read. Each is kept as long as its file is the same. Only one thread uses it.
 
     ``unreadable``: directories whose topic id cannot be read, and why.
     """

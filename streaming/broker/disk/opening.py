@@ -188,7 +188,7 @@ def is_short(error: OSError) -> bool:
 
 
 class Shortage:
-    """For all threads. It is logged when it begins and when it ends."""
+    """Whether the process lacks descriptors. It is logged when that begins and when it ends. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -247,7 +247,7 @@ _of_thread = _OfThread()
 
 
 class ReadingPace:
-    """How long to rest from reading in the background. For several threads. All times are seconds of a clock that only goes forward.
+    """How long to rest from reading in the background. All times are seconds of a clock that only goes forward. Thread-safe.
 
     Args:
         rate: bytes a second.

@@ -192,7 +192,7 @@ def read_on(
     """Continue the scan of a segment until about ``budget`` bytes are read. For another segment than before, begin at its start.
 
     Args:
-        closed: nobody else is likely to read the segment.
+        closed: no other process is likely to read the segment.
 
     Returns:
         The new state of the scan, and whether everything there is has been read.
@@ -288,7 +288,7 @@ class LogTimes:
 
 
 class SegmentTimes:
-    """Reads times. For one thread. ``undated``: how many segments were not scanned, because the budget was used up."""
+    """Reads times. ``undated``: how many segments were not scanned, because the budget was used up. Only one thread uses it."""
 
     def __init__(self) -> None:
         self.undated = 0

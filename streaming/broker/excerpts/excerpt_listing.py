@@ -294,7 +294,7 @@ def _open(path: Path) -> LogDir:
 def _may_exist(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # of a directory that may not be read nobody knows
+    except OSError:  # a directory that may not be read does not show it
         return True
 
 

@@ -147,7 +147,7 @@ class TransactionFates:
         segments: the segment in which the reader begins, and all after it.
         position: of the batch in the first of them from which on it asks.
         stop: an offset; what is after it does not count.
-        buffer: for reading, used by nobody else.
+        buffer: for reading; nothing else uses it.
     """
 
     def __init__(self, segments: Sequence[Segment], position: int, stop: int, buffer: Bytes, report: DamageReport) -> None:
@@ -245,7 +245,7 @@ def _known_before(directory: Path, segments: Sequence[Segment], stop: int) -> tu
 
 
 def _steps_in(segment: Segment, position: int, buffer: Bytes, growing: bool, offset: int = -1) -> Iterator[tuple[Batches, Steps]]:
-    """The batches of a segment, some at a time, and what they did to transactions. Damage is passed over: whoever reads records says it."""
+    """The batches of a segment, some at a time, and what they did to transactions. Damage is passed over: readers of records report it."""
     with SegmentReader.of(segment, lambda _flaw: None, buffer, growing=growing, crcs=False) as reader:
         for window in reader.windows(position or reader.proven_start(offset)):
             batches = window.batches

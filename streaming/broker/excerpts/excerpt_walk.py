@@ -211,7 +211,7 @@ class OnDamage(StrEnum):
 class RecordDamage:
     """The damage that one task met. Each place is logged with file and position, and counted.
 
-    The place is in the text of a message: in a Python worker of Spark nobody has set up how other fields are written.
+    The place is in the text of a message: in a Python worker of Spark no formatter is set up that writes other fields.
     """
 
     def __init__(self, on_damage: OnDamage) -> None:

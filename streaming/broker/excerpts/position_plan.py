@@ -123,8 +123,8 @@ class OpenLog:
 
 
 class KnownLogs:
-    """Log dirs as they were listed, for who lists them again and again. It spares work alone: what stays is parsed once, and a log that is
-    read to its end is not opened as long as its directory and its active segment stay as they are. For several threads.
+    """Log dirs as they were listed, for a caller that lists them again and again. It only spares work: what stays is parsed once, and a log
+    that is read to its end is not opened as long as its directory and its active segment stay as they are. Thread-safe.
     """
 
     def __init__(self) -> None:

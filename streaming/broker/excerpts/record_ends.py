@@ -41,7 +41,7 @@ class DirEnds:
 
 
 class RecordEnds:
-    """Up to where the records of logs can be read, for who asks again and again. For one thread.
+    """Up to where the records of logs can be read, for a caller that asks again and again. Only one thread uses it.
 
     Args:
         committed, to_end: as in `WantedRecords`.

@@ -219,7 +219,7 @@ def _compressed(buffer: Bytes, batches: Batches, begin: int, end: int) -> Iterat
     for item in range(begin, end):
         try:
             section = decompress(codecs[item], buffer[starts[item] : ends[item]].data, WHOLE_BYTES)
-        except FormatError:  # damaged, or too large: whoever opens it record by record gets as far as possible, and says what is wrong
+        except FormatError:  # damaged, or too large: opened record by record, it is read as far as possible, with what is wrong
             if made:
                 yield _joined(made, slice(first, item))
             yield _alone(item)
@@ -376,7 +376,7 @@ class RecordRange:
 
 
 class RangeReader:
-    """Reads ranges one after the other; for one thread. Its two buffers are all that it holds of the files.
+    """Reads ranges one after the other. Its two buffers are all that it holds of the files. Only one thread uses it.
 
     Args:
         schema: the wanted columns, those of `RecordArrow`.
@@ -431,7 +431,7 @@ class RangeReader:
             raise LogDirError(
                 f"{deleted}: run the query again, or let it go on with failOnDataLoss=false; a copy of the log dir does not change"
             )
-        # in the text: in a Python worker of Spark nobody has set up how other fields are written
+        # in the text: in a Python worker of Spark no formatter is set up that writes other fields
         log.warning("deleted: %s; the query goes on, as failOnDataLoss is false", deleted)
         return replace(wanted, begin=rest)
 

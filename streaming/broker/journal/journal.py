@@ -1,4 +1,4 @@
-"""The last events of one agent, in order, in memory. Kafka's logs are what lasts: whoever lacks an event that was dropped reads them again.
+"""The last events of one agent, in order, in memory. Kafka's logs are what lasts: a job that lacks a dropped event reads them again.
 
 ``seq`` is the number of an event. Events that are published together are a block. Each event has the running total of the log bytes that
 were published up to it, so that one search finds how far a byte budget reaches.
@@ -83,7 +83,7 @@ class _Block:
 
 
 class Journal:
-    """The events of one agent. Safe to use from several threads.
+    """The events of one agent. Thread-safe.
 
     Args:
         most_bytes: about the most bytes of packed events. The oldest are dropped.
@@ -164,7 +164,7 @@ class Journal:
             self._fenced.add(thread)
 
     def clear(self) -> None:
-        """Drop all events: nobody waits for them."""
+        """Drop all events: no job waits for them."""
         with self._lock:
             self._blocks.clear()
             self._size, self._dropped = 0, self._end

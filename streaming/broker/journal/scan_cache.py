@@ -2,7 +2,7 @@
 
 It is one file that only grows: a header, then records of a kind, the key of a segment, and a value with its checksum. It is read once, when
 it is opened; what follows a record that is not whole or not right is cut off. What was forgotten or replaced takes room until the file is
-written anew. Whatever goes wrong with it, only time is lost: the agent says so once, and goes on without it.
+written from scratch. Whatever goes wrong with it, only time is lost: the agent says so once, and goes on without it.
 """
 
 import fcntl
@@ -31,11 +31,11 @@ MOST_VALUE = 16 << 20
 """No value is longer."""
 
 _SPARE_BYTES = 4 << 20
-"""The file is written anew once more than half of it, and more than this, is of no use."""
+"""The file is written from scratch once more than half of it, and more than this, is of no use."""
 
 
 class ScanCache:
-    """Safe to use from several threads.
+    """The file that keeps largest timestamps and ladders of closed segments over restarts. Thread-safe.
 
     Args:
         directory: where the file is; None: nothing is kept.

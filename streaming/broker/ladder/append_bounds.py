@@ -1,4 +1,4 @@
-"""Between which times a record was appended that nobody has seen appended: from what a log's files show.
+"""Between which times a record was appended whose append no agent has seen: from what a log's files show.
 
 A segment's file was last written when its last batch was appended, and the one before it was not written any more when its first was.
 Markers carry their broker's clock. A record's own timestamp comes from its producer: it counts only where everything near it agrees, and

@@ -23,7 +23,7 @@ from streaming.kafka.scan.transaction_steps import NO_STEPS, Steps
 _MARKED = TRANSACTIONAL_BIT | CONTROL_BIT
 
 _NOBODY: frozenset[int] = frozenset()
-"""Python makes each empty set anew."""
+"""Python makes each empty set as another object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class EndedTransaction:
 
 
 class ActiveLadder(RungBuilder):
-    """For one thread, but what `frozen` returns does not change.
+    """The ladder of the segment that grows. Only one thread uses it, but what `frozen` returns does not change.
 
     Args:
         opened: the transactions that are open at the beginning of the segment: producer id and first offset of each. None: not known.
@@ -178,7 +178,7 @@ class LadderView:
 
 
 class LogLadder:
-    """For several threads. A log that was truncated, or of which nothing is known any more, gets a new one.
+    """The ladders of all segments of one log. A log that was truncated, or is not known any more, gets a new one. Thread-safe.
 
     Args:
         active: the ladder of the last segment, up to where the log is read.

@@ -116,9 +116,9 @@ def positions(
         segments: the listing that the ladder's segments are of. A file that was replaced since is found out by its identity.
         ladder: as it is now: the positions are of its edition.
         upto: the next record is looked for below this offset, which is the high watermark.
-        opened: what opened batches have shown so far, for those who ask again and again.
+        opened: what opened batches have shown so far, for a caller that asks again and again.
         reads_uncommitted: the next record may be one of an aborted transaction.
-        now_ms: as of when the append of a next record is looked up that nobody has seen; None: it is not.
+        now_ms: as of when an append that no agent has seen is looked up of a next record; None: it is not.
     """
     times = None if now_ms is None else RecordTimes(segments, now_ms)
     search = _Search(segments, ladder, upto, OpenedBatches() if opened is None else opened, times, reads_uncommitted=reads_uncommitted)

@@ -176,7 +176,7 @@ _Key = tuple[object, ...]
 
 
 class OpenedBatches:
-    """Any thread may call it. ``refused``: how many answers were not given, because a batch is too large to be opened so far."""
+    """Remembers answers about opened batches. ``refused``: how many were not given, as a batch is too large to be opened. Thread-safe."""
 
     def __init__(self) -> None:
         self._answers: OrderedDict[_Key, Answer | str] = OrderedDict()

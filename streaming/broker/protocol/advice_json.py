@@ -42,7 +42,7 @@ class AdviceRow(PublicMessage):
     saved_day: Annotated[Bytes, Heading("Saves a day", 6)] = -1  # bytes on the disks of all replicas; `null` where growth is not known
     segment_bytes: Annotated[Bytes, Heading("Last segments", 11)] = -1  # of the partitions, each by one replica
     sampled_bytes: Annotated[Bytes, Heading("Read", 10)] = -1  # of these
-    compression: Word = ""  # the `compression.type` of the topic or its brokers, if they compress anew
+    compression: Word = ""  # the `compression.type` of the topic or its brokers, if they compress again
     linger_known: Flag = True  # the records have the times of sending
     notes: list[str] = field(default_factory=list)  # sentences: what the prediction depends on, and what was left out
     settings: list[AdvisedSetting] = field(default_factory=list)  # list of `AdvisedSetting`: all that were tried, where topics were named

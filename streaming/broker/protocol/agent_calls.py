@@ -129,7 +129,7 @@ def messages_of(read: Callable[[int], bytes], most: int = MESSAGE_BYTES, *, sing
 class Reason(StrEnum):
     """The reason why an agent does not take part."""
 
-    REFUSED = "refused"  # nobody listens at the address
+    REFUSED = "refused"  # no process listens at the address
     SILENT = "silent"  # no answer in time
     UNRESOLVED = "unresolved"  # the name has no address
     UNTRUSTED = "untrusted"  # its certificate is not trusted

@@ -1,4 +1,4 @@
-"""The messages by which a job, or a query of somebody, plans ranges of what an agent has read, and asks for them."""
+"""The messages by which a job, or a user's query, plans ranges of what an agent has read, and asks for them."""
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -21,7 +21,7 @@ class Selection:
     tools: it has a batch every half a second even where nothing happens.
 
     ``topics``: their names; ``pattern``: a regular expression that has to fit a topic's whole name, as ``subscribePattern`` does;
-    ``partitions``: numbers. What is empty excludes nothing. A pattern may come from somebody else, so it is RE2's, whose time is linear: it
+    ``partitions``: numbers. What is empty excludes nothing. A pattern may come from any client, so it is RE2's, whose time is linear: it
     has neither lookahead nor references back (github.com/google/re2/wiki/Syntax).
     """
 

@@ -38,14 +38,14 @@ class GroupUse(StrEnum):
     """Decided by `streaming.cluster.verdicts.group_bounds`."""
 
     IN_USE = "in_use"  # it has members, or commits in its own rhythm
-    UNATTENDED = "unattended"  # nobody is there, and the next commit is overdue, but not for long
-    ABANDONED = "abandoned"  # nobody is there, and nobody has been there for long, or will miss what it loses
-    THROW_AWAY = "throw_away"  # its name says that nobody comes back to it
+    UNATTENDED = "unattended"  # it has no members, and the next commit is overdue, but not for long
+    ABANDONED = "abandoned"  # it has no members, and has had none for long, or no consumer will miss what it loses
+    THROW_AWAY = "throw_away"  # its name says that no consumer comes back to it
     UNKNOWN = "unknown"  # its coordinator is not read, or nothing shows when it was last used
 
 
 NOBODYS = frozenset({GroupUse.ABANDONED, GroupUse.THROW_AWAY})
-"""Nobody misses what these have not read, or lose: lists say so beside it, and the numbers of a cluster are without them."""
+"""No consumer misses what these have not read, or lose: lists say so beside it, and the numbers of a cluster are without them."""
 
 
 GROUPS_PATH = "/api/v1/groups"
@@ -263,7 +263,7 @@ class GroupPartition(PublicMessage):
     next_segment: Id = -1  # the base offset of the segment of that batch
     next_position: Count = -1  # the position of that batch in its segment
     next_expired_ms: Duration = -1  # how old the next record was at least when it was written, if its topic keeps records for less; `null`
-    # if it came in time, or if nobody saw it come
+    # if it came in time, or if no agent saw it come
     lost_records: Count = -1  # deleted before they were read; `null` where only offsets are known
     lost_offsets: Count = 0  # likewise in offsets; of a share group at most so many
     buffered_records: Count = -1  # deleted, and perhaps in the memory of its consumers: lost if they are restarted; `null` where only
@@ -290,7 +290,7 @@ class GroupPartition(PublicMessage):
     retention_bytes: Bytes = -1  # likewise
     history: Word = ""  # why the committed offset is not valid any more: `made_anew`, its topic was; `cut_off`, its log lost what
     # the group had read; perhaps not valid: `parted`, the log has a later epoch from below the offset on; `resumed`, its topic
-    # was made anew, and the first offset that was committed there is that of the old topic; `null` if it is valid, or nothing shows why not
+    # was made again, and the first offset that was committed there is the old topic's; `null` if it is valid, or nothing shows why not
     history_epoch: Id = -1  # the leader epoch that began then
     history_ms: Moment = -1  # when that epoch began, or the topic was created
     history_at: Id = -1  # where that epoch begins in the log, or that first offset
@@ -308,7 +308,7 @@ class GroupPartition(PublicMessage):
     held_by: HoldingTransaction | None = None  # that transaction, a `HoldingTransaction`; `null` if it is not known
     pending: list[PendingOffset] = field(default_factory=list)  # list of `PendingOffset`: commits that wait in open transactions
     moves: list[MovedOffset] = field(default_factory=list)  # list of `MovedOffset`: how its offset was moved within a day, and not by
-    # reading, as far as somebody should know; the last one last
+    # reading, as far as an operator should know; the last one last
     batch: BatchCheck | None = None  # a `BatchCheck` of the next record's batch; `null` if it was not checked
     verdict: Verdict = ""  # the worst of its findings, as in [groups.md](groups.md)
     severity: Word = ""  # of that finding; `null` for what needs no look
@@ -478,9 +478,9 @@ class GroupVerdict(IntEnum):
     PERHAPS_LOST = 18  # offsets were deleted that may all have been markers
     NOT_COMMITTED = 19  # it is assigned and was never committed, and its log has records
     CATCHING_UP = 20  # it reads more than is appended
-    BETWEEN_RUNS = 21  # nobody is there, as usual at this time
+    BETWEEN_RUNS = 21  # it has no members, as usual at this time
     ONLY_MARKERS = 22  # only markers or aborted records are left
-    NO_OFFSETS = 23  # nothing is committed, and nobody is there who would
+    NO_OFFSETS = 23  # nothing is committed, and no consumer is there that would
     FINE = 24  # nothing is left, or it goes on
     LEFT_OVER = 25  # no member subscribes to its topic; a group is so if all of its partitions are
 
@@ -491,12 +491,12 @@ class GroupVerdict(IntEnum):
 
     @property
     def is_finding(self) -> bool:
-        """Whether somebody should look at it."""
+        """Whether an operator should look at it."""
         return self < GroupVerdict.UNKNOWN
 
 
 FINDINGS = frozenset(each.label for each in GroupVerdict if each.is_finding)
-"""The labels of verdicts that somebody should look at."""
+"""The labels of verdicts that an operator should look at."""
 
 NOT_KNOWN = frozenset({GroupVerdict.UNKNOWN.label, GroupVerdict.PERHAPS_LOST.label})
 """The labels of verdicts by which something is not known here that a log dir, an agent or time may show.
@@ -506,5 +506,5 @@ What was never committed is on no disk, and healthy groups have such partitions:
 
 
 def is_finding(message: GroupFinding | GroupSummary | GroupPartition) -> bool:
-    """Whether somebody should look at what a message says."""
+    """Whether an operator should look at what a message says."""
     return message.verdict in FINDINGS

@@ -65,7 +65,7 @@ log is gone, or is only not counted yet.
 
 
 def is_counted(topic: str) -> bool:
-    """Whether agents count the records of its logs. The metadata log gets a batch twice a second, and nobody has offsets in it."""
+    """Whether agents count the records of its logs. The metadata log gets a batch twice a second, and no group has offsets in it."""
     return topic != METADATA_TOPIC
 
 

@@ -13,7 +13,7 @@ from streaming.broker.protocol.status_json import ClusterEvent, Problem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptTransaction(Message):
-    """An open transaction that needs somebody, or may: ``log`` is topic-partition, and ``last_ms`` when it was last appended to.
+    """An open transaction that needs an operator, or may: ``log`` is topic-partition, and ``last_ms`` when it was last appended to.
 
     ``uncovered_ms``: since when no coordinator is known to end it. ``hangs``, ``stuck``: what was certain of it at ``at_ms``, -1 never.
     """

@@ -38,9 +38,9 @@ from streaming.broker.protocol.status_json import AnswerHead, Problem, SomeRows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwayBroker(PublicMessage):
-    """A broker whose log dirs nobody holds. What depends on the time is judged as of the page's, as a broker finds it that starts then."""
+    """A broker whose log dirs no process holds. What depends on the time is judged as of the page's, as by a broker that starts then."""
 
-    broker: int  # whose log dirs nobody holds: it is stopped, or they are a copy
+    broker: int  # whose log dirs no process holds: it is stopped, or they are a copy
     last_ms: int = -1  # its last sign of life: its files are as of then
     ended_ms: int = -1  # by when its process had ended, `null` if it was not seen to end
 
@@ -84,7 +84,7 @@ class PartitionRow(PublicMessage):
     last_stable_offset: Annotated[Id, Heading(sort=DESC)] = -1  # likewise
     unread_offsets: Annotated[Count, Heading("Held back", 5, DESC, "H")] = -1  # high watermark less last stable offset: what readers of
     # committed data do not see
-    unread_more: Flag = False  # that is a lower bound: the high watermark is of a checkpoint, and nobody here shows how far it has come
+    unread_more: Flag = False  # that is a lower bound: the high watermark is of a checkpoint, and nothing here shows how far it has come
     open_transactions: Annotated[Count, Heading("Open", 9, DESC, "O")] = -1  # how many
     hanging_transactions: Annotated[Count, Heading("Hanging", 13, DESC, "G")] = -1  # how many of them
     last_append_ms: Annotated[Moment, Heading("Last append", 6, DESC, "L")] = -1  # when
@@ -245,7 +245,7 @@ ANSWERS = YES, NO, UNKNOWN = ("yes", "no", "unknown")
 """Words for what may not be known."""
 
 NOT_YET = "not_yet"
-"""Of a use: nobody has used it, and it is too young to be called unused."""
+"""Of a use: it was never used, and is too young to be called unused."""
 
 MOST_READERS = 1000
 """The most groups of one topic that are named: those in trouble first."""
@@ -292,8 +292,8 @@ class TopicRow(PublicMessage):
     last_commit_ms: Annotated[Moment, Heading("Last commit", WIDE + 5, DESC, "C")] = -1  # the last one of any group, in any partition
     readers: Annotated[Names, Heading("Read by", WIDE + 6, least=8)] = field(default_factory=list)  # groups in use with offsets in it, or
     # that are assigned some of it
-    quiet_ms: Annotated[Moment, Heading("Quiet since", WIDE + 7, ASC, "Q")] = -1  # since when nobody appended, and no commit is seen
-    used: Annotated[Word, Heading("Used", WIDE + 8, choices=(*ANSWERS, NOT_YET))] = ""  # whether somebody appended or committed
+    quiet_ms: Annotated[Moment, Heading("Quiet since", WIDE + 7, ASC, "Q")] = -1  # since when no client appended, and no commit is seen
+    used: Annotated[Word, Heading("Used", WIDE + 8, choices=(*ANSWERS, NOT_YET))] = ""  # whether a client appended or committed
     # within `unused_ms`, or a group in use reads it: `yes`, `no`, `unknown`, or `not_yet` if it was made within that time and is empty
     used_why: Sentence = ""  # why that is not known
     advised: Annotated[Sentence, Heading("Advised", WIDE + 10, rare=True)] = ""  # of `segtail topics --advise`: a producer's setting,

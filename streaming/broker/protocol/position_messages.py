@@ -1,4 +1,4 @@
-"""The messages by which whoever reads logs by positions plans, and gets what lies between two of them. An agent keeps nothing of it.
+"""The messages by which a reader of logs by positions plans, and gets what lies between two of them. An agent keeps nothing of it.
 
 Positions travel packed (`streaming.common.log_positions.pack`). They are those of one broker, whose log dirs several agents may share.
 """
@@ -19,7 +19,7 @@ MOST_AT_ONCE = 4_096
 """The most excerpts and parts of one message of an answer."""
 
 SKIPPED, TRUNCATED, GONE = "skipped", "truncated", "gone"
-"""What is missing: bytes that nobody has read, what was read and is cut off, or a whole log that was read."""
+"""What is missing: bytes that were never read, what was read and is cut off, or a whole log that was read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class RestartRow(PublicMessage):
     broker: Annotated[Id, Heading("Broker", 1)]  # which
     verdict: Annotated[Word, Heading("Verdict", 2)]  # `safe`, `unsafe` if there are `reasons`, else `unknown` if there are `doubts`
     running: bool = True  # it serves now
-    hangs: bool = False  # it does not, and nobody has fenced it yet: its copy of the metadata log does not grow while others do
+    hangs: bool = False  # it does not, and no controller has fenced it yet: its copy of the metadata log does not grow while others do
     reasons: list[RestartFact] = field(default_factory=list)  # list of `RestartFact`: why not, the worst first, as by `REASONS`
     costs: list[RestartFact] = field(default_factory=list)  # list of `RestartFact`: what happens, and is no reason, or is accepted
     behind: list[RestartFact] = field(default_factory=list)  # list of `RestartFact`: what its last start has not caught up with yet

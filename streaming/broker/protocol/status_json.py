@@ -130,7 +130,7 @@ class AgentState(PublicMessage):
     brokers: list[int] = field(default_factory=list)  # those whose log dirs it watches
     behind_bytes: int = -1  # what it has published and the numbers do not hold yet
     behind_ms: int = -1  # for how long the oldest of that has waited
-    problems: list[str] = field(default_factory=list)  # words for what keeps it away, or needs somebody's care
+    problems: list[str] = field(default_factory=list)  # words for what keeps it away, or needs an operator
     explanation: str = ""  # a sentence about the first of them
 
 

@@ -178,7 +178,7 @@ class ProcessStatus(Message):
     """Whether a broker's process is there, by the locks of its log dirs (`streaming.rules.broker_process`).
 
     ``why``: the reason where that is not known. ``since_ms``: when it was first seen so, at most one look after it came true, -1 where that
-    is not known; ``last_ms``: its last sign of life, -1 for none. ``free``: ids of the log dirs that nobody holds. Unix milliseconds.
+    is not known; ``last_ms``: its last sign of life, -1 for none. ``free``: ids of the log dirs that no process holds. Unix milliseconds.
     ``before``: the epoch of the registration that its broker had when it last had no process, -1 if that is not known. ``keeps_metadata``:
     one of ``free`` has the node's metadata log.
     """

@@ -42,7 +42,7 @@ class FoundSegment:
 
 
 class Findings:
-    """All findings of one log dir. For one thread.
+    """All findings of one log dir. Only one thread uses it.
 
     Args:
         there: whether the file of a segment is still at its path.

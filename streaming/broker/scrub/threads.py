@@ -249,7 +249,7 @@ class PassProgress:
 
 
 class LogDirScrub:
-    """The scrub of one log dir. For one thread: it calls `step` again and again, and rests between.
+    """The scrub of one log dir. Only one thread uses it: it calls `step` again and again, and rests between.
 
     Args:
         every_ms: a pass begins this long after the previous one began, or when that is finished.
@@ -519,7 +519,7 @@ class DirThread:
             log.warning("progress of the scrub cannot be saved", extra={"path": str(self._keep_in), "error": str(error)})
 
     def waits(self, now: float) -> tuple[str, float]:
-        """The file of the current call, and for how many seconds this method has seen that call; "" if there is none. For one thread."""
+        """The file of the current call, and for how many seconds this method has seen it; "" if there is none. Only one thread calls it."""
         path, count = self._calls.path, self._calls.count
         if path is None or (path, count) != self._last_call[:2]:
             self._last_call = (path, count, now)
@@ -530,7 +530,7 @@ class Scrub:
     """All threads of an agent.
 
     Args:
-        directory: where they store their progress; None: nowhere, so that each process begins anew.
+        directory: where they store their progress; None: nowhere, so that each process begins from scratch.
     """
 
     def __init__(self, log_dirs: LogDirs, options: ScrubOptions, directory: Path | None, clock_ms: Callable[[], int]) -> None:
@@ -556,7 +556,7 @@ class Scrub:
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def reports(self) -> list[ScrubReport]:
-        """How far the scrub of each log dir has come. For any thread."""
+        """How far the scrub of each log dir has come. Any thread may call it."""
         log_dirs = {log_dir.path: log_dir for log_dir in self._log_dirs}
         with self._asking:
             now = time.monotonic()
