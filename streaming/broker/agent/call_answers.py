@@ -39,7 +39,7 @@ _decoding = threading.Lock()
 
 
 def answers(service: Service, count_rows: Callable[[int], object] = lambda _: None) -> Mapping[str, Answer]:
-    """The answers of a service. For several threads."""
+    """The answers of a service, by their calls. They are thread-safe."""
     log_dirs, about_groups = service.watcher.log_dirs, service.about_groups
     room = threading.BoundedSemaphore(AT_ONCE)
     slow = threading.BoundedSemaphore(AT_ONCE)  # for answers that wait for a disk: they hold up no rows

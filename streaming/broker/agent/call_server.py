@@ -75,10 +75,10 @@ ANSWER_SECONDS = 120.0
 SCAN_SECONDS = 3600.0
 
 AGE_SECONDS = 3600.0
-"""A connection is made anew after this time, with the certificates that the files hold then."""
+"""A connection is made again after this time, with the certificates that the files hold then."""
 
 TOLD_SECONDS = 0.1
-"""A call that takes longer is worth a line for whoever wants to know what an agent does."""
+"""A call that takes longer is worth a line for an operator who wants to know what an agent does."""
 
 AT_ONCE_BYTES = 64 << 10
 """Messages are handed to the network together up to this size."""
@@ -108,7 +108,7 @@ class AgentServer:
     Args:
         answers: those to the calls that the agent knows, by their names.
         security: the certificates for TLS, and the tokens of which each call has to present one.
-        pages: what it tells about itself to whoever has a token, None where that has an address of its own.
+        pages: what it tells about itself to clients that have a token, None where that has an address of its own.
 
     Raises:
         OSError: nothing can listen there.
@@ -222,7 +222,7 @@ class _Call(Handler):
                 self._refuse(Refusal(HTTPStatus.SERVICE_UNAVAILABLE, what, Reason.BUSY))
             else:
                 self._answer, self._principal = answer, principal
-                if (most := _LARGE_REQUESTS.get(self._call)) is not None:  # whoever has no token sends no more than others
+                if (most := _LARGE_REQUESTS.get(self._call)) is not None:  # a client without a token sends no more than others
                     self.request.connection.set_max_body_size(most)  # type: ignore[union-attr]
 
     async def get(self) -> None:

@@ -25,7 +25,7 @@ DEFECT_SECONDS = 60.0
 
 
 class DirThreads:
-    """One thread for each log dir, which does one step after another.
+    """Threads, one for each log dir, of which each does one step after another.
 
     Args:
         what: the work, as a part of the threads' names.
@@ -90,7 +90,7 @@ class Failure:
 
 
 class DirLogs(Generic[W]):
-    """What some work keeps of each log in one log dir. For the thread of the log dir; others may read ``all`` and ``failures``.
+    """What some work keeps of each log in one log dir. Only the thread of the log dir changes it; others may read ``all`` and ``failures``.
 
     Args:
         tails: the logs that are watched at this moment, in all log dirs, as `streaming.broker.watcher.departures.WatchedLogs.all` returns
@@ -181,7 +181,7 @@ R = TypeVar("R")
 
 
 class DirCalls:
-    """For several threads. The threads of the log dirs are started with the first call and end with the process."""
+    """Makes calls into log dirs on a thread for each, which starts with the first call and ends with the process. Thread-safe."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._queues: dict[Path, SimpleQueue[tuple[Future[Any], Callable[[], Any]]]] = {path: SimpleQueue() for path in paths}

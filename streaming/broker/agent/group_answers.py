@@ -212,7 +212,7 @@ BATCH_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class GroupAnswers:
-    """Called from the threads of the server.
+    """Answers the calls about consumer groups, on the threads of the server.
 
     Args:
         tails: the logs that are watched at this moment.

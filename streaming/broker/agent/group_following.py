@@ -141,7 +141,7 @@ def published(tail: Tail) -> int:
 # --- follows one log of a group coordinator: reads it from its first byte up to what the watcher has published of it, then on. It begins
 # again when reading did not just go on for the watcher, as after a truncation, and after bytes that are no batch. A log that was away is
 # begun again too: tombstones that were written meanwhile may be cleaned by then. Where records were cleaned before they were read, it is
-# read anew beside: what was known counts until then.
+# read from its first byte beside: what was known counts until then.
 
 
 log = logging.getLogger(__name__)
@@ -150,7 +150,7 @@ PIECE_BYTES = 512 << 10
 """How much is read and parsed at once: other threads wait for parts of that time."""
 
 ANEW_SECONDS = 10.0
-"""How long a log is left alone at least that was read anew. One that is cleaned all the time is read anew for a tenth of the time."""
+"""How long a log is left alone at least after it was read again. One that is cleaned all the time is read again a tenth of the time."""
 
 _REST = 9
 
@@ -168,7 +168,7 @@ class ReplayedLog:
         self._lock = threading.Lock()  # protects the replay; it is never held while a file is read
         self._reading = ReplayReading(tail, new(None), self._lock)
         self._anew: ReplayReading | None = None
-        self._due = False  # whether to read it anew
+        self._due = False  # whether to read it from its first byte again
         self._begun = self._rested = 0.0  # when that began last, and when it may begin again
         self._read = False
 

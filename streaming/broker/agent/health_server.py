@@ -22,7 +22,7 @@ from streaming.errors import UsageError
 
 
 class AgentMetrics:
-    """Counters that the agent's parts increment, and values that are computed when the page is made. For several threads."""
+    """Counters that the agent's parts increment, and values that are computed when the page is made. Thread-safe."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -59,7 +59,7 @@ HEALTHY_SECONDS = 60.0
 
 
 class Pulse:
-    """The time of the watcher's last sign of life. For several threads."""
+    """The time of the watcher's last sign of life. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -87,7 +87,7 @@ class Pulse:
 
 
 class HealthPages:
-    """What an agent answers about itself. For several threads."""
+    """What an agent answers about itself. Thread-safe."""
 
     def __init__(self, metrics: AgentMetrics, pulse: Pulse) -> None:
         self.metrics = metrics

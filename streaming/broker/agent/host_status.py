@@ -136,7 +136,7 @@ def _end(tail: Tail) -> int:
 # thread, segment after segment. When one is done, the broker writes a producer snapshot at the offset after it
 # (`LogLoader.recoverSegment`), and only this start writes one after its registration. So a segment is done if a snapshot after its base
 # offset is younger than that. Inside a segment nothing on disk shows how far it is: all of it is left until it is done. While the broker
-# reads one, it writes its index anew (`LogSegment.recover`).
+# reads one, it writes its index from scratch (`LogSegment.recover`).
 
 
 MOST_NAMED = 10
@@ -177,7 +177,7 @@ class _Log:
 
 
 class DirRecovery:
-    """The starts of a broker with one log dir. For one thread."""
+    """The starts of a broker with one log dir. Only one thread uses it."""
 
     def __init__(self) -> None:
         self.rate = -1.0
@@ -279,8 +279,7 @@ log = logging.getLogger(__name__)
 
 
 class RestartStatus:
-    """Only the watcher's thread uses it.
-
+    """What starts of brokers cost, and how far they have come. Only the watcher's thread uses it.
     Args:
         points: the recovery points of logs.
     """
@@ -397,11 +396,11 @@ _OF_CONTENTS = ("checkpoint_ms", "free", "capacity", "delete", "stray", "future"
 
 
 class HostStatus:
-    """Refreshed by the watcher's thread; other threads may read its values.
+    """The status of a host: its log dirs and brokers. The watcher's thread refreshes it; other threads may read its values.
 
     Args:
         tails: the logs that are watched, as `streaming.broker.watcher.departures.WatchedLogs.all` returns them.
-        points: the recovery points of logs; None if nobody asks what a restart costs.
+        points: the recovery points of logs; None if no job asks what a restart costs.
         processes: looks at the processes of the brokers; one of its own if it is None.
     """
 

@@ -49,7 +49,7 @@ class Place:
 
 
 class Jobs:
-    """All jobs, each of one principal. Safe to use from several threads.
+    """All jobs, each of one principal. Thread-safe.
 
     Only one run of a job's query is served: of two that took turns, each would lose what the other has. A run that is not known takes over
     at once: it is a query that was started again, and the run before it is dead. If a run that was replaced still sends requests, both are

@@ -54,7 +54,7 @@ _NOTHING = _Known(_GONE, None, 0)
 
 
 class RecordTotals:
-    """For several threads.
+    """The totals of records of all logs, and which have changed since which version. Thread-safe.
 
     Args:
         logs: the ladders of all logs.

@@ -398,7 +398,7 @@ class Parts:
         if self._scrub is not None:
             self._scrub.start(self._ending.event)
             resources.callback(self._scrub.join, END_SECONDS)
-        resources.callback(self._ending.end)  # before they are waited for: an agent that cannot listen was ended by nobody
+        resources.callback(self._ending.end)  # before they are waited for: an agent that cannot listen got no signal
 
     def run(self) -> None:
         """Do all periodic work except the watcher's, until the agent is stopped."""

@@ -107,7 +107,7 @@ def _what_hinders(path: Path) -> str:
 
 
 class Rights:
-    """Logs what has become unreadable, each file once while it stays so. For one thread; any thread may read ``count``."""
+    """Logs what has become unreadable, each file once while it stays so. Only one thread uses it; any may read ``count``."""
 
     def __init__(self, log_dirs: LogDirs) -> None:
         self._log_dirs = log_dirs

@@ -17,7 +17,7 @@ from streaming.errors import FencedError, SegtailError
 
 
 class Polls:
-    """Shared by the watcher's thread, which polls, and the threads that request a poll."""
+    """The polls that are requested, begun and done. The watcher's thread, which polls, and threads that request a poll share it."""
 
     def __init__(self) -> None:
         self._wanted = threading.Event()
@@ -40,12 +40,12 @@ class Polls:
             return self._begun > 0 and self._changed.wait_for(lambda: self._done >= wanted, seconds)
 
     def rest(self, seconds: float) -> None:
-        """For the watcher's thread: wait so long, or until a poll is requested."""
+        """Wait so long, or until a poll is requested. Only the watcher's thread calls it."""
         self._wanted.wait(seconds)
 
     @contextmanager
     def polling(self) -> Iterator[None]:
-        """For the watcher's thread: the body is one poll. A thread and the one that replaces it may both be in a poll at the same time."""
+        """Count the body as one poll, of the watcher's thread. It and the one that replaces it may both be in a poll at the same time."""
         with self._changed:
             self._begun += 1
             number = self._begun
@@ -84,7 +84,7 @@ BACKLOG_PAUSE_SECONDS = 0.5
 class BacklogPace:
     """Limits how fast a backlog is read: at most half of the time and at most a given rate. New data is read as usual.
 
-    For one thread. All times are seconds of a monotonic clock.
+    Only one thread uses it. All times are seconds of a monotonic clock.
 
     Args:
         rate: bytes per second.
@@ -132,7 +132,7 @@ class PollingThread:
         self.calls = ThreadCalls()
         """The file of Kafka that is being read."""
         self.error: Exception | None = None
-        """The reason why the thread ended, if nobody stopped it."""
+        """The reason why the thread ended, if it was not stopped."""
         self._pace = BacklogPace(read_rate, POLL_BYTES)
         self._pulse = pulse
         self._stop = stop

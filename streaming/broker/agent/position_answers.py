@@ -1,6 +1,6 @@
-"""An agent's answers to whoever reads logs by positions: how far they can be read, and what lies between two positions of each.
+"""An agent's answers to readers of logs by positions: how far they can be read, and what lies between two positions of each.
 
-Both are functions of the disk and their arguments. Nothing is kept of who asks: what is kept of the disk spares work alone.
+Both are functions of the disk and their arguments. Nothing is kept of the client: what is kept of the disk spares work alone.
 """
 
 import logging
@@ -43,7 +43,7 @@ _NOTHING = Selection(topics=("",))
 
 
 class PositionAnswers:
-    """For several threads.
+    """Answers how far logs can be read, and what lies between positions. Thread-safe.
 
     Args:
         name: of the agent.

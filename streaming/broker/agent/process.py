@@ -33,7 +33,7 @@ NEW_OBJECTS = 50_000
 
 
 def collect_rarely() -> None:
-    """For the whole process: with Python's own numbers, a fifth of a poll of 1,000 logs that grow was spent on such looks."""
+    """Make Python look for garbage less often: with its own numbers, a fifth of a poll of 1,000 logs that grow was spent on that."""
     gc.set_threshold(NEW_OBJECTS, 20, 20)
 
 

@@ -15,7 +15,7 @@ _WHY_LENGTH = 500
 
 
 class ProcessWatch:
-    """For the watcher's thread: a call into a log dir may not return.
+    """Looks whether brokers' processes are there. Only the watcher's thread uses it, as a call into a log dir may not return.
 
     Args:
         ask: returns the answer about the lock of a log dir; raises OSError if no descriptor is free.

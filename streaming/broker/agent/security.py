@@ -44,7 +44,7 @@ class Security:
 
 
 OPEN = Security(None, None)
-"""For loopback: everyone on this machine may send requests."""
+"""No certificates and no tokens, for loopback alone: everyone on this machine may send requests."""
 
 
 def open_security(files: ServerFiles, listen: Address) -> Security:

@@ -48,7 +48,7 @@ from streaming.kafka.formats.names import TRANSACTION_TOPIC
 
 
 class Allowance:
-    """A token bucket for each principal. For several threads.
+    """A token bucket for each principal. Thread-safe.
 
     Args:
         most: how many at once.
@@ -92,7 +92,7 @@ _ASKS_ALL = StatusRequest()
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One agent. Called from the threads of the server.
+    """Answers the calls of jobs to one agent, on the threads of the server.
 
     A job plans and reads behind what has arrived in its own fold. So events that a read lost on its way, or that an unreachable agent could
     not send, come again with the next range.
@@ -207,7 +207,7 @@ class Service:
             if not self.beginnings.take(principal):
                 raise AgentError("too many jobs begin at the same time: it is tried again", Reason.BUSY)
             if self.jobs.furthest() < 0:
-                self.journal.clear()  # nobody waits for what is there
+                self.journal.clear()  # no job waits for what is there
             job = f"{principal}\t{request.consumer}"  # one of the same name with another token is another job
             beginning = Beginning(StartFrom(request.start_from), request.resumed, job, _ends(request))
             self.jobs.note_beginning(principal, request.consumer, request.run, watcher.begin(beginning), watcher)

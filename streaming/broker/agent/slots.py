@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 
 class Slots:
-    """Safe to use from several threads.
+    """Counts the slots in use, of each principal and of all. Thread-safe.
 
     Args:
         most: the most slots that are in use, of all principals.

@@ -17,7 +17,7 @@ def running_configs(log_dirs: LogDirs, given: Callable[[int], bool] = lambda _: 
     """Makes the configurations of a broker's topics, with what the process was started with that runs with these log dirs.
 
     Args:
-        given: whether options say what a broker is started with, so that nobody has to be told to give it.
+        given: whether options say what a broker is started with, so that no operator has to be told to give it.
     """
     brokers = RunningBrokers(given=given)
     return lambda broker: TopicConfigs(broker, None, running=lambda: brokers.configs(broker, log_dirs.of(broker)))

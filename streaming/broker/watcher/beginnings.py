@@ -155,7 +155,7 @@ class TakingUp:
     Args:
         unmet: what jobs want of logs that could not be read when they began.
         opens: whether it has to be known what is open where reading of a log begins.
-        once: nobody looks again, so that what is being made is taken as it is.
+        once: no poll follows, so that a log that is being made is read as it is.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Publishes FOUND events: the list of a log's segments, and its values in other files and in the metadata log.
 
 A FOUND event is published at the first check of a log, for a new job, and when something changes. A log is checked again only for a
-reason: its directory was listed anew, its first batch was written, a checkpoint has another offset for it, or the metadata log has another
+reason: its directory was listed again, its first batch was written, a checkpoint has another offset for it, or the metadata log has another
 leader or configuration. The high watermark is published with appends. It is published alone only if nothing was appended for a while.
 """
 
@@ -51,7 +51,7 @@ MOST_LOOK_SECONDS = 1.0
 
 
 class ListTime:
-    """For one thread. ``clock``: seconds of a clock that only goes forward."""
+    """The time that a poll may spend on lists. ``clock``: seconds of a clock that only goes forward. Only one thread uses it."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -229,7 +229,7 @@ class LogCatalog:
 
         Args:
             tails: as `streaming.broker.watcher.departures.WatchedLogs.all` returns them.
-            changed: the indexes of those with other offsets in a checkpoint, None if nobody has looked.
+            changed: the indexes of those with other offsets in a checkpoint, None if they were not read.
             moving: as `streaming.broker.watcher.registry.LogRegistry.moving`.
         """
         others, version = tails is not self._tails, self._cluster.version()
@@ -333,7 +333,7 @@ class FoundPublisher:
 
         Args:
             moving: as `streaming.broker.watcher.registry.LogRegistry.moving`.
-            at_once: somebody waits for it: every log that may have changed is checked now.
+            at_once: a caller waits for it: every log that may have changed is checked now.
             full: only what is decided is looked at, because nothing more may be published now.
         """
         now = self._clock_ms()

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 class Publisher:
     """Publishes what the watcher has read: events, where the logs stand behind them, and what is gone, all at once.
 
-    For the watcher's thread. Logs whose cursors ask for it are put to those that are replayed.
+    Logs whose cursors ask for it are put to those that are replayed. Only the watcher's thread uses it.
     """
 
     def __init__(self, journal: Journal, cluster: Cluster, replaying: Replaying) -> None:
@@ -133,8 +133,7 @@ class Queue:
 
 
 class GrownLogs:
-    """For the watcher's thread.
-
+    """Reads live logs that have grown, then backlogs, and publishes what it read. Only the watcher's thread uses it.
     Args:
         is_full: whether so much that is published waits for jobs that no more has to be read: what is read in spite of that may be dropped
             before a job has it.

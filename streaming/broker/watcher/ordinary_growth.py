@@ -207,7 +207,7 @@ class _ReadFiles:
 
 
 class OrdinaryReader:
-    """For the watcher's thread.
+    """Reads ordinary logs that have grown, many at once. Only the watcher's thread uses it.
 
     Args:
         buffer: is used again and again; a log that has grown by more is left.

@@ -106,7 +106,7 @@ class Scope:
     """Which logs are watched, and how thoroughly.
 
     ``wants``: whether the directory of a live log is watched. ``opens``: whether it has to be known what is open where reading of a log
-    begins; for other logs nothing is published as open there. ``once``: nobody waits for the first logs while the last ones are checked,
+    begins; for other logs nothing is published as open there. ``once``: no job waits for the first logs while the last ones are checked,
     and no later poll corrects this one. So all lists are published in one poll, every time index is compared with its segment, and nothing
     is published about events before the reading.
     """

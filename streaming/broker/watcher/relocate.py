@@ -79,7 +79,7 @@ def rewind(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Relocati
 def _shared(tail: Tail, segments: Sequence[Segment], buffer: Bytes) -> BatchBoundary:
     """The end of the part that was read and that the log still has."""
     if not tail.cursor.log.topic_id and not any(tail.is_at(segment) for segment in segments):
-        return beginning(segments[0])  # without topic ids nothing else shows that the topic was deleted and made anew
+        return beginning(segments[0])  # without topic ids nothing else shows that the topic was deleted and made again
     cursor, parted = tail.cursor, epoch_below(tail)
     boundary = find_offset(segments, cursor.next_offset if parted is None else parted, buffer)
     if parted is not None or boundary.next_offset < cursor.next_offset or not cursor.anchor or boundary.anchor == cursor.anchor:
@@ -97,7 +97,7 @@ def _bytes_between(boundary: BatchBoundary, tail: Tail) -> int:
 
 
 # --- decides whether a directory contains the log that was read in it before, if its topic id does not show it. A broker writes
-# ``partition.metadata`` anew when it starts, for a log from before topics had ids, or after somebody has removed the file. People remove it
+# ``partition.metadata`` again when it starts, for a log from before topics had ids, or after an admin has removed the file, as people do
 # because of an InconsistentTopicId. The files stay the same, and so does the log.
 
 
@@ -197,7 +197,7 @@ def relocate(tail: Tail, segments: tuple[Segment, ...], buffer: Bytes) -> Reloca
 
 
 def _begins_below(boundary: BatchBoundary, offset: int) -> bool:
-    """Whether the batch at a boundary begins below an offset that lies in it: no compaction leaves that, so the log is written anew."""
+    """Whether the batch at a boundary begins below an offset that lies in it: no compaction leaves that, so it is written again."""
     with boundary.segment.open() as file:
         prefix = file.read(boundary.position, PREFIX_BYTES)
     return len(prefix) == PREFIX_BYTES and read_base_offset(prefix) < offset

@@ -85,7 +85,7 @@ class Structure:
         return hints | found
 
     def stop(self) -> None:
-        """Stop inotify; nobody waits for that."""
+        """Stop inotify, without waiting for its end."""
         for watch in self._watches:
             watch.stop()
 
@@ -96,7 +96,7 @@ class Structure:
 
 
 class LogDirWatch:
-    """Finds what changed in one log dir since the last look. For one thread.
+    """Finds what changed in one log dir since the last look. Only one thread uses it.
 
     Args:
         path: the log dir as the user gave it; hints are this path and those of partition directories in it.
@@ -172,7 +172,7 @@ class LogDirWatch:
 class InotifyHints(FileSystemEventHandler):
     """What inotify says of a log dir and the directories in it, by an observer of watchdog's for this log dir alone.
 
-    It begins, and ends, in a thread of its own: a disk that does not answer holds up nobody else, and then its hints are missed.
+    It begins, and ends, in a thread of its own: a disk that does not answer delays no other log dir, and then its hints are missed.
 
     Args:
         path: the log dir, as the user gave it.

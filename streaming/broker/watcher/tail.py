@@ -690,7 +690,7 @@ class Tail:
         self.owes_list = False
 
     def note_high_watermark(self, high_watermark: int) -> None:
-        """Note the high watermark, as the checkpoint of its log dir has it; whoever reads a damaged one has none."""
+        """Record the high watermark, as the checkpoint of its log dir has it; a damaged checkpoint gives none."""
         self.high_watermark = max(high_watermark, -1)
 
     # --- what is published of it

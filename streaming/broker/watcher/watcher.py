@@ -130,7 +130,7 @@ def _named(election: UncleanElection) -> dict[str, object]:
 
 
 RESCAN_MS = 60_000
-"""How often everything is listed anew."""
+"""How often everything is listed again."""
 
 LISTING_MS = 1_000
 """The shortest time between two listings of the log dirs while directories come and go in them."""
@@ -159,7 +159,7 @@ class _Waiting:
 
 
 class Watcher:
-    """One thread calls `poll` again and again. Other threads may call `begin`, `check_all` and methods that only read."""
+    """Follows the logs. One thread calls `poll` again and again. Others may call `begin`, `check_all` and methods that only read."""
 
     def __init__(
         self,
@@ -336,7 +336,7 @@ class Watcher:
                 if not self._answered and not any(tail.away or not tail.resumed for tail in self.tails()):
                     self._inventories.forget_others(self.tails())
                 self._answered = requested
-            more = self._scan(budget - self.backlog_bytes) or more  # nobody waits for that
+            more = self._scan(budget - self.backlog_bytes) or more  # no job waits for that
         return more
 
     def close(self) -> None:
