@@ -145,7 +145,7 @@ def begun_anew(state: LogState, row: EventRow, offset: int) -> LogState:
     if gone <= 0 or row.leads == 0:
         return after
     log.warning(
-        "a log has begun anew below its former high watermark",
+        "a log has begun again below its former high watermark",
         extra={"log": f"{row.topic}-{row.partition}", "broker": row.broker, "offset": offset, "gone": gone},
     )
     return replace(after, truncations=state.truncations + 1, truncated_committed=plus(state.truncated_committed, gone))

@@ -35,7 +35,7 @@ def check_version(what: str, version: int, read: int) -> None:
     if version != read:
         raise CheckpointError(
             f"the checkpoint's {what}: version {version}, this segtail reads {read}: use the segtail that wrote it, "
-            "or name another checkpoint to begin anew"
+            "or name another checkpoint to begin from scratch"
         )
 
 

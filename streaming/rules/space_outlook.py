@@ -289,7 +289,7 @@ def _gone(logs: SegmentColumns, timed: Floats, sized: Floats, pace: Floats, roll
 
 
 def _after_size(logs: SegmentColumns, both: Longs, surplus: Floats, expires: Floats, gone: Floats) -> None:
-    """Of logs with both limits: the time counts for what the size has left, which may have taken a segment that held the others up."""
+    """Set when segments of logs with both limits go: time counts for what size has left, and may have taken one that blocked others."""
     before = np.zeros(len(both))
     for rank in range(int(logs.count[both].max(initial=0))):
         there = logs.count[both] > rank

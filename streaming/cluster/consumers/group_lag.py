@@ -257,7 +257,7 @@ class Done(NamedTuple):
 
 
 def starts(rows: CommitRows, log_start: Longs) -> Longs:
-    """From which offset on each commit has something to read: from the log start if that is later, and not what is done already."""
+    """The offset from which each commit has something to read: the log start if that is later, and not what is done already."""
     found = np.maximum(rows.offset, log_start)
     for row in np.flatnonzero(rows.share & (rows.offset >= 0) & (rows.delivered > 0)).tolist():
         found[row] = after(rows.done[row] or (), int(found[row]))
@@ -388,7 +388,7 @@ WAITS_MS = 60_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Offsets:
-    """``offset``: `ABSENT` for none. Of a share group, what it is done with after it belongs to it."""
+    """Offsets of commits. ``offset``: `ABSENT` for none. Of a share group, what it is done with after it belongs to it."""
 
     offset: Longs
     delivered: Longs

@@ -539,7 +539,7 @@ def _place_of(identity: _Identity) -> Place:
 
 
 def pair_values(pairs: Longs, amounts: Mapping[PairKind, Amount], *, forwards: bool) -> Iterator[tuple[MoveKind, Longs, Longs]]:
-    """By kind the records and the offsets of some pairs, `ABSENT` where there was no such move; only the kinds that there were."""
+    """The records and the offsets of some pairs by kind, `ABSENT` where there was no such move; only the kinds that there were."""
     some = {name: amount for name, amount in amounts.items() if name.forwards == forwards}
     place = {pair: at for at, pair in enumerate(pairs.tolist())} if some else {}
     for kind in sorted({name.kind for name in some}):

@@ -95,7 +95,7 @@ def all_lately(rebalances: GroupRebalances, groups: Mapping[str, GroupFacts], no
 
 @dataclass(slots=True)
 class _Counted:
-    """``facts``: those that it was last counted by."""
+    """The rebalances of one group as they were last counted, by ``facts``."""
 
     facts: GroupFacts
     raised: int
@@ -109,7 +109,7 @@ class _Counted:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """In the order of `COUNTED`."""
+        """The counts in the order of `COUNTED`."""
         return self.raised - self.metadata - self.unfinished, self.metadata, self.unfinished
 
 

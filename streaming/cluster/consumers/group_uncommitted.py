@@ -304,7 +304,7 @@ def _is_left(group: GroupFacts | None, topic: str) -> bool:
 
 
 def _since(group: GroupFacts | None, topic: str) -> int:
-    """From when the retention of a group's offsets of a topic counts: a time, `_BY_COMMIT`, or `_NEVER`."""
+    """The time from which the retention of a group's offsets of a topic counts, `_BY_COMMIT`, or `_NEVER`."""
     if group is None:
         return _BY_COMMIT  # it has only commits
     if group.type == _SHARE:

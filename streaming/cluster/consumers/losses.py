@@ -72,7 +72,7 @@ def with_deletions(
 
 
 def _of_limits(retention: RetentionResults, items: Longs, *, once: bool) -> tuple[Flags, Flags]:
-    """Of which observed logs records may be in remote storage, and of which none is; neither is so where that is not known."""
+    """The observed logs with records that may be in remote storage, and those without any; neither is set where that is not known."""
     known = [limits if limits is None or limits.remote_storage or once or not limits.assumed else None for limits in retention.limits]
     remote = np.array([limits is not None and limits.remote_storage for limits in known], np.bool_)
     local = np.array([limits is not None and not limits.remote_storage for limits in known], np.bool_)

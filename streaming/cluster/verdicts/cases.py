@@ -58,7 +58,7 @@ class Verdict:
 
     @property
     def severity(self) -> str:
-        """As the problem has it that is about the same thing, "" if there is none."""
+        """The severity of the problem that is about the same thing, "" if there is none."""
         return "" if self.kind is None else self.kind.severity
 
 
@@ -162,7 +162,7 @@ def _cases(kind: ProblemKind, items: Longs | NDArray[np.intp], since_ms: Longs |
 
 
 def _damaged(circumstances: Circumstances) -> Iterator[Cases]:
-    """By the tail any replica, by the scrub none that follows: the log dir has a problem of its own then."""
+    """Damaged replicas: any that the tail has found, and of those that the scrub has found none that follows: its log dir has a problem."""
     observed = circumstances.view.observed
     damaged: Flags = observed.columns["corrupt_batches"] > 0
     follows: Flags = ~observed.roles.leads & (observed.roles.leader != LEADER_UNKNOWN)

@@ -155,7 +155,7 @@ def _recalled_blind(kept: list[KeptBlind]) -> frozenset[Blind]:
 
 
 def _sightings(problems: Sequence[Problem], blind: frozenset[Blind], now_ms: int) -> dict[ProblemKey, Sighting]:
-    """Of several about the same, the first: they are sorted, the most severe incident first, and a root before what follows from it."""
+    """The first problem of several about the same: they are sorted, the most severe incident first, and a root before what follows."""
     found: dict[ProblemKey, Sighting] = {}
     for each in problems:
         first_ms = each.since_ms if 0 <= each.since_ms <= now_ms else now_ms

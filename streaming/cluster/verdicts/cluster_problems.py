@@ -109,7 +109,7 @@ def _starting(circumstances: Circumstances, phase: BrokerPhase, since_ms: int, a
 
 
 def _stopped(circumstances: Circumstances, broker: int, since_ms: int, age_ms: int | None) -> LinkedProblem:
-    """Of one that was stopped lately it is a note: the partitions that have no leader meanwhile follow from it."""
+    """The problem of a stopped broker; a note if it was stopped lately: the partitions that have no leader meanwhile follow from it."""
     detail = "it was shut down cleanly, or it is away and has no replica"
     if age_ms is not None and age_ms <= STOPPED_FOR_MS:
         return found(kinds.BROKER_STOPPED, detail, severity=INFO, broker=broker, since_ms=since_ms, command=_GOES_ON)

@@ -132,7 +132,7 @@ def falls_short(snapshot: GroupSnapshot, now_ms: int) -> Flags:
 
 
 def _reads_before(snapshot: GroupSnapshot) -> Flags:
-    """At its rate it has read each segment before that goes, and it reads more than is appended, so that this stays so."""
+    """Where a group at its rate has read each segment before that goes, and reads more than is appended, so that this stays so."""
     rate, needed = snapshot.progress.lasting_rate, _needed(snapshot)
     appended = snapshot.appended_rate[snapshot.logs.of_row]
     known = (needed >= 0) & (appended >= 0)
@@ -150,7 +150,7 @@ def _needed(snapshot: GroupSnapshot) -> Rates:
 
 
 def _runs_before(snapshot: GroupSnapshot, usage: Mapping[str, Usage]) -> Flags:
-    """It is between its runs, and the next one is due before."""
+    """Where a group is between its runs, and the next one is due before records are deleted."""
     of = [usage[name] for name in snapshot.rows.group_names]
     run_ms = np.array([each.alive_ms + each.interval_ms if each.between else _NEVER_MS for each in of], np.int64)[snapshot.rows.group]
     runs: Flags = (snapshot.found.loss_ms >= 0) & (run_ms < snapshot.found.loss_ms)

@@ -186,7 +186,7 @@ def had_members(facts: GroupFacts | GroupSummary) -> bool:
 def _uncommitted(
     snapshot: GroupSnapshot, now_ms: int, bounds: GroupBounds, usage: Mapping[str, Usage], pending: FirstPending
 ) -> dict[str, dict[tuple[str, int], Judgement]]:
-    """Of each group the partitions that have no offset, or only offsets of open transactions."""
+    """The partitions of each group that have no offset, or only offsets of open transactions."""
     judged: dict[str, dict[tuple[str, int], Judgement]] = {}
     for group, partitions in snapshot.uncommitted.items():
         stopped = _stopped_topics(snapshot, group) if pending else frozenset()

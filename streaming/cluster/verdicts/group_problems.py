@@ -199,7 +199,7 @@ def _rows(lags: Lags, about: _Subject, rows: Sequence[int], uncommitted: Sequenc
 
 
 class _Waits:
-    """For which open transaction commits wait, or the records that come next: whether they do, and its producer if it is a problem."""
+    """The open transaction that commits, or the records that come next, wait for: whether they do, and its producer if it is a problem."""
 
     def __init__(self, judged: JudgedGroups, causes: TransactionCauses) -> None:
         self._judged, self._causes = judged, causes
@@ -208,7 +208,7 @@ class _Waits:
             self._pending.setdefault((each.group, (each.topic, each.partition)), []).append(each.producer_id)
 
     def of_row(self, row: int, verdict: GroupVerdict) -> tuple[bool, int]:
-        """Of a commit, for what is wrong with it. What it lost before it went on was not lost because it waits now."""
+        """What a commit waits for, by what is wrong with it. What it lost before it went on was not lost because it waits now."""
         found = self._judged.snapshot.found
         if verdict is GroupVerdict.LOST and (found.lags.below[row] <= 0 or found.buffered[row]):
             return _OWN
@@ -219,7 +219,7 @@ class _Waits:
         return self.of_commits(rows.group_names[rows.group[row]], partition) if severity[GroupVerdict.PENDING, row] != ABSENT else _OWN
 
     def of_commits(self, group: str, partition: TopicPartition) -> tuple[bool, int]:
-        """Of a partition whose commits wait."""
+        """What the commits of a partition wait for."""
         return True, self._causes.of_pending(self._pending.get((group, partition), ()))
 
 

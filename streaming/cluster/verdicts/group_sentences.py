@@ -282,7 +282,7 @@ class Sentences:
         )
 
     def stopped(self, partition: GroupPartition, *, deserted: bool = False) -> str:
-        """It does not move. ``deserted``: it has no member that could do anything with the record."""
+        """The sentence of a partition that does not move. ``deserted``: no member is there that could do anything with the record."""
         at, since = self.times.at, f"since {self.times.at(partition.stopped_since_ms)}"
         done = ", and nothing after it was done with," if self._shares else ""
         readable = f"the record at {partition.next_offset} is readable" if partition.next_offset >= 0 else "records were readable"
@@ -328,7 +328,7 @@ class Sentences:
         )
 
     def slower(self, partition: GroupPartition) -> str:
-        """It falls back."""
+        """The sentence of a partition that falls back."""
         if not partition.consumed_rate:
             return f"nothing was read lately, while {partition.appended_rate:,.1f} records/s are appended; {self._left(partition)}"
         return (
@@ -337,7 +337,7 @@ class Sentences:
         )
 
     def catching_up(self, partition: GroupPartition) -> str:
-        """It comes nearer."""
+        """The sentence of a partition that catches up."""
         seconds = partition.lag / (partition.consumed_rate - partition.appended_rate)
         return (
             f"catches up in {format_duration(seconds)}, at {format_time(self.times.now_ms + 1000 * seconds)}: "
@@ -368,7 +368,7 @@ class Sentences:
         )
 
     def fine(self, partition: GroupPartition) -> str:
-        """It goes on, or is at the end."""
+        """The sentence of a partition that goes on, or is at the end."""
         if partition.unknown == "topic_gone":
             return f"fine: {REASONS[partition.unknown]}"
         assumed = "; when it will be deleted is not sure, because the limits are assumed" if partition.limits_assumed else ""

@@ -257,7 +257,7 @@ def _of_log_dir(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator
 
 
 def _of_space(circumstances: Circumstances, log_dir: LogDirStatus) -> Iterator[LinkedProblem]:
-    """By the forecast, as `segtail disk` makes it, and by what is free now, because a flood is no forecast before it lasts."""
+    """A log dir that is full or will be: by the forecast of `segtail disk`, and by what is free now, as a flood is no forecast at first."""
     if log_dir.capacity <= 0 or log_dir.free < 0:
         return
     full_of = partial(found, kinds.LOG_DIR_FULL, broker=log_dir.broker, log_dir=log_dir.log_dir)

@@ -119,7 +119,7 @@ def _last_epoch(observed: Observed, item: int) -> int:
 
 
 def _throttled(observed: Observed, item: int, side: str, partition: int, broker: int) -> Cause | None:
-    """By the configurations of one side, which Kafka applies to replicas that are not in sync."""
+    """A replica that the configurations of one side throttle: Kafka applies them to replicas that are not in sync."""
     values = {each.name: each.value for each in read_configs(observed.decided.text(item)).settings}
     listed, rate = values.get(f"{side}.replication.throttled.replicas", ""), values.get(f"{side}.replication.throttled.rate", "")
     if not rate or not {"*", f"{partition}:{broker}"} & set(listed.split(",")):

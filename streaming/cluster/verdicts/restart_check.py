@@ -130,7 +130,7 @@ class RestartCheck:
 
     @cached_property
     def _rows(self) -> Longs:
-        """Of each partition whose replicas are known the log that shows them. The quorum's is not one: its voters are no ISR."""
+        """The log that shows the replicas of each partition where these are known. The quorum's is not one: its voters are no ISR."""
         rows = self._observed.assigned
         known = rows[rows != NOWHERE]
         data = np.array([self._observed.names[row] != METADATA_TOPIC for row in known.tolist()], np.bool_)
@@ -319,7 +319,7 @@ class RestartCheck:
 
     def _quorum_lost(self, broker: int) -> Iterator[RestartFact]:
         if quiet := quiet_metadata(self.circumstances):
-            yield RestartFact(code="no_controller", what=f"no controller is active, so nobody takes over what it leads: {quiet}")
+            yield RestartFact(code="no_controller", what=f"no controller is active, so no broker takes over what it leads: {quiet}")
             return
         voters, up, _ = self._voters
         if broker in voters and len(up - {broker}) <= len(voters) // 2 and not self._unheard_voters(broker):
@@ -483,7 +483,7 @@ class RestartCheck:
         yield from self._fact("not_preferred", others, "another broker leads {}, and this one is the preferred leader")
 
     def _bytes_behind(self, leader: int, own: int) -> int:
-        """-1 if the leader's log is not known."""
+        """How many bytes the replica lacks of the leader's log, -1 if that log is not known."""
         segments = self._observed.carried[leader].segments if leader >= 0 else None
         size = int(self._observed.replica_offsets["size_bytes"][leader])
         if segments is None or size < 0:
@@ -581,7 +581,7 @@ class RestartCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Tails:
-    """Of each partition how many offsets the next leader lacks, -1 if that is not known, and whether it has lacked them for long."""
+    """How many offsets the next leader of each partition lacks, -1 if that is not known, and whether it has lacked them for long."""
 
     offsets: Longs
     stands: Flags

@@ -262,7 +262,7 @@ def each_scrub(scrubs: Iterable[ScrubStatus]) -> list[ScrubStatus]:
 
 
 def _best_of_each(reports: Iterable[_Report], rank: Callable[[_Report], tuple[int, ...]]) -> list[_Report]:
-    """Of each log dir the report with the highest rank, the first of equals."""
+    """The report with the highest rank of each log dir, the first of equals."""
     by_log_dir: dict[tuple[int, str], _Report] = {}
     for each in reports:
         other = by_log_dir.setdefault((each.broker, each.log_dir), each)

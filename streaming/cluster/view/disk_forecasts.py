@@ -74,7 +74,7 @@ class DiskHistory:
         return [replace(each, others_day=days[each.device], falls=falls.get(each.device, ())) for each in dirs]
 
     def _day(self, found: DirFacts, dirs: Sequence[DirFacts], now_ms: int) -> int:
-        """-1 if it is not known, 0 if they take less than they did."""
+        """How many bytes others take of its file system in a day, -1 if that is not known, 0 if they take less than they did."""
         sharing = [each for each in dirs if each.device == found.device]
         if not all(each.up and each.free >= 0 for each in sharing):
             return -1
@@ -113,7 +113,7 @@ class Space(NamedTuple):
 
 
 def space_of(dirs: Iterable[tuple[int, int, int, int]]) -> dict[int, Space]:
-    """By device. ``dirs``: the device of each log dir, and what `Space` has of it."""
+    """The space of each device. ``dirs``: the device of each log dir, and what `Space` has of it."""
     found: dict[int, Space] = {}
     for device, free, capacity, lacks in dirs:
         found[device] = Space(free, capacity, lacks + (found[device].lacks if device in found else 0))

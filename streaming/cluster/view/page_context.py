@@ -77,7 +77,7 @@ WATCHED_MS, SILENT_MS = 60_000, 300_000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Ends:
-    """By slot of the table: which log is there, and the base offset and the bytes of its active segment; `ABSENT` for no log."""
+    """The log in each slot of the table, and the base offset and the bytes of its active segment; `ABSENT` for no log."""
 
     log: Longs
     base: Longs
@@ -85,7 +85,7 @@ class _Ends:
 
 
 class LogGrowth:
-    """Rates by slot of the table. Safe from any thread: pages and rounds over groups look at the same logs."""
+    """Rates by slot of the table. Pages and polls of groups read the same logs. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

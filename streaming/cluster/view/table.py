@@ -348,7 +348,7 @@ class Table:
             )
 
     def _read_ms(self, ahead: float) -> Longs:
-        """``ahead``: by how many seconds the clock of pages is ahead of ``monotonic`` now."""
+        """Up to when each agent is read. ``ahead``: by how many seconds the clock of pages is ahead of ``monotonic`` now."""
         read_ms = np.full(len(self._seen), -1, np.int64)
         for agent, seconds in self._read.items():
             read_ms[agent] = int((seconds + ahead) * 1000)

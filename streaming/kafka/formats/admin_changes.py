@@ -117,7 +117,7 @@ class AdminLog:
         self._note((ChangeKind.TOPIC_CREATED, topic_id), ChangeKind.TOPIC_CREATED, topic=topic, topic_id=topic_id)
 
     def topic_deleted(self, topic: str, topic_id: str, partitions: int) -> None:
-        """It had so many partitions."""
+        """A topic with so many partitions was deleted."""
         self._moving.pop(topic_id, None)
         self._moved.pop(topic_id, None)
         self._note((ChangeKind.TOPIC_DELETED, topic_id), ChangeKind.TOPIC_DELETED, topic=topic, topic_id=topic_id, count=partitions)

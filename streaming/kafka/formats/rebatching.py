@@ -158,7 +158,7 @@ def without_full(records: Sent, full: Setting) -> Sent:
 
 
 def _room(records: Sent, codec: int) -> tuple[Floats, Floats, Floats, Longs]:
-    """Of each batch as it is but the last: which ``batch.size`` it takes, which also has room for the next record; bytes, milliseconds."""
+    """For each batch as it is but the last: which ``batch.size`` it takes, which also has room for the next record; bytes, milliseconds."""
     begins, sent = np.array([*records.begins, len(records.bodies)], np.int64), np.array(records.sent, np.int64)
     sizes: Floats = _sizes(records).astype(np.float64)
     part = 1.0
@@ -187,7 +187,7 @@ def _bounds(records: Sent, setting: Setting, expected: Expected) -> Iterable[tup
 
 
 def _sizes(records: Sent) -> Longs:
-    """Of the records, before they are compressed."""
+    """The sizes of the records, before they are compressed."""
     return np.fromiter(map(len, records.bodies), np.int64, len(records.bodies)) + _HEAD_BYTES
 
 

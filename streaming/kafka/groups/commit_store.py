@@ -279,7 +279,7 @@ _NUMBERS = ("offset", "commit_ms", "expire_ms", "delivered", "leader_epoch", "fo
 
 
 class CommitStore:
-    """Not for several threads at once."""
+    """The commits and groups that agents have sent, of each replica of a coordinator's log. One thread at a time uses it."""
 
     def __init__(self) -> None:
         self._keys = CommitKeys()
@@ -344,7 +344,7 @@ class CommitStore:
         self._rows = None
 
     def _chosen(self, currents: Mapping[LogName, Current]) -> list[tuple[_Key, CoordinatorReplica]]:
-        """Of each log the current replica, else the one that was replayed furthest."""
+        """The current replica of each log, else the one that was replayed furthest."""
         best: dict[LogName, tuple[_Key, CoordinatorReplica]] = {}
         for key, replica in self._replicas.items():
             log = (key[2], key[3])

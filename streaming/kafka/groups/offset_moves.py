@@ -95,7 +95,7 @@ def is_notable(move: OffsetMove, kind: MoveKind) -> bool:
 
 
 def not_taken_back(moves: Iterable[OffsetMove]) -> list[OffsetMove]:
-    """Of the moves of one partition by hand, in their order, those that were not taken back by a later one.
+    """Those moves of one partition by hand, in their order, that a later one has not taken back.
 
     An offset that is set back to where it was skipped from, or before, has skipped nothing; nor was it set back, if it is where it was.
     One that was set back from where its group had read to has skipped nothing either, as long as it does not go forwards beyond that.

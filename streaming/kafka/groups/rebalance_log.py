@@ -336,7 +336,7 @@ class RebalanceLog:
 
 
 def _members_of(group: GroupMetadata, before: Mapping[str, tuple[str, MemberName]]) -> dict[str, tuple[str, MemberName]] | None:
-    """By instance id, else by member id; those that were there before are the same values, so that many generations take little memory."""
+    """Members by instance id, else by member id; those that were there before are the same values: many generations take little memory."""
     if len(group.members) > MOST_COMPARED:
         return None
     found = {}

@@ -228,7 +228,7 @@ def _open(entry: memoryview, producer_id: int) -> tuple[list[Commit | GroupRecor
 
 
 def _read(record: Record, producer_id: int) -> Commit | GroupRecord | None:
-    """None for a key that is not understood."""
+    """The commit or the record of a group that a record is, None for a key that is not understood."""
     try:
         key = read_offsets_key(record.key or b"")
     except FormatError:

@@ -56,7 +56,7 @@ def repair(spark: Path) -> None:
             raise CheckpointError(
                 f"{plan} is damaged, so the job's position is lost: restore the checkpoint, or delete {spark.parent} to begin anew"
             )
-        _remove(plan, "the micro-batch is planned anew")
+        _remove(plan, "the micro-batch is planned again")
 
 
 def newest(directory: Path) -> Path | None:

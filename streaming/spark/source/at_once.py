@@ -103,7 +103,7 @@ def take(filters: Iterable[Filter], relation: Relation) -> tuple[PushedFilters, 
 
 
 def _logs(wanted: PushedFilters, each: Filter) -> PushedFilters | None:
-    """With a filter on topic or partition; None: it is another one."""
+    """What is wanted with a filter on topic or partition as well; None if the filter is another one."""
     if not isinstance(each, EqualTo | In) or each.attribute not in (("topic",), ("partition",)):
         return None
     values = each.value if isinstance(each, In) else (each.value,)
@@ -119,7 +119,7 @@ _CUT = (Relation.BATCHES, Relation.RECORDS)
 
 
 def _rows(wanted: PushedFilters, each: Filter) -> PushedFilters:
-    """With what a filter says of offsets or times."""
+    """What is wanted with what a filter says of offsets or times as well."""
     if not isinstance(each, (EqualTo, *_BEFORE, *_AFTER)):
         return wanted
     (name, *inner), value = each.attribute, each.value

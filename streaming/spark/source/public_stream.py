@@ -158,11 +158,11 @@ class RefusedStream(DataSourceStreamReader):
         self._why = why
 
     def initialOffset(self) -> dict[str, object]:  # noqa: N802
-        """It is the first call."""
+        """Raise the error: Spark calls this first."""
         self._refuse()
 
     def latestOffset(self, start: dict[str, object], limit: ReadLimit) -> dict[str, object]:  # noqa: N802
-        """It is the first call where a checkpoint is there."""
+        """Raise the error: Spark calls this first where a checkpoint is there."""
         self._refuse()
 
     def partitions(self, start: dict[str, object], end: dict[str, object]) -> list[InputPartition]:

@@ -292,7 +292,7 @@ class EventStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 ends_at = time.monotonic() + agent_connections.PATIENCE_SECONDS
             elif time.monotonic() > ends_at:
                 away = agent_connections.errors(self._options.addresses(), self._options.files)
-                raise AgentError("; ".join(map(str, away.values())) or "an agent was started anew: not everything was planned")
+                raise AgentError("; ".join(map(str, away.values())) or "an agent was started again: not everything was planned")
             time.sleep(_POLL_SECONDS)
 
     def _report(self, checks: Path) -> None:
