@@ -33,7 +33,7 @@ def command(settings: Settings, names: tuple[str, ...], named: tuple[str, ...], 
     """Say which codec, batch.size and linger.ms would make topics smaller on disk and on the wire, and by how much.
 
     It reads windows of the last segments, opens their records in memory, replays them through a Java producer's accumulator, and compresses
-    them anew. Nothing of a record is shown, kept or sent. Found is what is advised.
+    them again. Nothing of a record is shown, kept or sent. Found is what is advised.
     """
     from streaming.broker.disk.log_dir_search import open_below
     from streaming.common.progress_line import ProgressLine

@@ -37,8 +37,8 @@ COMMANDS = {
     "run": "Watch log dirs, start the Spark job and serve /metrics.",
     "runbook": "Print what to do about an alert, by its name, or the list of all runbooks.",
     "top": "Show what is wrong and how fresh that is, and lists of problems, partitions, transactions, retention and groups.",
-    "topics": "Show what each topic costs and who uses it; which nobody uses, and which have many partitions for their bytes.",
-    "transactions": "Show the open transactions on disk: their start, their producer, and which of them nobody will ever end.",
+    "topics": "Show what each topic costs and who uses it; which are not used, and which have many partitions for their bytes.",
+    "transactions": "Show the open transactions on disk: their start, their producer, and which of them no coordinator will ever end.",
     "warm-up": "Make an archive of Spark's classes, once: with it every job on this machine starts with half of the CPU of a JVM.",
     "why": "Say why consumer groups do not go on, and what to do.",
 }

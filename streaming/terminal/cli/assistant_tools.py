@@ -72,7 +72,7 @@ _Group = Annotated[str, Field(description="a whole name of a consumer group; emp
 _Setting = Annotated[str, Field(description="[TOPIC:]NAME=VALUE, such as orders:retention.ms=2d: what it would free; empty for none")]
 _Broker = Annotated[int, Field(ge=-1, lt=1 << 31, description="a broker's id; -1 for all, in an order")]
 _Since = Annotated[str, Field(description="such as 2h, for two hours before now, or ISO 8601 in UTC; empty for all that is known")]
-_Unused = Annotated[str, Field(description="such as 30d: only topics that nobody has used for so long; empty for all")]
+_Unused = Annotated[str, Field(description="such as 30d: only topics that were not used for so long; empty for all")]
 
 
 class _Tools:
@@ -95,7 +95,7 @@ class _Tools:
         return await self._answer("groups", *_named("group", group))
 
     async def transactions(self, topic: _Topic = "") -> dict[str, Any]:
-        """Open transactions on disk: their producer, age, and which of them nobody will ever end."""
+        """Open transactions on disk: their producer, age, and which of them no coordinator will ever end."""
         return await self._answer("transactions", *_named("topic", topic))
 
     async def retention(self, topic: _Topic = "") -> dict[str, Any]:
@@ -115,7 +115,7 @@ class _Tools:
         return await self._answer("changes", *_named("topic", topic), *_named("since", since))
 
     async def topics(self, unused: _Unused = "") -> dict[str, Any]:
-        """What topics cost, who reads them, and which nobody uses."""
+        """What topics cost, who reads them, and which are not used."""
         return await self._answer("topics", *_named("unused", unused))
 
     async def advise(self, topic: _Topic = "") -> dict[str, Any]:

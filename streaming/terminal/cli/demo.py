@@ -59,7 +59,7 @@ _JOB_SECONDS = 10.0
 def command(settings: Settings, seconds: float | None) -> None:
     """Run the job on a simulated broker, or on log dirs, and open `segtail top` on it.
 
-    On the simulated broker some things are wrong: transactions that nobody ends, groups that they hold up, retention
+    On the simulated broker some things are wrong: transactions that no producer ends, groups that they hold up, retention
     that is blocked. q or Ctrl-C ends it. Where there is no terminal it prints some lines from time to time.
     """
     require_spark_extra("demo")

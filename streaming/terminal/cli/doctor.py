@@ -53,7 +53,7 @@ def command(settings: Settings, job: str | None, bundle: Path | None, form: str)
     checkpoint itself, certificates, agents, and the address of the metrics; with --job also what a running job says of itself. It takes
     the options of `segtail run` and `segtail agent`, or their file by --config, and changes nothing.
 
-    --bundle writes an archive for whoever is to help: versions, the configuration, these findings, what the job says of itself, its
+    --bundle writes an archive for the people who help: versions, the configuration, these findings, what the job says of itself, its
     metrics, and the last lines of the units' log. Tokens, passwords and keys are masked; names of hosts, topics and groups are in it.
     """
     from streaming.terminal.doctor.examination import examine

@@ -1,4 +1,4 @@
-"""``segtail topics``: show what each topic costs and who uses it; which nobody uses, and which have many partitions for their bytes."""
+"""``segtail topics``: show what each topic costs and who uses it; which are not used, and which have many partitions for their bytes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ _NO_PROOF = "No commits are not no readers: who keeps offsets elsewhere, or comm
 
 @click.command("topics", epilog=EXIT_STATUS)
 @with_list("server_properties", "read_rate")
-@click.option("--unused", type=Duration(), metavar="TIME", help="Only topics that nobody has used for so long, such as 30d.")
+@click.option("--unused", type=Duration(), metavar="TIME", help="Only topics that were not used for so long, such as 30d.")
 @click.option(
     "--tiny",
     type=Size(),
@@ -68,13 +68,13 @@ def command(
     advised: bool,
     sort: str,
 ) -> int:
-    """Show what each topic costs, when somebody last appended to it or committed in it, and who reads it.
+    """Show what each topic costs, when a client last appended to it or committed in it, and who reads it.
 
     It reads all commits, and the segments of the topics: their names, sizes and times, and the batches of active segments. Or it asks a
     running job. A plus sign marks bytes that are a lower bound: some replicas are not seen. Used is what was used within 30 days, or within
     the time of --unused; not yet, what was made within it and was never used.
 
-    With --unused it finds the topics that nobody has appended to or committed in for so long, and that no group in use reads. What was not
+    With --unused it lists topics that no client has appended to or committed in for so long, and that no group in use reads. What was not
     read for as long as that is not known: partitions that are not here, and commits that may have expired (offsets.retention.minutes)
     where the coordinators' logs are compacted.
     """

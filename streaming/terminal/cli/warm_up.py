@@ -26,7 +26,7 @@ def command(settings: Settings) -> None:
     """Make an archive of the classes that Spark's JVM loads: Java's class data sharing, AppCDS.
 
     Once for an installation, and again after an upgrade of Java or PySpark. It runs a job over a small log, and takes a minute of CPU; an
-    archive that is there is made anew. A job that finds an archive for its Java and its Spark starts from it; any other starts without,
+    archive that is there is made again. A job that finds an archive for its Java and its Spark starts from it; any other starts without,
     as it always did. An archive has 180 MB. Those of earlier versions lie beside it, and can be deleted.
     """
     require_spark_extra("warm-up")
