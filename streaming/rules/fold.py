@@ -242,7 +242,7 @@ class ShardFold:
     def _end_census(self, row: EventRow) -> None:
         """Mark the logs as gone that a census lacks: their own event was lost with a journal, or came before this consumer began.
 
-        What departed replicas have left goes with their topic.
+        The states that departed replicas have left go with their topic.
         """
         end = CensusEnd.of(row.log_dir, row.reason, row.topics)
         keys = self._keys() if self._may_lack is None else self._may_lack

@@ -50,8 +50,8 @@ def resume(at: Position, epochs: Sequence[EpochStart], log_start: int, log_end: 
 def goes_on_at(end: KnownEnd, epochs: Sequence[EpochStart], log_start: int) -> int | None:
     """Where to read on for who has counted a log of the same topic id up to ``end``, or at the log's end if that is less.
 
-    What it has counted and the log are the same as far as the epoch of the last that it has counted goes in both. Of an epoch that the log
-    does not have that is not known: None. Then it has to be given everything, and sees by the epochs what was overwritten.
+    The records that it has counted and the log are the same as far as the epoch of the last that it has counted goes in both. Of an epoch
+    that the log does not have that is not known: None. Then it has to be given everything, and sees by the epochs what was overwritten.
 
     Args:
         epochs: of the log, ascending; of one that has none it is only known whether it is shorter.

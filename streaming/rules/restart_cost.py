@@ -19,7 +19,7 @@ NOT_KNOWN = -1
 """In place of bytes: the recovery points cannot be read, or were not sent."""
 
 NO_ENTRY = -1
-"""In place of a recovery point: the checkpoint has no entry for the log. What is smaller is not known."""
+"""In place of a recovery point: the checkpoint has no entry for the log. A recovery point below it is not known."""
 
 THREADS = "num.recovery.threads.per.data.dir"
 
@@ -106,7 +106,7 @@ def not_fsynced_bytes(scanned: Longs, points: RecoveryPoints, end: Longs) -> Lon
 def on_no_disk_bytes(segments: LogSegments, points: RecoveryPoints, end: Longs, partition: Longs, count: int) -> Longs:
     """The most bytes of each partition that are on no disk of any replica, `NOT_KNOWN` where no replica's recovery point is known.
 
-    What lies below the largest recovery point is on one disk. What lies above it is measured on the replica whose log is the longest:
+    Records below the largest recovery point are on one disk. Those above it are measured on the replica whose log is the longest:
     another one may lack records that are only there. Where that replica's segments do not begin at that offset, all of the segment counts
     that holds it. A replica that no agent observes may have more on its disk, so this is the most in any case.
 

@@ -220,7 +220,7 @@ class Moments:
 
 
 class RetentionPasses:
-    """The passes over some logs. What they depend on is computed once, without a clock."""
+    """The passes over some logs. The numbers that they depend on are computed once, without a clock."""
 
     def __init__(self, logs: SegmentColumns) -> None:
         self._logs = logs

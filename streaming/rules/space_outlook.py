@@ -1,7 +1,7 @@
 """The space that retention frees, and when a disk is full in spite of it: the rule of `retention_rule`, carried on into the future.
 
-A log grows as it did. Its existing segments go one by one, at the first check at which the rule lets them. What is appended from now on
-goes in the same way; there the average is taken, so that a log counts as if half a segment of it were always filled.
+A log grows as it did. Its existing segments go one by one, at the first check at which the rule lets them. Records that are appended from
+now on go in the same way; there the average is taken, so that a log counts as if half a segment of it were always filled.
 
 Compaction frees an amount that is not known before. So a compacted log is taken as growing or as not growing, by the caller's choice.
 """

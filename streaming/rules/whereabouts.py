@@ -35,7 +35,7 @@ def _number(topic_id: str) -> int:
 
 
 def seen_at(state: LogState, row: EventRow) -> LogState:
-    """The state of a log of which an agent has published a row. What another agent sees in another log dir stays known."""
+    """The state of a log of which an agent has published a row. Another agent's place in another log dir stays known."""
     if (row.agent, row.log_dir) == (state.agent, state.log_dir):
         return state
     others = [(agent, log_dir) for agent, log_dir in _places(state) if agent != row.agent and log_dir != row.log_dir]

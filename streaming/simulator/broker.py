@@ -223,7 +223,7 @@ class SimulatedBroker:
     Args:
         seed: the same seed and start make the same bytes.
         clock: Unix milliseconds; asked once here for the start, and by `run`.
-        history_ms: for how long it was there before. What happened in that time is written at once, with the times of then: there
+        history_ms: for how long it was there before. The events of that time are written at once, with the times of then: there
             was little traffic, and some things went wrong.
         rate_bytes_per_second: bytes of data batches that all partitions together grow by.
 

@@ -2,8 +2,9 @@
 brings it back.
 
 Consumers fetch ahead of what they process, so what is deleted may be processed and committed later. A commit that goes on below the log
-start shows that. Who has nothing left goes on at the log start of that moment: so a commit that passes a log start by far more than the
-group reads in that time has jumped there, also where the log start is further on by now, as a client may fetch far ahead of its program.
+start shows that. A consumer with nothing left goes on at the log start of that moment: so a commit that passes a log start by far more than
+the group reads in that time has jumped there, also where the log start is further on by now, as a client may fetch far ahead of its
+program.
 """
 
 from collections.abc import Mapping, Sequence
@@ -107,7 +108,7 @@ class BelowStart:
         return any(not each.told and each.records for each in self.pieces)
 
     def delete(self, end: int, records: int, *, told: bool) -> None:
-        """The log begins later. What is told of is one piece: no commit jumps into it."""
+        """The log begins later. Deletions that are told of are one piece: no commit jumps into it."""
         last = self.pieces[-1] if self.pieces else None
         if last is not None and ((last.told and told) or len(self.pieces) >= _MOST_PIECES):
             self.pieces[-1] = Piece(end, _sum([last, Piece(end, records, told)]), last.told and told)

@@ -41,8 +41,8 @@ APART_MS = 5_000
 _NOT_CURRENT = [CODES[reason] for reason in (LagReason.NOT_OBSERVED, LagReason.UNREAD, LagReason.CHECKPOINT)]
 
 LATE_MS = 600_000
-"""A consumer learns of another leader epoch within half of this (``metadata.max.age.ms``). What is committed later with an earlier one is
-of a client that commits an epoch of long ago with each offset.
+"""A consumer learns of another leader epoch within half of this (``metadata.max.age.ms``). An offset that is committed later with an
+earlier one is of a client that commits an epoch of long ago with each offset.
 """
 
 _EPOCH_BITS = 32
@@ -142,7 +142,7 @@ class Invalid:
 
     @property
     def skips(self) -> Flags:
-        """Where consumers go on in the middle of what they have not read. What is beyond the end of its log is not among these.
+        """Where consumers go on in the middle of what they have not read. Offsets beyond the ends of their logs are not among these.
 
         Of a topic that was created again that is so, too, as long as it is empty: without a reset they may go on after its first records.
         """

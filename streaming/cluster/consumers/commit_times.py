@@ -169,7 +169,7 @@ class DataAges:
         self._gap_ms: dict[str, int] = {}  # when the data of each agent was last old
 
     def read(self, read_ms: Mapping[str, int], now_ms: int, steady_ms: int) -> None:
-        """Up to when each agent is read, in a round. What agents say does not become older, and the clock of ``steady_ms`` is not set."""
+        """Up to when each agent is read, in a poll. Answers of agents do not become older, and the clock of ``steady_ms`` is not set."""
         for agent, at_ms in read_ms.items():
             self._read_ms[agent] = max(self._read_ms.get(agent, at_ms - now_ms + steady_ms), at_ms - now_ms + steady_ms)
         self._gap_ms |= {agent: steady_ms for agent, at_ms in self._read_ms.items() if steady_ms - at_ms > OLD_DATA_MS}

@@ -43,8 +43,8 @@ class _Count:
 class DeletedTopics:
     """Remembers what was left of each commit, and what was left of those of deleted topics.
 
-    ``recalled``: what a job before has found. What was deleted before the first poll was never counted here, and is left out. Only the
-    thread that polls uses it.
+    ``recalled``: what a job before has found. Records that were deleted before the first poll were never counted here, and are left out.
+    Only the thread that polls uses it.
     """
 
     def __init__(self) -> None:

@@ -1,10 +1,10 @@
 """What rounds count of each partition of a group: the records that it has read, and those that were deleted before it had read them.
 
-Counters are differences of positions of one edition. What cannot be counted so is counted in offsets, or waits until its position is known.
+Counters are differences of positions of one edition. Steps that cannot be counted so are counted in offsets, or wait for their positions.
 So are records that are deleted while their transaction is open: readers of committed data never get them if it is aborted.
-A commit that is perhaps older than the log start waits, too: what its group had read by then is not known yet. What is deleted after a
-commit is lost when no consumer has it in memory. A share group has done more than its start offset shows; it loses nothing of what it is
-done with.
+A commit that is perhaps older than the log start waits, too: what its group had read by then is not known yet. A record that is deleted
+after a commit is lost when no consumer has it in memory. A share group has done more than its start offset shows; it loses nothing of what
+it is done with.
 """
 
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ class LossMemory:
             self._choose(np.isin(self._key, key))
 
     def add(self, key: Longs, records: Longs, offsets: Longs, now_ms: int) -> None:
-        """Losses of now. What is a day old is forgotten, and nothing was lost at a time to come, if the clock was set back."""
+        """Losses of now. Losses that are a day old are forgotten, and none was at a time to come, if the clock was set back."""
         if len(self._key):
             self._last_ms = np.minimum(self._last_ms, now_ms)
             self._choose(now_ms - self._last_ms <= LOST_LATELY_MS)

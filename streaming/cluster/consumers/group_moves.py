@@ -71,7 +71,7 @@ class MoveMemory:
         self._columns = {name: np.where(there, padded(column)[rows_before], ABSENT) for name, column in self._columns.items()}
 
     def recall(self, items: Longs, kept: Sequence[KeptCommit]) -> None:
-        """Take over what a job before has kept of these rows: where they stood, and since when. What they have done since shows itself."""
+        """Take over what a job before has kept of these rows: where they stood, and since when. Moves since then show by themselves."""
         for name, values in (
             ("offset", [each.offset for each in kept]),
             ("since_ms", [each.unmoved_ms for each in kept]),

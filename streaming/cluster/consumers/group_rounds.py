@@ -1,8 +1,8 @@
 """The rounds in which consumer groups are looked at: after each micro-batch, and now and then without one.
 
 A round asks all agents what has changed in the coordinators' logs, takes the ends of all logs from the table, and asks the agents of their
-leaders for positions. What it has found out is on the board when it is over. Nothing of it waits for Spark, and a page waits for it half a
-second at most.
+leaders for positions. Its results are on the board when it is over. Nothing of it waits for Spark, and a page waits for it half a second at
+most.
 """
 
 import logging

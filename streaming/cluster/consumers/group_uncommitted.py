@@ -1,7 +1,7 @@
 """The partitions of groups that have no committed offset: those that are assigned to members, those that the last members subscribed to
 if there are none, and those whose first commits wait.
 
-What their consumers will read is not on disk, so they have no lag. Their logs have at most as many records as offsets.
+The records that their consumers will read are not on disk, so they have no lag. Their logs have at most as many records as offsets.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Streaming queries as consumer groups: each checkpoint stands for a coordinator's log of which the query is the only group.
 
-So everything that is known of groups is known of queries, by the same rules. What differs is said here: a checkpoint names neither cluster
+So everything that is known of groups is known of queries, by the same rules. The differences: a checkpoint names neither cluster
 nor isolation, no coordinator expires its offsets, and it has no members.
 """
 

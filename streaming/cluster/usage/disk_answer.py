@@ -179,7 +179,7 @@ def _replicas(disk: DiskContents) -> list[int]:
 
 
 def _outlook(full: Full | None, known: bool) -> str:
-    """``known``: the growth of some log is, or there is none. What may fill it before long and is not foretold makes it unknown."""
+    """The outlook in a word: unknown where only a growth of minutes would fill it. ``known``: some log's growth is, or there is none."""
     if full is not None and full.at_ms != space_outlook.NEVER:
         return FULL
     return NEVER if full is not None and known and full.earliest_ms == space_outlook.NEVER else UNKNOWN
@@ -393,7 +393,7 @@ def full_phrase(full_ms: int, times: TimeWords) -> str:
 
 
 def rough(full_ms: int, now_ms: int) -> int:
-    """The time of a forecast as it is told, the earlier one: a mean of minutes or hours shows no second. What is minutes away is told in
+    """The time of a forecast as it is told, the earlier one: a mean of minutes or hours shows no second. A time minutes away is told in
     steps of ten seconds: whole minutes would halve what is left."""
     left_ms = full_ms - now_ms
     unit_ms = next((unit for least, unit in _ROUGH_UNITS if left_ms >= least), 1)

@@ -456,7 +456,7 @@ class _Judge:
 
         A consumer that keeps up also has a next record, which retention will delete one day: more time is left then than the record is
         old. One that moves too slowly for what it has left does not, and a group that stands still reads nothing before, whatever its age.
-        What is in danger is among these.
+        Commits in danger are among these.
         """
         stands = self._deserted | self._snapshot.found.stopped | self._stands
         keeps_up = (age >= 0) & (age < self._left_ms) & ~self._short

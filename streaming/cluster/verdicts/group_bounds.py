@@ -55,7 +55,7 @@ SEVERITY = {verdict: SEVERITIES.index(kind.severity) for verdict, kind in PROBLE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupBounds:
-    """From when on something is a verdict; times in milliseconds. What has not lasted for as long as an alert waits for has no severity.
+    """From when on something is a verdict; times in milliseconds. A verdict that has not lasted as long as an alert waits has no severity.
 
     ``loss_within_ms``: a loss that is further away is none yet, and one beyond ``loss_soon_ms``, or of a partition that is not in danger,
     is only `INFO`. ``held_cause_ms``: before, what a group will lose is its own doing: one that waits for another transaction each minute

@@ -34,7 +34,7 @@ _PARTS = (kinds.GROUP_HELD, kinds.GROUP_PENDING, kinds.GROUP_STOPPED, kinds.GROU
 
 
 def roots_of(every: Sequence[LinkedProblem], circumstances: Circumstances) -> list[int]:
-    """The place of each problem's root among all: its own if it has none. What is the root of a root is the root of both."""
+    """The place of each problem's root among all: its own if it has none. The root of a root is the root of both."""
     return _Roots(every, circumstances).of_all()
 
 

@@ -35,7 +35,7 @@ from streaming.rules.limits import LimitsOf, effective_min_isr
 from streaming.rules.restart_cost import reading_seconds
 
 STANDS_MS = 10_000
-"""A follower in sync copies within a moment. What it has not copied for so long stands: it may hang (`replica.lag.time.max.ms` is 30 s)."""
+"""A follower in sync copies within a moment. Records that it lacks for so long stand: it may hang (`replica.lag.time.max.ms` is 30 s)."""
 
 HANGS_MS = 5_000
 """The copy of the metadata log of a broker that serves grows twice a second, and is looked at at least every three seconds."""

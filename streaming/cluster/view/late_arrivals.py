@@ -1,7 +1,7 @@
 """Leaders' logs to which records came lately that were past their retention, and which Kafka deletes for that or has just deleted.
 
-What only passes by is left out: as long as records get less late from one to the next, newer ones may come into the same segment, and then
-it stays. What a segment holds beside newer records is not due.
+A lateness that only passes by is left out: as long as records get less late from one to the next, newer ones may come into the same
+segment, and then it stays. Records that a segment holds beside newer ones are not due.
 """
 
 from collections.abc import Sequence

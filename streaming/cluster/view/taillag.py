@@ -141,7 +141,7 @@ class ReadAgent:
 
 @dataclass(slots=True)
 class StartMeter:
-    """Follows a start; call `note` to know how far it is. What a journal held before counts as neither read nor counted."""
+    """Follows a start; call `note` to know how far it is. The bytes that a journal held before count as neither read nor counted."""
 
     _begun: dict[str, int] = field(default_factory=dict)  # by agent: its total from which on this start counts
     _step: StartStep = StartStep.AGENTS

@@ -289,8 +289,8 @@ def entries(carried: Carried) -> pa.Table:
 class TransactionJudge:
     """Judges open transactions, and remembers since when no coordinator is known that will end each of them, and what was known of each.
 
-    What hangs or is stuck stays so, as of when that was seen last, while the logs that decide it are not read: that no
-    agent reads them does not end it.
+    A transaction that hangs or is stuck stays so, as of when that was seen last, while the logs that decide it are not read: that no agent
+    reads them does not end it.
 
     Args:
         hanging_after_ms: a transaction that no coordinator will end counts as hanging after so long a silence. Any other one counts as

@@ -1,8 +1,9 @@
 """Which batches a Java producer makes of the same records with another codec, ``batch.size`` and ``linger.ms``, and their bytes.
 
 As `RecordAccumulator`, `MemoryRecordsBuilder.hasRoomFor` and `CompressionRatioEstimator` do it: a batch is closed ``linger.ms`` after its
-first record, or where the next record would not fit. What is in it counts as it is expected to be compressed, with 5 % on top; the next
-record counts as it is. What is expected follows what came out: down by half a point a batch, up at once and by 5 points at least.
+first record, or where the next record would not fit. Its records count as they are expected to be compressed, with 5 % on top; the
+next record counts as it is. The expected part follows those that came out: down by half a point a batch, up at once and by 5 points at
+least.
 
 Left out: that a producer sends all partitions of a broker when one of them is due, so those of many partitions wait a little less;
 that without keys it stays at one partition until ``batch.size`` bytes are sent there, so that a larger one saves more than is predicted.
@@ -120,7 +121,7 @@ class Expected:
 def settled(records: Sent, setting: Setting) -> Expected:
     """What a producer expects that has sent such records for long: what comes out, and half a step above it, as it goes up and down.
 
-    What comes out is the median of batches that begin all over the records: the first ones of a producer are often small.
+    The part that comes out is the median of batches that begin all over the records: the first ones of a producer are often small.
     """
     expected = Expected()
     if setting.batch_size == AS_IT_IS or not setting.codec:

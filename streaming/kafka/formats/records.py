@@ -262,7 +262,7 @@ def read_record_heads(batch: RecordBatch, limit: int, most: int, *, bodies: bool
     Args:
         limit, most: as of `read_records`.
         bodies: with the record's own time, whatever the batch's, and with its bytes behind the offset, which another batch would have
-            alike: key, value and headers. What is within these bytes is not checked. Otherwise they are empty.
+            alike: key, value and headers. The content of these bytes is not checked. Otherwise they are empty.
 
     Raises:
         FormatError, TooLargeError: as `read_records`, as far as it is read.

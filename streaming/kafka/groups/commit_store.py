@@ -315,7 +315,7 @@ class CommitStore:
         return any(replica.has_group(name) for key, replica in self._replicas.items() if key[2] != without)
 
     def table(self, currents: Mapping[LogName, Current]) -> Commits:
-        """What is below the high watermarks of the current replicas. What is not known because it waits is there, and marked."""
+        """The commits below the high watermarks of the current replicas. Commits that are not known because they wait are marked."""
         for (_, _, topic, partition), replica in self._replicas.items():
             current = currents.get((topic, partition))
             if current is None:

@@ -4,7 +4,7 @@ A commit on disk has no generation (`OffsetCommitValue`). But a coordinator acce
 (`ClassicGroup.validateOffsetCommit`, `ConsumerGroup.validateOffsetCommit`): so a commit in a group that its own record says to be
 empty comes from an admin client, or from a consumer that assigns partitions to itself. A hand does that once or twice, a program goes on.
 
-Who reads moves forwards, so a step forwards is a move only in a group that had members and is empty.
+A reader moves forwards, so a step forwards is a move only in a group that had members and is empty.
 """
 
 import logging

@@ -7,7 +7,7 @@ the same generation. A newer group stores each of its epochs, in one batch with 
 it, which stand before it; an epoch without any was raised by the metadata of its topics.
 
 The log cleaner removes all records of a key but the last one of what it cleans. So two records of one key that are both there have nothing
-between them that was removed: a difference of their generations is what happened. What came before the first one is not known.
+between them that was removed: a difference of their generations is what happened. Generations before the first one are not known.
 """
 
 import struct

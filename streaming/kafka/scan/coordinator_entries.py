@@ -77,7 +77,8 @@ def coordinator_entries(batches: Batches, buffer: Bytes) -> CoordinatorEntries:
 def producer_owners(batches: Batches, buffer: Bytes) -> list[tuple[int, int, str]]:
     """The offset of a record, a producer id and the short transactional id that it was given to, for each that the sound batches name.
 
-    Not only the newest records count: a transactional id that had a producer id once has it for good. What cannot be read is left out.
+    Not only the newest records count: a transactional id that had a producer id once has it for good. Records that cannot be read are left
+    out.
     """
     found: dict[int, tuple[int, int, str]] = {}
     for item in _worth_opening(batches, buffer, beyond_key=_TO_PRODUCER_ID):

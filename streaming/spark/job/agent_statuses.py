@@ -372,7 +372,7 @@ class AgentPolls:
         return self._landed.is_set() or self._clock() >= self._quiet_until
 
     def begin(self) -> None:
-        """They are asked now. What lands meanwhile is asked for again."""
+        """Mark that agents are asked now: a micro-batch that lands meanwhile has them asked again."""
         self._landed.clear()
 
     def answered(self, *, quiet: bool) -> None:

@@ -149,7 +149,7 @@ class ChildAgent:
                 raise AgentError(f"the job's own agent does not listen after {format_duration(_START_SECONDS)}")
 
     def keep_alive(self, now: float) -> None:
-        """Start it again if it has ended. What the system refuses (memory, processes, room on the disk) is tried again with the next call.
+        """Start it again if it has ended. A start that the system refuses (memory, processes, disk) is tried again with the next call.
 
         Args:
             now: by `time.monotonic`.

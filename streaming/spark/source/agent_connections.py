@@ -392,7 +392,7 @@ def read_ranges(
 ) -> Iterator[tuple[str, pa.Table | None]]:
     """All rows of each agent's range, in the order in which they arrive; None for an agent that does not answer.
 
-    All ranges are read at the same time, and each is retried for a while. What does not arrive is planned again.
+    All ranges are read at the same time, and each is retried for a while. Rows that do not arrive are planned again.
 
     Args:
         addresses: the last address of each agent. It is tried first; the agent may have come back at an address that no other agent had.
@@ -472,7 +472,7 @@ class Backoff:
         self._until[address] = self._clock() + (pause if count > 1 else 0.0)
 
     def wake(self, address: str) -> None:
-        """It was put aside, and has answered since, with rows: its pause is over. What it has missed counts on."""
+        """It was put aside, and has answered since, with rows: its pause is over. The count of the ranges that it has missed goes on."""
         self._until.pop(address, None)
 
     def seconds(self, address: str) -> float:
