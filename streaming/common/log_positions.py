@@ -89,7 +89,7 @@ def reached(positions: Positions, targets: Positions) -> bool:
 def encode(positions: Positions) -> dict[str, Any]:
     """The positions as JSON of `VERSION`, with ``offsets``, ``epochs``, ``topic_ids`` and ``begins``, or ``logs`` and ``packed``.
 
-    What is equal comes out equal.
+    Equal positions make equal JSON.
     """
     names = sorted(positions)
     ids = {name.topic: positions[name].topic_id for name in names}
@@ -176,7 +176,7 @@ _MOST_NUMBER = (1 << 63) - 1
 
 
 def pack(positions: Positions) -> str:
-    """The positions as a text; "" for none. What is equal comes out equal."""
+    """The positions as a text; "" for none. Equal positions make equal texts."""
     if not positions:
         return ""
     groups = []

@@ -90,7 +90,7 @@ def log_once(answered: Collection[str] = ()) -> None:
 
 
 def as_sentences() -> None:
-    """Write messages for a user who has asked one question: without time, level and logger. What is JSON stays so."""
+    """Write messages for a user who has asked one question: without time, level and logger. A log that is JSON stays so."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler.formatter, TextFormatter):
             handler.setFormatter(SentenceFormatter())

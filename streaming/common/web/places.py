@@ -223,7 +223,7 @@ class ConnectionPlaces:
             self._cut(_most_stalled(taking))
 
     def end(self, place: ConnectionPlace, now: float, *, answered: bool = False) -> bool:
-        """Note that the answer is sent, or refused: what follows is another request, or the end of the connection, and may be cut.
+        """Record that the answer is sent, or refused. Another request follows, or the end of the connection, which may be cut.
 
         Returns whether it was not cut before.
         """

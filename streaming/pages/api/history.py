@@ -23,7 +23,7 @@ class RateColumns:
     """What is known of the rates of logs: nothing. See `History`, and `MeanRates` of log dirs."""
 
     counts = True
-    """Whether appends are counted from the beginning of the watching; what is read once has counted its last segments alone."""
+    """Whether appends are counted from the beginning of the watching; a single reading has counted the last segments alone."""
 
     def bytes_rate(self, look: Look) -> NDArray[np.float64]:
         """Bytes a second of each exported log; -1 not known."""

@@ -250,7 +250,7 @@ class ListedGroups:
 
 
 def _rank(judgement: Judgement) -> int:
-    """How bad it is, for sorting; what needs nothing is sorted by its lag alone."""
+    """How bad it is, for sorting; a group or partition without a finding is sorted by its lag alone."""
     return judgement.severity * len(GroupVerdict) + min(judgement.verdict, GroupVerdict.CATCHING_UP)
 
 

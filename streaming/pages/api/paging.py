@@ -178,7 +178,7 @@ def number_of(given: Mapping[str, str], name: str, default: int, least: int, mos
 
 
 def cut(sheet: Sheet, request: PageRequest) -> PageRows:
-    """The rows of a page, in their order. What is not known comes last in either order."""
+    """The rows of a page, in their order. Rows whose value is not known come last in either order."""
     rows = sheet.natural
     if request.topics:
         rows = rows[np.fromiter((topic in request.topics for topic in sheet.topics), np.bool_, len(sheet.topics))[rows]]

@@ -17,7 +17,7 @@ _GOES_ON = "  "
 
 
 def cut(text: str, width: int) -> str:
-    """At most ``width`` columns; what is cut off at the end shows as an ellipsis."""
+    """At most ``width`` columns of a text; an ellipsis shows that its end is cut off."""
     if cell_len(text) <= width:
         return text
     return set_cell_size(text, width - 1).rstrip() + MORE if width > 1 else MORE[:width]

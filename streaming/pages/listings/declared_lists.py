@@ -172,7 +172,7 @@ _SUMMED = ("data", "aborted", "control", "readable", "waiting", "unreplicated", 
 
 
 def next_deletion(row: PartitionRow | RetentionRow | TopicRow, times: Times) -> Cell:
-    """When retention deletes next, and by which limit; what is past it and stays is blocked."""
+    """When retention deletes next, and by which limit; a segment that is past it and stays is blocked."""
     at_ms = row.next_deletion_ms
     if at_ms < 0 and row.next_deletion_start_of >= 0:
         return Cell(text=after_start(row.next_deletion_start_of))
@@ -186,7 +186,7 @@ def _limit(at_ms: int, *, by_size: bool) -> str:
 
 
 def segment_deletion(segment: SegmentRow, row: PartitionRow, times: Times) -> str:
-    """When retention deletes a segment, in the words of `next_deletion`: what is past its limit and may not be deleted is held up."""
+    """When retention deletes a segment, in the words of `next_deletion`: one past its limit that may not be deleted is blocked."""
     if segment.deletion_ms >= 0 and row.next_deletion_start_of >= 0:
         return after_start(row.next_deletion_start_of)
     if segment.deletable and not row.retention_blocked:
@@ -202,7 +202,7 @@ def _held_back(row: PartitionRow, _: Times) -> Cell:
 
 
 def _overdue(row: RetentionRow, _: Times) -> Cell:
-    """For how long; with a question mark where limits are assumed. What is not overdue has no time, also if it is kept too long."""
+    """How long a deletion is overdue; with a question mark where limits are assumed. A log that is only kept too long has no time."""
     if row.retention_overdue_ms == 0:
         return Cell(text=NONE)
     return unsure(Cell(text=length(row.retention_overdue_ms)), assumed=row.limits_assumed and row.retention_overdue_ms > 0)
@@ -474,7 +474,7 @@ def no_groups(page: GroupPage) -> str:
 
 
 def verdict_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:
-    """The worst verdict, and since when it is so; what needs nothing has a question mark where limits are assumed."""
+    """The worst verdict, and since when it is so; one that is no finding has a question mark where limits are assumed."""
     cell = unsure(Cell(text=words(row.verdict)), assumed=row.limits_assumed and not is_finding(row))
     return cell if row.since_ms < 0 else Cell(text=cell.text, note=times.of(row.since_ms), at_ms=row.since_ms)
 
@@ -500,7 +500,7 @@ def counted_in(row: GroupSummary) -> str:
 
 
 def loss_cell(row: GroupSummary | GroupPartition, times: Times) -> Cell:
-    """When the first unread record may be deleted; what is due goes with the next check of its broker."""
+    """When the first unread record may be deleted; one that is due goes with the next check of its broker."""
     if row.loss_ms < 0 and row.loss_start_of >= 0:
         return unsure(Cell(text=after_start(row.loss_start_of)), assumed=row.limits_assumed)
     due = times.relative and 0 <= row.loss_ms <= times.now_ms

@@ -67,7 +67,7 @@ class Cell:
 
 
 def cell_of(unit: Unit, value: Any, times: Times) -> Cell:
-    """A value as its unit is written; what is absent is a dash."""
+    """A value as its unit is written; an absent value is a dash."""
     if unit is Unit.MOMENT:
         return Cell(text=times.of(value), at_ms=value)
     if unit is Unit.CURVE:
@@ -160,7 +160,7 @@ def word(text: str) -> str:
 
 
 def curve(values: Sequence[float], width: int) -> str:
-    """Values as a line of blocks, each the largest of its stretch against the largest of all; what is not known is a space."""
+    """Values as a line of blocks, each the largest of its stretch against the largest of all; a value that is not known is a space."""
     if not values or width < 1:
         return ""
     top = max(values)

@@ -169,7 +169,7 @@ def _only_counted(omitted: int) -> tuple[str, ...]:
 
 
 def by_key(rows: Sequence[Row], key: Callable[[Row], float | str], order: str) -> list[Row]:
-    """Rows in an order; what is not known comes last in either."""
+    """Rows in an order; those whose key is not known come last in either."""
 
     def known(row: Row) -> bool:
         value = key(row)
@@ -271,7 +271,7 @@ def disks_view(answer: DiskAnswer, query: Query, status: Status) -> DisksView:
 
 
 def _soonest_first(log_dir: LogDirUse) -> tuple[bool, bool, int, int, str]:
-    """What cannot be read, then what is full first."""
+    """The key by which log dirs that cannot be read come first, then full ones, then those that are full soonest."""
     return log_dir.up, log_dir.outlook != FULL, log_dir.full_ms, log_dir.broker, log_dir.log_dir
 
 

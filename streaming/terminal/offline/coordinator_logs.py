@@ -131,7 +131,7 @@ CommitPlace = tuple[str, str, int]
 class AsOf:
     """A coordinators' log as of a high watermark.
 
-    ``changes``: what is below it, and then what is above it. What came first of the latter is apart: it shows how old that is.
+    ``changes``: those below it, and then those above it. The first of the latter is apart: it shows how old they are.
     """
 
     changes: tuple[GroupChanges, ...]
@@ -179,7 +179,7 @@ class Replayed:
         return self.checkpoint_ms if high_watermark < self.upto and 0 <= self.checkpoint_ms < self.begun_ms else self.begun_ms
 
     def places(self, changes: GroupChanges) -> Iterator[CommitPlace]:
-        """What any commit is of, of all ``changes`` of the replay and of what may be above the high watermark."""
+        """The partitions of all commits: of all ``changes`` of the replay, and of records that may be above the high watermark."""
         for rows in (changes.commits, changes.pending):
             yield from zip(*(rows[name].to_pylist() for name in ("topic", "topic_id", "partition")), strict=True)
         for each in self._later:

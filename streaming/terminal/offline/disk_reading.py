@@ -38,7 +38,7 @@ from streaming.terminal.offline.cluster_logs import ASSUMED_LIMITS, is_foreign, 
 from streaming.terminal.offline.read_pace import uncollected
 
 STUCK_MS = 3_600_000
-"""What is being deleted, moved or compacted and has not changed for so long has probably been left behind."""
+"""A file that is being deleted, moved or compacted, and has not changed for so long, has probably been left behind."""
 
 _NOT_LIVE = [DiskFileKind.FUTURE, DiskFileKind.DELETED, DiskFileKind.DELETE, DiskFileKind.CLEANER, DiskFileKind.STRAY]
 

@@ -51,7 +51,7 @@ def ragged_bytes(tail: Tail, now_ms: int) -> int:
 
 
 def unread(agent: OfflineAgent, counts: Callable[[str, int], bool], exported: Sequence[Tail], listed: Iterable[Path]) -> Iterator[str]:
-    """What was not read to its end or not understood: more may be there. What may not be read at all is in `refused`.
+    """Sentences about logs that were not read to their ends or not understood. Files that may not be read at all are in `refused`.
 
     Args:
         counts: whether the answer is about a topic and partition.

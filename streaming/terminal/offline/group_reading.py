@@ -64,7 +64,7 @@ from streaming.terminal.offline.single_reading import SingleReading, agent_of, s
 
 
 LOOK_SECONDS = 10.0
-"""How long a command waits for a file system. What does not answer is not known."""
+"""How long a command waits for a file system. A checkpoint on one that does not answer is not known."""
 
 
 class OfflineQueries:
@@ -150,7 +150,7 @@ def moments(replayed: Sequence[Replayed], high_watermarks: Sequence[int], ends: 
 
 
 _PARTS_OF_SECOND = 10
-"""What is read in this part of a second by `read_rate` is little."""
+"""Few bytes are as many as `read_rate` allows in this part of a second."""
 
 RECALL_SECONDS = 2.0
 """For so long it is looked up when leader epochs began, with which commits without one are compared, and what admins did."""

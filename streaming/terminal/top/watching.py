@@ -188,7 +188,7 @@ _KEYS: dict[str, Callable[[ScreenState], ScreenState]] = {
 def answered(state: ScreenState, answer: Answer, now: float) -> ScreenState:
     """The state with an answer, at ``now`` on the state's clock.
 
-    An answer for a screen that was left still says how everything is; what else is in it counts only if it is wanted.
+    An answer for a screen that was left still says how everything is; its content counts only if it is wanted.
     """
     state = replace(state, status=answer.status, answered=now, now=max(now, state.now), error="")
     if not is_wanted(state, answer.content.question):
@@ -197,7 +197,7 @@ def answered(state: ScreenState, answer: Answer, now: float) -> ScreenState:
 
 
 def failed(state: ScreenState, why: str, now: float) -> ScreenState:
-    """The state after a question without an answer: what was known stays, as old."""
+    """The state after a question without an answer: the last answer stays, as old."""
     return replace(state, error=why or "no answer", now=max(now, state.now))
 
 

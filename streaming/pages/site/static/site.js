@@ -1,4 +1,4 @@
-// Conveniences, none of them needed: commands are copied by a button, "/" leads to the search, the view is asked for again while somebody
+// Conveniences, none of them needed: commands are copied by a button, "/" leads to the search, the view is asked for again while a person
 // looks at it, and what is no longer current says so.
 "use strict";
 document.documentElement.classList.add("js");
@@ -22,7 +22,7 @@ async function copy(code) {
   }
 }
 
-// "/" leads to the search, unless somebody writes.
+// "/" leads to the search, unless the user is typing.
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
   event.preventDefault();
@@ -32,7 +32,7 @@ document.addEventListener("keydown", (event) => {
 const LIMIT_MS = 5000;
 const interval = () => 1000 * Number(document.body.dataset.refresh);  // shorter while the job starts
 
-// The age is counted from the job's own time, by a clock that nobody sets: the time of day in the browser may be wrong.
+// The age is counted from the job's own time, by a clock that no user can set: the time of day in the browser may be wrong.
 const here = { at: Number(document.body.dataset.at), since: performance.getEntriesByType("navigation")[0]?.responseStart ?? 0 };
 let failed = "", asking = false;  // why the last attempt failed, "" if it did not
 
