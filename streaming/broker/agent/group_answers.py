@@ -56,7 +56,7 @@ from streaming.kafka.scan.walk import Bytes
 log = logging.getLogger(__name__)
 
 SECONDS = 10.0
-"""How long a request waits for a log dir. What is not known by then is answered as not filled yet."""
+"""How long a request waits for a log dir. A position that is not known by then is answered as not filled yet."""
 
 PositionAnswer = tuple[str, Position]
 """The edition of the ladder, "" for none, and the position."""

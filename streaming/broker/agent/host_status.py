@@ -201,7 +201,7 @@ class DirRecovery:
         )
 
     def end(self) -> None:
-        """The start is over. What was done since the last look, likely the largest logs, counts for its rate.
+        """The start is over. The logs done since the last look, likely the largest ones, count for its rate.
 
         Raises:
             OSError: a file cannot be read.
@@ -238,7 +238,7 @@ class DirRecovery:
             return False
 
     def _measure(self) -> None:
-        """By the time from the first segment that was done to the last: what threads had read of others then is about the same.
+        """Measure the rate from the first segment that was done to the last: at both, threads had read about as much of other segments.
 
         Not by the first few that are done: those are small, and while they are read others are.
         """

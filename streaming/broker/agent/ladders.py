@@ -79,7 +79,7 @@ class RecordTotals:
             return self._number, whole, _batch(chosen)
 
     def _look(self) -> None:
-        """What is found now is what is known; what is not found is gone."""
+        """Bring the known logs up to date: the logs that are found now count, and a known log that is not found counts as gone."""
         before, stamp = self._known, self._number + 1
         self._known = {key: known if known.row is _GONE else _Known(_GONE, None, stamp) for key, known in before.items()}
         for each in self._logs():

@@ -114,7 +114,7 @@ def _is_same_path(process: BrokerProcess, path: str) -> bool:
 
 
 def _is_owner(process: BrokerProcess, log_dir: Path) -> bool:
-    """Whether the process may write there, so that it is its broker. What may not be looked at is opened, and says why."""
+    """Whether the process may write there, so that it is its broker. True if the log dir's owner may not be read: opening it says why."""
     try:
         return process.user in (_ROOT_USER, log_dir.stat().st_uid)
     except PermissionError:

@@ -249,7 +249,7 @@ class _Walk:
 
     @contextlib.contextmanager
     def _tried(self, path: str) -> Iterator[None]:
-        """Note what cannot be read; what has vanished is not there."""
+        """Record a path that cannot be read. One that has vanished counts as not there."""
         try:
             with Calling(path):
                 yield
@@ -339,7 +339,7 @@ class _Walk:
         self._add(_beside_segments(name, _BESIDE) if kind is None else kind, stat, path)
 
     def _all_of(self, fd: int, path: str, whose: str, kind: DiskFileKind, depth: int = 1) -> None:
-        """Everything below a directory has one use. What lies deeper than `MOST_DEEP` is named as not read."""
+        """Count all files below a directory for one use. A directory deeper than `MOST_DEEP` is named as not read."""
         if depth > MOST_DEEP:
             self._unread[path] = f"it lies in {MOST_DEEP} directories, and what is in it is not counted"
             return

@@ -247,7 +247,7 @@ class SegmentReader:
 
         Args:
             whole: return windows with all bytes of their batches, and not only headers.
-            crcs: find the batches with wrong CRCs. What only this reads does not stay in the page cache, which the broker needs.
+            crcs: find the batches with wrong CRCs. Bytes that are read only for this do not stay in the page cache, which the broker needs.
             growing: a broker may be writing here, so a last batch that is not all there yet is no damage.
         """
         self.file = file

@@ -230,7 +230,7 @@ def _each(
     excerpts: Iterator[tuple[int, Excerpt]],
     unread: list[UnreadPart],
 ) -> Iterator[R]:
-    """What is read of each excerpt. What is not there to be read is added to ``unread``."""
+    """What is read of each excerpt. Parts that are not there any more, or are damaged, are added to ``unread``."""
     for item, excerpt in excerpts:
         try:
             rest = yield from read(log_dirs, excerpt)

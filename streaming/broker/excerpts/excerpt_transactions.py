@@ -146,7 +146,7 @@ class TransactionFates:
     Args:
         segments: the segment in which the reader begins, and all after it.
         position: of the batch in the first of them from which on it asks.
-        stop: an offset; what is after it does not count.
+        stop: an offset; batches after it do not count.
         buffer: for reading; nothing else uses it.
     """
 

@@ -221,7 +221,7 @@ class RecordDamage:
         self._last: tuple[Path, int | None] | None = None
 
     def found(self, path: Path, position: int | None, what: str) -> None:
-        """A place that is damaged. What else is wrong with the same batch is said once.
+        """Report a place that is damaged. Several damages of the same batch are reported once.
 
         Raises:
             FormatError: damage makes the query fail.

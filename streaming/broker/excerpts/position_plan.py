@@ -1,6 +1,6 @@
 """Plans how far logs can be read from positions on: whole batches only, fair over logs, as a function of the disk.
 
-Nothing is remembered that decides: who plans again from the same positions gets the same ends, or later ones.
+Nothing is remembered that decides: a reader that plans again from the same positions gets the same ends, or later ones.
 """
 
 import logging
@@ -347,7 +347,7 @@ def _boundary(segment: Segment, position: int, until: int, buffer: Bytes, *, fir
 
 
 def _shares(sizes: Sequence[int], budget: int | None) -> list[int]:
-    """How much of each log is read: what is there, as long as that is no more than an equal share of what is left."""
+    """How many bytes of each log are read: all that it has, as long as those are no more than an equal share of the rest of the budget."""
     if budget is None:
         return list(sizes)
     shares, left = [0] * len(sizes), budget

@@ -310,7 +310,7 @@ class RecordOpener:
             begin = some.stop
 
     def _one_by_one(self, buffer: Bytes, position: int, batches: Batches, item: int) -> Iterator[pa.RecordBatch]:
-        """A batch whose records are taken singly: memory holds some MiB of them. What is wrong with it is found out here."""
+        """A batch whose records are taken singly: memory holds some MiB of them. Damage in it is found out here."""
         at, size = int(batches.positions[item]), int(batches.size[item])
         entry, kind = buffer[at : at + size].data, _timestamp_type(buffer, at, int(batches.magic[item]), int(batches.attributes[item]))
         rows: list[Record] = []
@@ -464,7 +464,7 @@ class RangeReader:
         self._damage.found(flaw.path, flaw.position, flaw.what)
 
     def _sound(self, wanted: RecordRange, window: Window, reader: SegmentReader, following: int, beyond: int | None) -> tuple[Flags, int]:
-        """Which batches of a window are in the range and may be opened, and the offset after them; what is wrong with others is reported.
+        """Which batches of a window are in the range and may be opened, and the offset after them; damage of others is reported.
 
         Args:
             following: the smallest offset that the first batch may have.

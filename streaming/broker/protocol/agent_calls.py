@@ -89,7 +89,7 @@ def end_of(refusal: Refusal | None) -> bytes:
 
 
 def messages_of(read: Callable[[int], bytes], most: int = MESSAGE_BYTES, *, single: bool = False) -> Iterator[bytes]:
-    """The messages of a stream. ``read`` returns so many bytes, or fewer at its end. What is too much is refused by its length, unread.
+    """The messages of a stream. ``read`` returns so many bytes, or fewer at its end. One too large is refused by its length, unread.
 
     Args:
         most: bytes of a message, if fewer than `MESSAGE_BYTES`.

@@ -22,7 +22,7 @@ REASONS = (
     "log_is_shorter",
     "single_replica",
 )
-"""The codes of what speaks against a restart, the worst first; what cannot be helped comes last."""
+"""The codes of reasons against a restart, the worst first; a reason that cannot be helped comes last."""
 
 MOST_NAMED = 1_000
 """The most partitions that a fact names."""

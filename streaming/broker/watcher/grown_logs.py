@@ -211,7 +211,7 @@ class GrownLogs:
         return found
 
     def _read_ordinary(self, tails: list[Tail], looked_ms: int, budget: int) -> int:
-        """Read logs in one pass, and publish slice by slice; what is unusual is queued. Returns how many bytes were read."""
+        """Read logs in one pass, and publish slice by slice; logs that are not ordinary are queued. Returns how many bytes were read."""
         began, at = bytes_read(), 0
         if len(tails) > self._few_logs:
             while at < len(tails) and bytes_read() - began < budget and self._goes_on():

@@ -89,9 +89,9 @@ class Listing:
         return max(0, sum(self.written_of(sizes).values()) - cursor.position)
 
     def left_unread(self, cursor: Cursor, listed: ListedSizes, end: int | None, end_of_file: int, others: tuple[int, int]) -> int:
-        """Bytes after the cursor, also in segments that have vanished since they were listed: what vanishes unread is skipped.
+        """Bytes after the cursor, also in segments that have vanished since they were listed: bytes that vanish unread are skipped.
 
-        What was never listed counts by the mean size of an offset in what was listed and read.
+        Offsets that were never listed count by the mean size of an offset in the segments that were listed and read.
 
         Args:
             listed: these, and perhaps those of another listing.

@@ -218,7 +218,7 @@ class Tail:
         return listed.path if listed else self.partition.path / segment_file_name(self.cursor.segment, FileKind.LOG)
 
     def close(self) -> None:
-        """Close the open file; what was seen after the cursor has to be seen again."""
+        """Close the open file; bytes that were seen after the cursor have to be seen again."""
         if self.file is not None:
             self.file.close()
             self.file = None
@@ -366,7 +366,7 @@ class Tail:
         """Note that everything was read. The frontier, up to which the log was published, moves to its end.
 
         Args:
-            now_ms: before its file was read: what comes while it is read came after that.
+            now_ms: before its file was read: bytes that come while it is read came after that.
 
         Returns:
             Whether more of it may have been published than there is: then jobs have to know its present end.
