@@ -43,7 +43,8 @@ from streaming.rules.whereabouts import place
 CLUSTER_ID = "AAECAwQFBgcICQoLDA0ODw"
 BATCH_BYTES, RECORDS = 16_384, 100
 _BEGINNINGS = ThreadPoolExecutor(1)
-_NO_CHECKPOINTS = (-1, -1, -1, -1, 0)
+_NOTHING_STORED = (-1, -1, -1, -1, 0, 0, b"")
+"""In the columns of `LOGS` after the key: no checkpoint, not moving, no epochs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ class _Cluster:
 
 
 def _decided(logs: list[LogKey], cluster: Any) -> Catalog:
-    rows = [(log.broker, log.topic, log.topic_id, log.partition, *_NO_CHECKPOINTS) for log in logs]
+    rows = [(log.broker, log.topic, log.topic_id, log.partition, *_NOTHING_STORED) for log in logs]
     offsets = [pa.array(column, each.type) for column, each in zip(zip(*rows, strict=True), LOGS, strict=True)]
     return Catalog(
         topics=topics_of(logs, cluster), partitions=partitions_of(logs, cluster), logs=pa.Table.from_arrays(offsets, schema=LOGS)
