@@ -43,7 +43,7 @@ from streaming.rules.limits import producer_expiration
 LOOK_SECONDS = 0.02
 """How long lists are looked at in one poll."""
 
-FIRST_LOOK_SECONDS = 0.2
+FIRST_LOOK_SECONDS = 0.5
 """The same while there are logs of which no list is published; or as long as the rest of the poll takes."""
 
 MOST_LOOK_SECONDS = 1.0
