@@ -85,7 +85,7 @@ def judged(there: Iterable[Partition], log_dirs: Sequence[LogDir], cluster: Clus
 
 def _named(directory: Path) -> str:
     """Whether a directory has a topic id, without a look into it: "" if not."""
-    path = directory / PARTITION_METADATA
+    path = f"{directory}/{PARTITION_METADATA}"
     with Calling(path):
         return PARTITION_METADATA if os.path.lexists(path) else ""
 

@@ -282,7 +282,7 @@ class Inventory:
         self._thorough = thorough
         self._clock_ms = clock_ms
         self._logs: dict[Path, _InventoriedLog] = {}
-        self._checkpoints: dict[Path, _Checkpoint] = {}
+        self._checkpoints: dict[tuple[Path, str], _Checkpoint] = {}
         self._buffer = kept_window()
         self._wrong = 0
 
@@ -354,10 +354,10 @@ class Inventory:
         return log
 
     def _checkpoint(self, log_dir: LogDir, name: str) -> "_Checkpoint":
-        path = log_dir.path / name
-        if path not in self._checkpoints:
-            self._checkpoints[path] = _Checkpoint(log_dir, name)
-        return self._checkpoints[path]
+        key = log_dir.path, name
+        if key not in self._checkpoints:
+            self._checkpoints[key] = _Checkpoint(log_dir, name)
+        return self._checkpoints[key]
 
 
 class _Checkpoint:

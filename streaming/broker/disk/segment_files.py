@@ -84,12 +84,16 @@ class Segment:
     @property
     def path(self) -> Path:
         """The path of the file."""
+        return self.directory / self._name
+
+    @property
+    def _name(self) -> str:
         name = segment_file_name(self.base_offset, FileKind.LOG)
-        return self.directory / (f"{name}.{FileStage.SWAP}" if self.swap else name)
+        return f"{name}.{FileStage.SWAP}" if self.swap else name
 
     def open(self) -> "OpenSegment":
         """Open the file that was listed. Raises OSError; FileNotFoundError if another file has its name by now."""
-        return OpenSegment(self.path, self.base_offset, self.identity)
+        return OpenSegment(f"{self.directory}/{self._name}", self.base_offset, self.identity)
 
 
 class SegmentKey(NamedTuple):
@@ -245,13 +249,13 @@ def read_leader_epochs(directory: Path) -> tuple[EpochEntry, ...]:
     Raises:
         OSError: it cannot be read now. It decides where a log was truncated, so it would be wrong to continue without it.
     """
-    path = directory / names.LEADER_EPOCH_CHECKPOINT
+    path = f"{directory}/{names.LEADER_EPOCH_CHECKPOINT}"
     try:
         return parse_leader_epochs(read_small(path, EPOCHS_BYTES))
     except FileNotFoundError:
         return ()
     except (FormatError, PermissionError) as error:
-        log.warning("leader epochs cannot be read", extra={"path": str(path), "error": str(error)})
+        log.warning("leader epochs cannot be read", extra={"path": path, "error": str(error)})
         return ()
 
 
@@ -311,10 +315,11 @@ class OpenSegment:
         except OSError:
             self.close()
             raise
-        self.identity = FileIdentity(stat.st_dev, stat.st_ino)
-        if listed not in (None, self.identity):
+        identity = FileIdentity(stat.st_dev, stat.st_ino)
+        if listed not in (None, identity):
             self.close()
             raise another_file(self._path)
+        self.identity = listed or identity  # the same object where it was listed: there is one for each log
         self._reads_ahead = True
         self._entry = 0  # in the index: the number of the entry after those that were read last
 

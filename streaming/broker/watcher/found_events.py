@@ -18,9 +18,9 @@ import pyarrow as pa
 from streaming.broker.disk.availability import LogDirs
 from streaming.broker.disk.log_inventory import Inventory, LogInventory, ScannedTimes
 from streaming.broker.disk.logdirs import Partition
-from streaming.broker.disk.segment_files import FileIdentity, SegmentListing
+from streaming.broker.disk.segment_files import SegmentListing
 from streaming.broker.disk.segment_times import ActiveRead
-from streaming.broker.journal.cursor import TIMES_UNKNOWN
+from streaming.broker.journal.cursor import TIMES_UNKNOWN, Cursor
 from streaming.broker.watcher.cluster_knowledge import LEADER_UNKNOWN, Cluster
 from streaming.broker.watcher.cursors import unpack
 from streaming.broker.watcher.last_found import LastFound
@@ -469,11 +469,14 @@ def _is_read(tail: Tail) -> bool:
     return (tail.live or bool(tail.cursor.stopped)) and not (tail.away or tail.leaving)
 
 
+_SHARED = tuple(each.name for each in fields(ActiveRead) if each.name in Cursor._fields)
+"""What a cursor says of the segment that it is in."""
+
+
 def _read_of(tail: Tail) -> ActiveRead | None:
     """The part of the active segment that the tail has read; None if it has not read everything up to its cursor."""
     cursor = tail.cursor
     if cursor.largest_timestamp == TIMES_UNKNOWN or tail.has_later_segment or cursor.stopped:
         return None
-    identity = FileIdentity(cursor.device, cursor.inode)
-    shared = {each.name: getattr(cursor, each.name) for each in fields(ActiveRead) if each.name in cursor._fields}
-    return ActiveRead(identity=identity, base_offset=cursor.segment, zero_tail=tail.zero_tail, **shared)
+    shared = {name: getattr(cursor, name) for name in _SHARED}
+    return ActiveRead(identity=tail.segments[-1].identity, base_offset=cursor.segment, zero_tail=tail.zero_tail, **shared)

@@ -7,7 +7,8 @@ replayed, in pieces.
 import logging
 from collections.abc import Sequence
 
-from streaming.broker.disk.locate import window
+import numpy as np
+
 from streaming.broker.disk.scanning import kept_window
 from streaming.broker.disk.segment_files import Segment, list_segments
 from streaming.broker.journal.cursor import Cursor, Replays
@@ -70,7 +71,7 @@ def found_open(tail: Tail, past: Past, *, believe_cold: bool) -> Open:
 
 def _at_once(tail: Tail, cursor: Cursor, segments: Sequence[Segment], *, believe_cold: bool = True) -> Open:
     try:
-        replay = replay_of(tail, cursor, segments, window()[:REPLAY_BYTES])
+        replay = replay_of(tail, cursor, segments, np.empty(REPLAY_BYTES, np.uint8))
         if not _is_short(replay.begins, cursor, segments):
             return _UNKNOWN
         replay.advance(segments, cursor.next_offset)
