@@ -95,6 +95,14 @@ def test_the_point_of_a_seq(journal: Journal) -> None:
     assert (journal.at(3), journal.reach(2, None)) == (Point(3, 35), Point(3, 35))
 
 
+def test_what_was_published_last_is_kept_however_large_it_is() -> None:
+    journal = Journal(1)
+    for number in range(3):
+        journal.publish([appended(number, 10)])
+        assert everything(journal) == [(number + 1, appended(number, 10))]
+        assert journal.dropped() == Point(number, 10 * number)
+
+
 publications = st.lists(st.lists(st.integers(0, 40), max_size=5), max_size=12)
 
 

@@ -218,3 +218,23 @@ def test_a_new_log_dir_among_others_brings_its_logs_whole(tmp_path: Path) -> Non
     station.look()
     assert station.fold_of("t").records == 3
     station.close()
+
+
+def test_readers_that_resume_a_log_that_was_away_all_go_on_where_none_of_them_is_in_doubt(tmp_path: Path) -> None:
+    for epoch_of_second, begins in ((0, 12), (7, 3)):  # the log has no epoch 7: what was counted in it may not be in this log
+        disk, other = (log_dir(tmp_path / str(epoch_of_second), name) for name in ("away", "other"))
+        log, station = three_segments(disk), Station(disk.path, other.path)
+        station.begin("earliest", "first")
+        station.begin("earliest", "second")
+        station.look()
+        station.fold_of("t", name="second").log_epoch = epoch_of_second
+        station.leave()
+        away = disk.path.rename(tmp_path / "elsewhere")
+        disk.path.mkdir()
+        station.come_back()
+        assert station.look() == []
+        disk.path.rmdir()
+        away.rename(disk.path)
+        log.append(batch(1))
+        assert min(event.base_offset for event in station.look() if event.kind is Kind.APPENDED) == begins
+        station.close()
