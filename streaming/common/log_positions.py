@@ -55,7 +55,7 @@ class Position(NamedTuple):
 
     @property
     def leader_epoch(self) -> int:
-        """Of what lies right before ``next_offset``, `NOT_KNOWN` if nothing says it."""
+        """The leader epoch of the offset right before ``next_offset``, `NOT_KNOWN` if nothing says it."""
         return self.epochs[-1][0] if self.epochs else NOT_KNOWN
 
 

@@ -228,7 +228,7 @@ LEARNED_SECONDS = 0.3
 """So much of the margin before a scrape is not needed if it is known how early the scraper comes."""
 
 LEARNED_SPREAD_SECONDS = 1.1
-"""Of a scraper whose times differ by more than this, an even earlier scrape is more likely: all of the margin is needed."""
+"""A scraper whose times differ by more than this is likely to come even earlier: all of the margin is needed."""
 
 _MOST_SCRAPES = 48
 _MOST_SCRAPERS = 64

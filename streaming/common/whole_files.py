@@ -38,7 +38,7 @@ def write_whole(path: Path, content: bytes, *, lasting: bool = True, mode: int =
 log = logging.getLogger(__name__)
 
 UMASK = 0o077
-"""Of processes that write into one."""
+"""The umask of processes that write into such a directory."""
 
 
 def make(path: Path) -> None:

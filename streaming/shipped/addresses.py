@@ -31,7 +31,7 @@ _WITHOUT_LABELS = {"GroupsAbandoned": "/groups"}
 """The view of an alert that is about nothing alone; of all others it is the page's first."""
 
 _PREFERRED = ("groups", "transactions", "retention", "observer", "overview")
-"""Of the dashboards that lead to its runbook, the first of these is an alert's. None needs a partition to be chosen."""
+"""The dashboard of an alert is the first of these that leads to its runbook. None needs a partition to be chosen."""
 
 _OF_SCOPE = {"group": "groups", "observer": "observer"}
 """The dashboard of an alert of which none leads to the runbook; of other scopes it is the overview."""

@@ -86,8 +86,8 @@ LINGER_BYTES = 64 << 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerCounts:
-    """For metrics. ``cuts``: connections that were cut before their end; ``refusals``: requests that were refused because there was too
-    much to do; ``wrong``: requests whose password was wrong;
+    """Counts for metrics. ``cuts``: connections that were cut before their end; ``refusals``: requests that were refused because there was
+    too much to do; ``wrong``: requests whose password was wrong;
     ``failures``: changes of the web config file that could not be used.
     """
 
@@ -109,7 +109,7 @@ _Connection = TypeVar("_Connection", bound=_OfClient)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """Of one port: connections by stage, in all and for each client, the bytes of answers, and seconds.
+    """The bounds of one port: connections by stage, in all and for each client, the bytes of answers, and seconds.
 
     ``idle_seconds``: what a connection may be silent that has had an answer. ``connection_seconds``: what one may last whatever it does;
     ``age_seconds``: one that does nothing just then.
@@ -275,7 +275,7 @@ def _least(places: Sequence[ConnectionPlace]) -> Sequence[ConnectionPlace]:
 
 
 def oldest_of_crowd(connections: Sequence[_Connection]) -> _Connection:
-    """Of connections in the order in which they began, the first of the client with most; of several, of the one whose oldest is oldest."""
+    """The first connection, in the order in which they began, of the client with most; of several such clients, of the first."""
     crowd = Counter(each.client for each in connections).most_common(1)[0][0]
     return next(each for each in connections if each.client == crowd)
 

@@ -132,7 +132,7 @@ class ListedGroups:
 
     @cached_property
     def _held(self) -> Longs:
-        """Of each group the partitions that are held up, as they are judged."""
+        """How many partitions of each group are held up, as they are judged."""
         group, flags = self.snapshot.rows.group, self.judged.commits.severity[GroupVerdict.HELD] != ABSENT
         counts = np.bincount(group[flags], minlength=len(self.snapshot.rows.group_names) + 1)  # the last one of groups without an offset
         return counts[self.totals.number]

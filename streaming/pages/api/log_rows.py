@@ -301,7 +301,7 @@ class TopicSums:
         return np.fromiter((self._items[topics[item]] for item in self._shown.tolist()), np.int64, len(self._shown))
 
     def _sum(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Of the partitions of each topic; not known where a part is not."""
+        """The sum of the values of each topic's partitions; not known where one of them is not."""
         of_partitions = values[self._shown]
         sums = np.bincount(self._topic, of_partitions, len(self.names))
         unknown = np.bincount(self._topic, of_partitions < 0, len(self.names)) > 0
@@ -383,7 +383,7 @@ class TopicSums:
 
     @cached_property
     def _counted(self) -> tuple[Longs, Longs]:
-        """Of the batches that were counted: bytes, shape (codecs, topics), and how many there are."""
+        """The bytes of the batches that were counted, with the shape (codecs, topics), and how many batches there are."""
         sums = self.judged.look.view.topics.sums
         names = self.judged.look.snapshot.topic_names
         topic = np.fromiter((self._items.get(name, len(self.names)) for name in names), np.int64, len(names))

@@ -231,7 +231,7 @@ def _pending(snapshot: GroupSnapshot, pair_labels: PairLabels, export: Export) -
 
 
 def _records(committed: Longs, uncommitted: Longs, share: Flags) -> Labelled:
-    """Of a share group there is no isolation: it may read everything up to the high watermark."""
+    """Records by isolation. A share group has none: it may read everything up to the high watermark."""
     return [
         ("", uncommitted, share & (uncommitted >= 0)),
         (READ_COMMITTED, committed, ~share & (committed >= 0)),

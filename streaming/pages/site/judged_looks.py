@@ -215,7 +215,7 @@ SAVE_SECONDS = 60.0
 """What was seen within the last minute before a kill is not kept."""
 
 _MOST_BYTES = 256 << 20
-"""Of the file, unpacked."""
+"""The most bytes of the file, unpacked."""
 
 
 class JobHistory:

@@ -24,7 +24,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """True or false."""
+    """A column of true and false."""
 
     name: str
     values: NDArray[np.bool_]

@@ -137,7 +137,7 @@ _EMPTY = read_headers(np.zeros(0, np.uint8), np.zeros(0, np.int64))
 
 
 class Skeleton:
-    """Grows window by window; 32 bytes for each batch."""
+    """Where batches are, with their offsets and largest timestamps: 32 bytes for each. It grows window by window."""
 
     def __init__(self) -> None:
         self._columns: list[tuple[Positions, ...]] = []  # positions, base offsets, last offsets, largest timestamps

@@ -154,7 +154,7 @@ def _segments(partition: Partition) -> Sequence[Segment]:
 
 
 def _end(segments: Sequence[Segment]) -> tuple[int, int]:
-    """Of two replicas the one that reaches further."""
+    """Up to where a replica reaches, as a key by which the one that reaches further is larger."""
     return (segments[-1].base_offset, segments[-1].size) if segments else (-1, -1)
 
 

@@ -197,7 +197,7 @@ def _history(name: str, read: _Read) -> GroupHistory:
 
 
 def group_names(log_dirs: LogDirs, settings: Settings) -> set[str]:
-    """Of those that have commits, and of those that have members."""
+    """The names of the groups that have commits, and of those that have members."""
     replayed = replay_groups(log_dirs, (), settings, time.time, time.sleep, lambda _: None).logs.replayed
     changes = [each.replay.changes(0) for each in replayed]
     return {name for each in changes for rows in (each.commits, each.groups) for name in rows["group"].to_pylist()}

@@ -26,7 +26,7 @@ WARNING_COLOUR = "color(130)"
 """A brown that can be read on black and on white, which yellow cannot: its contrast to both is above 4.4."""
 
 NOT_CURRENT_STYLE = "bold magenta"
-"""Of the line that begins with `not current`."""
+"""The style of the line that begins with `not current`."""
 
 _STYLES = {"critical": "bold red", "warning": f"bold {WARNING_COLOUR}", "info": "bold", "": "bold green"}
 _KEYS = "? help  / filter  enter opens  c copies the command  p pauses  q quits"

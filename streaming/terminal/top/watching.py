@@ -232,7 +232,7 @@ def _following(state: ScreenState) -> ScreenState:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """There is no answer; ``why`` is a sentence."""
+    """A question without an answer; ``why`` is a sentence."""
 
     why: str
 
