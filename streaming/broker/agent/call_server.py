@@ -84,7 +84,7 @@ AT_ONCE_BYTES = 64 << 10
 """Messages are handed to the network together up to this size."""
 
 _LARGE_REQUESTS: dict[str, int] = {Call.REGISTER: REGISTER_BYTES, Call.REACH: POSITIONS_BYTES, Call.BETWEEN: POSITIONS_BYTES}
-"""Of calls with positions of many logs."""
+"""The most bytes of a request, for calls that may be large: those with positions of many logs."""
 
 BOUNDS = Bounds(
     silent=CONNECTIONS,

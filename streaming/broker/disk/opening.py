@@ -218,7 +218,7 @@ class Shortage:
 
 
 shortage = Shortage()
-"""Of this process."""
+"""The shortage of this process."""
 
 
 RESERVED = 1280

@@ -42,7 +42,7 @@ MOST_HOLES = 64
 """A file with more holes than this is taken for written to its end: a preallocated one has one hole."""
 
 LARGE_BYTES = 8 << 10
-"""Of batches of this size the headers alone are read: a call for each costs less than to copy so many bytes."""
+"""Only the headers of batches of this size are read: a call for each costs less than to copy so many bytes."""
 
 _FEW_HEADERS = 16
 """So many calls are worth a try, whatever the size of the batches."""

@@ -186,7 +186,7 @@ _AT_ONCE = 256
 R = TypeVar("R", pa.RecordBatch, Event)
 
 NO_SEQ = -1
-"""Of a range that no journal has."""
+"""The seq of a range that no journal has."""
 
 LeadsIn = Callable[[LogKey, int], int]
 """Whether a log's replica led in a leader epoch: 1, 0, or -1 if that is not known."""

@@ -38,7 +38,7 @@ from streaming.rules.position_rule import Resumed, epochs_below, resume
 log = logging.getLogger(__name__)
 
 _SETTLED_NS = 2_000_000_000
-"""Of a directory that was changed later than so long ago, a later change may have the same time."""
+"""If a directory was changed later than so long ago, a later change may have the same time."""
 
 End = Callable[["OpenLog"], int]
 """Up to which offset a log may be read at most."""
@@ -271,7 +271,7 @@ class PositionPlanner:
 
 
 class _Stamp(NamedTuple):
-    """Of a log before it was listed: its directory's time, and its log start offset by its broker's checkpoint."""
+    """What a log had before it was listed: its directory's time, and its log start offset by its broker's checkpoint."""
 
     directory_ns: int
     stored_start: int

@@ -49,7 +49,7 @@ _MOST_BYTES = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Stamps:
-    """Of each record: its offset, its timestamp (Unix milliseconds, -1 none), and whose time that is."""
+    """The offset of each record, its timestamp (Unix milliseconds, -1 none), and whose time that is."""
 
     offsets: Longs
     timestamps: Longs
@@ -335,7 +335,7 @@ class RecordOpener:
 
 
 def _stamps(batches: Batches, fields: RecordFields) -> Stamps:
-    """Of a batch with LogAppendTime, every record has the batch's largest timestamp."""
+    """The stamps of records. In a batch with LogAppendTime, every record has the batch's largest timestamp."""
     section = fields.section
     appended = (batches.attributes & TIMESTAMP_TYPE_BIT) != 0
     timestamps = batches.headers["base_timestamp"].astype(np.int64)[section] + fields.timestamp_deltas

@@ -31,7 +31,7 @@ class Counts:
 
 
 NOTHING = Counts()
-"""Of what has nothing in it, as most logs have before their first segment."""
+"""The counts of a range with nothing in it, as most logs have before their first segment."""
 
 NO_ENTRIES: NDArray[np.void] = np.empty(0, ABORTED)
 """No aborted transaction: one for all logs."""

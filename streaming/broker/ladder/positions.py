@@ -230,7 +230,7 @@ class _Search:
         return item + int(found[0]) if len(found) else None
 
     def _readable(self, stretch: Stretch) -> Flags:
-        """Of which batches consumers get the records."""
+        """Whether consumers get the records of each batch."""
         readable: Flags = ~stretch.control if self._reads_uncommitted else ~stretch.control & ~stretch.is_aborted
         return readable
 

@@ -123,7 +123,7 @@ class KeptChanges(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptHistory(Message):
-    """All of it. ``changes``: None as long as a job has compared nothing."""
+    """All that a job keeps over a restart. ``changes``: None as long as a job has compared nothing."""
 
     changes: KeptChanges | None = None
     transactions: list[KeptTransaction] = field(default_factory=list)

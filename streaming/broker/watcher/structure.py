@@ -194,7 +194,7 @@ class InotifyHints(FileSystemEventHandler):
         self._stopped.set()
 
     def on_any_event(self, event: FileSystemEvent) -> None:
-        """Called by watchdog's thread."""
+        """Hint at the log dir or partition directory of an event. Only watchdog's thread calls it."""
         for raw in (event.src_path, event.dest_path):
             path = Path(os.fsdecode(raw))
             if self._real in path.parents:
