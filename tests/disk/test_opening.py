@@ -154,13 +154,13 @@ def test_nothing_else_opens_kafkas_files() -> None:
     found = {
         f"{path.relative_to(root)}: {line.strip()}"
         for path in root.rglob("*.py")
-        if path.parent.name in ("disk", "dump", "ladder", "offline", "watcher", "scrub", "scan", "formats", "groups")
+        if path.parent.name in ("disk", "dump", "ladder", "offline", "watcher", "restarts", "scrub", "scan", "formats", "groups")
         for line in path.read_text().splitlines()
         if re.search(r"\bos\.open\(|\bopen\(\"|\.read_bytes\(|\.read_text\(|(?<!def)[^.\w]open\(", line)
     }
     assert {each for each in found if "O_DIRECTORY" not in each and "/proc" not in each} == {
         'broker/disk/broker_processes.py: with (directory / "cmdline").open("rb") as file:',  # below /proc
-        'broker/disk/contents.py: return (process / "comm").read_text(errors="replace").strip()',  # below /proc
+        'broker/disk/deleted_files.py: return (process / "comm").read_text(errors="replace").strip()',  # below /proc
         "broker/scrub/scrub_progress.py: fields = json.loads(path.read_bytes())",  # its own file
     }
     assert opening._open is os.open

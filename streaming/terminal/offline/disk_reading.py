@@ -14,7 +14,7 @@ from streaming.broker.agent.strays import StrayKind, strays_in
 from streaming.broker.agent.topic_configs import running_configs
 from streaming.broker.disk.availability import LogDir, LogDirs
 from streaming.broker.disk.broker_processes import was_shut_down_cleanly
-from streaming.broker.disk.contents import deleted_open
+from streaming.broker.disk.deleted_files import deleted_open
 from streaming.broker.disk.dir_usage import DirUsage, DiskFileKind, read_log_dir
 from streaming.broker.disk.logdirs import load_offset_checkpoint
 from streaming.broker.disk.opening import written_ms

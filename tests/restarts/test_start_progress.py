@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from streaming.broker.agent.host_status import LEAST_BYTES, DirRecovery, ToRecover
+from streaming.broker.restarts.start_progress import LEAST_BYTES, DirRecovery, ToRecover
 
 START = 1_700_000_000_000
 SIZE = LEAST_BYTES
