@@ -7,6 +7,7 @@ on it, and nothing checks whether it works.
 import logging
 import os
 import threading
+import warnings
 from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 
@@ -28,6 +29,9 @@ from streaming.broker.watcher.timers import is_due
 from streaming.kafka.formats.names import parse_partition_dir
 
 log = logging.getLogger(__name__)
+
+# watchdog warns of a directory that came while it walked through the log dir, and so is watched twice
+warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
 
 LOOK_MS = 1_000
 """The least time from one look to the next."""
