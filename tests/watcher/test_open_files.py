@@ -1,11 +1,16 @@
 """More logs than descriptors: as many are read as may be, the others are named as unreadable, and read once there are descriptors."""
 
+import resource
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from streaming.broker.disk.opening import RESERVED, check_may_stay
 from streaming.simulator.log import LogDir
 from tests.builders import batch, partition
+from tests.tables import each_row
 
 LOGS, LIMIT = 150, 100
 
@@ -57,3 +62,12 @@ def test_logs_beyond_the_descriptors_are_named_and_read_later(disk: LogDir, tmp_
     assert LIMIT // 2 - 30 < read <= LIMIT // 2  # what else is open has some
     assert (before, after) == ((read, LOGS - read, LOGS - read), (2 * read, LOGS - read, LOGS - read))
     assert later == (2 * LOGS, 0, 0)
+
+
+@each_row(("limit", "first_refused"), [(10_000, 10_000 - RESERVED), (100, 50)])
+def test_descriptors_are_left_for_all_but_logs(limit: int, first_refused: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(resource, "getrlimit", lambda _: (limit, limit))
+        check_may_stay(first_refused - 1, "/log")
+        with pytest.raises(OSError, match="above the number of logs"):
+            check_may_stay(first_refused, "/log")

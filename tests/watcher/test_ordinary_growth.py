@@ -284,6 +284,19 @@ def _cut_and_grown(two: TwoStations, number: int) -> None:
     two.append(number, 4, 4, 300)
 
 
+def _written_anew(two: TwoStations, number: int) -> None:
+    """The log has other batches of the same sizes, and goes on where it was read to."""
+    log = two.logs[number]
+    offsets = [entry.base_offset for segment in log.segments for entry in segment.entries]
+    size = log.active.size
+    log.truncate(0)
+    two.clock.now += 1
+    for _ in offsets:
+        two.append(number)
+    assert log.active.size == size
+    two.append(number)
+
+
 def _flaw(two: TwoStations, number: int) -> None:
     log = two.logs[number]
     entry, data = next(iter(batch().entries(0, 0)))  # its base offset was read before
@@ -297,6 +310,7 @@ SURPRISES = {
     "leader epoch": _epoch,
     "unknown leader": _unknown_leader,
     "other bytes where the last batch was": _cut_and_grown,
+    "other bytes before it goes on": _written_anew,
     "flaw": _flaw,
 }
 
