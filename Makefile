@@ -96,7 +96,7 @@ conf: setup ## Regenerate conf/segtail.yaml from the settings in the code
 	@env -i $(BIN)/segtail config > conf/segtail.yaml.new
 	@mv conf/segtail.yaml.new conf/segtail.yaml
 
-docs: setup ## Regenerate docs/metrics.md, docs/internals/prices.md, docs/api.schema.json, the columns of docs/spark.md, the tests' golden page, and the outputs of the commands that documents show
+docs: setup ## Regenerate docs/metrics.md, docs/api.schema.json, the columns of docs/spark.md, the tests' golden page, and the outputs of the commands that documents show
 	@$(BIN)/python -m docs.generators.metric_reference > docs/metrics.md.new
 	@mv docs/metrics.md.new docs/metrics.md
 	@$(BIN)/python -m docs.generators.api_reference > docs/api.schema.json.new
@@ -105,8 +105,6 @@ docs: setup ## Regenerate docs/metrics.md, docs/internals/prices.md, docs/api.sc
 	@mv docs/spark.md.new docs/spark.md
 	@$(BIN)/python -m tests.exposition.golden
 	@$(BIN)/python -m tests.docs
-	@$(BIN)/python -m docs.generators.prices docs/internals/prices.md > docs/internals/prices.md.new
-	@mv docs/internals/prices.md.new docs/internals/prices.md
 
 man: setup ## Regenerate the man pages in docs/man from the commands
 	@$(BIN)/python -m install.manpage docs/man
