@@ -2,6 +2,7 @@
 
 import ast
 import random
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,15 +57,33 @@ def _of_row(row: str, root: Path) -> Mutant:
     file, before, after, tests, why = (part.strip() for part in row.split("\t"))
     above, _, before = before.rpartition(" >> ")
     source = (root / file).read_text(encoding="utf-8")
-    lines = source.split("\n")
-    found = [n for n, line in enumerate(lines) if line.strip() == before and (not above or lines[n - 1].strip() == above)]
+    found = list(_wrapped(f"{above} {before}".strip()).finditer(source)) if above else []
+    found = found or list(_wrapped(before).finditer(source))
     if len(found) != 1:
         raise StaleError(f"{file} has {len(found)} lines {before!r}")
-    lines[found[0]] = lines[found[0]].replace(before, after)
-    changed = "\n".join(lines)
+    begin, end = found[0].span()
+    if above:
+        begin = [each for each in _wrapped(before).finditer(source) if begin <= each.start() and each.end() == end][-1].start()
+    end = _closed(source, begin, end, before)
+    changed = source[:begin] + after + source[end:]
     if not why or ast.dump(ast.parse(changed)) == ast.dump(ast.parse(source)):
         raise StaleError(f"{file}: {before!r} has no reason, or stays as it is")
-    return Mutant(file, found[0] + 1, before, after, changed, _function_at(ast.parse(source), found[0] + 1), tuple(tests.split()))
+    line = source[:begin].count("\n") + 1
+    return Mutant(file, line, before, after, changed, _function_at(ast.parse(source), line), tuple(tests.split()))
+
+
+def _wrapped(line: str) -> re.Pattern[str]:
+    """Finds a line also where the formatter has made several of it: with brackets around, and a comma behind the last item."""
+    words = re.findall(r"\w+|[^\w\s]", line)
+    return re.compile(r"(?<!\w)" + r"[\s(]*?,?[\s)]*?".join(map(re.escape, words)) + r"(?!\w)")
+
+
+def _closed(source: str, begin: int, end: int, line: str) -> int:
+    """The end behind the brackets that the formatter has put around."""
+    more = source[begin:end].count("(") - source[begin:end].count(")") - line.count("(") + line.count(")")
+    for _ in range(more):
+        end = source.index(")", end) + 1
+    return end
 
 
 def drawn(paths: Iterable[str], count: int, seed: int, root: Path = ROOT) -> list[Mutant]:
