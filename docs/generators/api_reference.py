@@ -1,12 +1,13 @@
 """The JSON Schema of every answer below `/api/v1/`, and of commands that alone have one:
 ``python -m docs.generators.api_reference`` prints it."""
 
+import ast
 import json
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from inspect import cleandoc, getsource
+from textwrap import dedent
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -14,14 +15,17 @@ from streaming.broker.protocol.advice_json import AdvicePage
 from streaming.broker.protocol.disk_json import DISK_PATH, DiskAnswer
 from streaming.broker.protocol.group_json import GroupDetail
 from streaming.broker.protocol.json_message import PublicMessage, is_absent
-from streaming.broker.protocol.listing_json import COUNT_PATH, CountPage, PartitionDetail, TopicDetail
+from streaming.broker.protocol.listing_json import (
+    COUNT_PATH,
+    CountPage,
+    PartitionDetail,
+    TopicDetail,
+)
 from streaming.broker.protocol.restart_json import RESTART_PATH, RestartPage
 from streaming.broker.protocol.status_json import COST_PATH, STATUS_PATH, Cost, DoctorPage, Status
 from streaming.pages.listings import declared_lists, details
 from streaming.pages.listings.declared_lists import GROUPS, LISTS, PARTITIONS, TOPICS
 from streaming.pages.listings.listing import Listing
-
-_FIELD = re.compile(r" {4}(\w+): ")
 
 
 def meanings(kind: type[PublicMessage]) -> dict[str, str]:
@@ -31,18 +35,25 @@ def meanings(kind: type[PublicMessage]) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for base in (each for each in reversed(kind.__mro__) if issubclass(each, PublicMessage)):
-        name = meant = ""
-        for line in getsource(base).splitlines():
-            code, mark, comment = line.partition("#")
-            if field := _FIELD.match(code):
-                name, meant = field[1], meant if comment.strip() == "likewise" else comment.strip()
-            elif name and mark and not code.strip():
-                meant = f"{meant} {comment.strip()}"
-            else:
-                name = ""
-            if name:
-                found[name] = meant
+        source = dedent(getsource(base))
+        (declared,) = ast.parse(source).body
+        assert isinstance(declared, ast.ClassDef)
+        lines, meant = source.splitlines(), ""
+        for node in declared.body:
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                comment = " ".join(_comment(lines, node.end_lineno or node.lineno))
+                meant = found[node.target.id] = meant if comment == "likewise" else comment
     return found
+
+
+def _comment(lines: list[str], number: int) -> Iterator[str]:
+    """The comment behind a line, by its number, and below."""
+    yield lines[number - 1].partition("#")[2].strip()
+    for line in lines[number:]:
+        code, mark, comment = line.partition("#")
+        if code.strip() or not mark:
+            return
+        yield comment.strip()
 
 
 ANSWERS: Mapping[str, type[PublicMessage]] = {

@@ -76,7 +76,7 @@ def test_of_each_command_it_is_written_down_what_it_may_lose() -> None:
         name
         for of in (Commands, GroupCommands)
         for name, each in vars(of).items()
-        if not name.startswith("_") and inspect.isfunction(each) and inspect.get_annotations(each)["return"] is Command
+        if not name.startswith("_") and inspect.isfunction(each) and inspect.get_annotations(each, eval_str=True)["return"] is Command
     }
     assert COSTS.keys() == made
     document = Path("docs/alerts.md").read_text("utf-8")
