@@ -67,7 +67,7 @@ class Lane:
     def _run(self, inbox: "SimpleQueue[_Work | None]") -> None:
         while (item := inbox.get()) is not None:
             future, work = item
-            tell = _done(future, work) if future.set_running_or_notify_cancel() else None  # false: its caller has cancelled it
+            tell = _done(future, work) if future.set_running_or_notify_cancel() else None  # false: its caller has given it up
             self._go_on(inbox)  # before its outcome is told, so that a caller that asks next finds this thread
             if tell is not None:
                 tell()
